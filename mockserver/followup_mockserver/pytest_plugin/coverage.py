@@ -88,22 +88,19 @@ class Coverage:
         return {"operations": self.operations, "webhooks": self.webhooks, "percent": self.percent}
 
     @property
-    def met(self) -> int:
-        """The number of outcomes that were met at least once."""
-        return sum(count > 0 for count in self._all())
-
-    @property
-    def possible(self) -> int:
-        """The number of outcomes that can be met."""
-        return len(self._all())
-
-    @property
     def percent(self) -> float:
-        """The share of ``met`` in ``possible``, from 0 to 100."""
-        return 100 * self.met / self.possible
+        """The share of the outcomes that were met at least once, from 0 to 100."""
+        met = self._met()
+        return 100 * sum(met) / len(met)
 
-    def _all(self) -> list[int]:
-        return [count for kind in (self.operations, self.webhooks) for row in kind.values() for count in row.values()]
+    def __str__(self) -> str:
+        """Return a summary. The percentage is rounded down, so that 100 % means all of them."""
+        met = self._met()
+        return f"{sum(met)} of {len(met)} outcomes were met: {math.floor(self.percent * 10) / 10:.1f} %"
+
+    def _met(self) -> list[bool]:
+        rows = [*self.operations.values(), *self.webhooks.values()]
+        return [count > 0 for row in rows for count in row.values()]
 
     def _count(self, row: dict[str, int], *outcomes: str) -> None:
         with self._lock:
@@ -134,7 +131,6 @@ class CoveragePlugin:
         self._threshold: float | None = config.getoption("followup_coverage_fail_under")
         self._coverage = Coverage()
         self._has_run = False
-        self._is_written = False
         self._problem: str | None = None
         observers.add(self._coverage)
 
@@ -158,37 +154,20 @@ class CoveragePlugin:
             output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
             output[_OUTPUT] = self._coverage.as_json()
         elif self._has_run:
-            self._problem = self._write() or self._shortfall()
-            if self._problem is not None and session.exitstatus == pytest.ExitCode.OK:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def _write(self) -> str | None:
-        """Write the file, and return the problem if that failed."""
-        if self._file is None:
-            return None
-        try:
-            self._file.write_text(json.dumps(self._coverage.as_json(), indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            return f"--followup-coverage-file {self._file}: {error.strerror}"
-        self._is_written = True
-        return None
-
-    def _shortfall(self) -> str | None:
-        if self._threshold is None or self._coverage.percent >= self._threshold:
-            return None
-        return f"{_summary_of(self._coverage)}, but --followup-coverage-fail-under requires {self._threshold:g} %"
+            coverage = self._coverage
+            if self._file is not None:
+                self._file.write_text(json.dumps(coverage.as_json(), indent=2) + "\n", encoding="utf-8")
+            if self._threshold is not None and coverage.percent < self._threshold:
+                self._problem = f"{coverage}, but --followup-coverage-fail-under requires {self._threshold:g} %"
+                if session.exitstatus == pytest.ExitCode.OK:
+                    session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table."""
-        if not self._has_run:
-            return
-        terminalreporter.write_sep("=", "followup coverage")
-        for line in _table_of(self._coverage):
-            for text, is_met in line:
-                terminalreporter.write(text, green=is_met is True, red=is_met is False)
-            terminalreporter.write("\n")
-        if self._is_written:
-            terminalreporter.write_line(f"Wrote {self._file}.")
+        if self._has_run:
+            terminalreporter.write_sep("=", "followup coverage")
+            for line in _table_of(self._coverage):
+                terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
         """Stop counting, and say last why the run failed although its tests passed."""
@@ -213,34 +192,24 @@ def _checked_file(config: pytest.Config) -> Path | None:
     return file
 
 
-Line = Sequence[tuple[str, bool | None]]
-"""The parts of a line: text with the spaces before it, and whether an outcome was met; None for any other text."""
-
-
-def _table_of(coverage: Coverage) -> Iterator[Line]:
+def _table_of(coverage: Coverage) -> Iterator[str]:
     """Yield the lines of the table."""
     yield from _section("operation", OUTCOMES, coverage.operations)
-    yield ()
+    yield ""
     yield from _section("webhook", WEBHOOK_OUTCOMES, coverage.webhooks)
-    yield ()
-    yield ((f"{NOT_MET} was never met; an empty cell cannot be met.", None),)
-    yield ((f"{_summary_of(coverage)}.", None),)
+    yield ""
+    yield f"{NOT_MET} was never met; an empty cell cannot be met."
+    yield f"{coverage}."
 
 
-def _summary_of(coverage: Coverage) -> str:
-    """Return a summary. The percentage is rounded down, so that 100 % means all of them."""
-    percent = math.floor(coverage.percent * 10) / 10
-    return f"{coverage.met} of {coverage.possible} outcomes were met: {percent:.1f} %"
-
-
-def _section(title: str, outcomes: Sequence[str], counts: Counts) -> Iterator[Line]:
-    yield ((f"{title:{_NAMES}}" + "".join(f" {outcome}" for outcome in outcomes), None),)
+def _section(title: str, outcomes: Sequence[str], counts: Counts) -> Iterator[str]:
+    yield f"{title:{_NAMES}} {' '.join(outcomes)}"
     for name, row in counts.items():
-        yield ((f"{name:{_NAMES}}", None), *(_cell(row.get(outcome), len(outcome)) for outcome in outcomes))
+        yield f"{name:{_NAMES}}" + "".join(f" {_cell(row.get(each)):>{len(each)}}" for each in outcomes)
 
 
-def _cell(count: int | None, width: int) -> tuple[str, bool | None]:
-    if count is None:
-        return " " * (width + 1), None
-    shown = str(count) if 0 < count < 1000 else "1k+" if count else NOT_MET
-    return f" {shown:>{width}}", count > 0
+def _cell(count: int | None) -> str:
+    """Return a number in at most three characters, the width of a status."""
+    if not count:
+        return "" if count is None else NOT_MET
+    return str(count) if count < 1000 else "1k+"

@@ -204,8 +204,10 @@ def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:
         _publish(tenant, patient, Outcome(Kind.CHANGED, names=tuple(map(camel, changed))))
 
 
-def _publish(tenant: Tenant, patient: Patient, change: Outcome, type: str = "patient.upserted") -> None:
-    tenant.publish(DomainEvent(type=type, name="patient", subject=patient, patient=patient, change=change))
+def _publish(tenant: Tenant, patient: Patient, change: Outcome, type: str = "patient.upserted", **details: Any) -> None:
+    tenant.publish(
+        DomainEvent(type=type, name="patient", subject=patient, patient=patient, change=change, details=details)
+    )
 
 
 _NOT_LOST = ("scheduled", "discharged")
@@ -223,26 +225,15 @@ def fall_silent(tenant: Tenant, patient: Patient) -> Patient:
     _require_phone(patient)
     if patient.stage not in _NOT_LOST:
         set_service_fields(tenant, patient, stage="lost")
-    tenant.publish(
-        DomainEvent(type="patient.silent", name="patient", subject=patient, patient=patient, change=other("silent"))
-    )
+    _publish(tenant, patient, other("silent"), type="patient.silent")
     return patient
 
 
 def hand_off(tenant: Tenant, patient: Patient, *, reason: str | None = None) -> Patient:
     """Hand the conversation with the patient off to the team."""
     reply(tenant, patient)
-    details = {"conversation": {"reason": reason}}
-    tenant.publish(
-        DomainEvent(
-            type="conversation.handoff",
-            name="patient",
-            subject=patient,
-            patient=patient,
-            details=details,
-            change=other("handed off to the team"),
-        )
-    )
+    change = other("handed off to the team")
+    _publish(tenant, patient, change, type="conversation.handoff", conversation={"reason": reason})
     return patient
 
 

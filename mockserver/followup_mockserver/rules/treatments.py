@@ -38,14 +38,9 @@ def create(
     tenant.treatments.add(treatment)
     if end_date is not None and treatment.active:
         tenant.schedule(end_date, Job("treatment_end", treatment.id))
+    change = other("active" if treatment.active else "not active")
     tenant.publish(
-        DomainEvent(
-            type="treatment.prescribed",
-            name="treatment",
-            subject=treatment,
-            patient=treated,
-            change=other("active" if treatment.active else "not active"),
-        )
+        DomainEvent(type="treatment.prescribed", name="treatment", subject=treatment, patient=treated, change=change)
     )
     return treatment
 

@@ -11,14 +11,7 @@ from typing import Any
 
 import attrs
 
-from followup import (
-    Appointment,
-    Event,
-    Patient,
-    PatientInput,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
+from followup import Appointment, Event, Patient, PatientInput, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import OutboundEventType, encode
 from followup_mockserver.rules import (
     appointments,
