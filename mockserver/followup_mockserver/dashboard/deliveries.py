@@ -1,7 +1,7 @@
 """The pages of a webhook delivery, with its attempts and what the receiver responded, and of a webhook endpoint."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
 from typing import Any
 
@@ -51,7 +51,7 @@ def _shown(attempts: Sequence[Attempt]) -> Iterator[dict[str, Any]]:
     for attempt, wait in zip(attempts, waits, strict=False):
         yield {
             "attempt": attempt,
-            "wait": wait,
+            "wait": wait and timedelta(seconds=round(wait.total_seconds())),
             "result": result_of(attempt),
             "sent_at": datetime.fromtimestamp(attempt.timestamp, UTC),
             "headers": headers_of(

@@ -1,14 +1,13 @@
 """What surrounds every view, its navigation above all, and the overview: problems, what is due, and how to begin."""
 
-import heapq
 import secrets
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from operator import attrgetter
 from typing import Any, get_args
 
-from followup import WebhookDelivery, WebhookEndpoint
+from followup import WebhookEndpoint
 from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard.calls import is_error, refused_events
@@ -91,7 +90,8 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     """Return the variables of the view. The caller holds the tenant's lock."""
     errors = [entry for entry in tenant.journal.newest_first() if is_error(entry)]
     problems = [*filter(has_problem, tenant.webhook_endpoints)]
-    retried = _retried(tenant)
+    pending = [each for each in tenant.webhook_deliveries.find_all("status", "pending") if each.attempts]
+    retried = sorted(filter(attrgetter("next_attempt_at"), pending), key=attrgetter("next_attempt_at"))
     return {
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
         "key": next(_usable_keys(tenant), None),
@@ -106,7 +106,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:ROWS]],
         "endpoints_with_problems": len(problems),
         "failed_deliveries": tenant.webhook_deliveries.page(limit=ROWS, where={"status": "failed"})[0],
-        "retried_deliveries": [delivery for _, _, delivery in heapq.nsmallest(ROWS, retried)],
+        "retried_deliveries": retried[:ROWS],
         "retried": len(retried),
         "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
         "faults": tenant.faults.pending,
@@ -129,12 +129,3 @@ def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
     deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
     counts = Counter(delivery.status for delivery in deliveries)
     return {"endpoint": endpoint, "state": state_of(endpoint), "deliveries": counts}
-
-
-def _retried(tenant: Tenant) -> list[tuple[datetime, int, WebhookDelivery]]:
-    """Return the pending deliveries with a failed attempt: when the next is due, a unique number, and the delivery."""
-    return [
-        (delivery.next_attempt_at, number, delivery)
-        for number, delivery in enumerate(tenant.webhook_deliveries.find_all("status", "pending"))
-        if delivery.attempts and delivery.next_attempt_at is not None
-    ]

@@ -1,4 +1,4 @@
-"""How the views show texts: secrets and misleading characters are replaced, JSON is coloured, durations are in words.
+"""How the views show texts: secrets and misleading characters are replaced, JSON is coloured.
 
 Others may see the screen, and data may be hostile. So no text shows an API key or a signing secret, and characters that
 reorder or hide others are made visible. Attributes keep their values, except for the texts that a browser shows.
@@ -7,7 +7,6 @@ reorder or hide others are made visible. Attributes keep their values, except fo
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -143,20 +142,3 @@ def _redacted_authorization(value: str) -> str:
     scheme, _, key = value.partition(" ")
     key_prefix = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")
     return f"{scheme} {key_prefix}…"
-
-
-_UNITS = (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0), ("s", 1.0))
-
-
-def in_words(duration: timedelta) -> str:
-    """Return a duration in its two largest units: ``2 d 17 h``, ``10 min``, ``0.3 s``."""
-    seconds = duration.total_seconds()
-    if seconds < 10 and seconds % 1:
-        return f"{seconds:.1f} s"
-    parts = []
-    left = round(seconds)
-    for unit, size in _UNITS:
-        number, left = divmod(left, int(size))
-        if number:
-            parts.append(f"{number} {unit}")
-    return " ".join(parts[:2]) or "0 s"

@@ -19,7 +19,7 @@ from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_ev
 from followup_mockserver.dashboard.conversation import conversation_of
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
-from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret, in_words
+from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
 from followup_mockserver.dashboard.timeline import job_title, timeline_of
 from followup_mockserver.rules import local_jobs
 from followup_mockserver.schema.errors import ServiceError, missing
@@ -224,7 +224,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     # In this order, because the colours may divide a secret.
     "as_coloured_json": lambda text: coloured(displayed_text(text)),
     "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
-    "as_duration": in_words,
     "as_forecast": _forecast,
     "as_job": job_title,
     "as_json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),

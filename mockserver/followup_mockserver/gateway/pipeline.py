@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from followup._for_mockserver import SERVICE_VERSION
 from followup_mockserver.gateway import responding, steps
-from followup_mockserver.gateway.request import Exchange, Request, Response, parser
+from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.settings.options import Options
@@ -50,10 +50,6 @@ class Gateway:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        options = registry.options
-        self._parser = parser(
-            refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks
-        )
 
     @property
     def options(self) -> Options:
@@ -62,7 +58,7 @@ class Gateway:
 
     def handle(self, request: Request) -> Response:
         """Handle a request, and return its response. Never raises; every request is recorded in the journal."""
-        exchange = Exchange(request=request, registry=self._registry, parser=self._parser, began=RealTime.monotonic())
+        exchange = Exchange(request=request, registry=self._registry, began=RealTime.monotonic())
         try:
             for step in STEPS:
                 step(exchange)

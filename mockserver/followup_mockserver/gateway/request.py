@@ -15,6 +15,7 @@ from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.formats import up_to_milliseconds
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, TIMESTAMP, Schema, Shape
 from followup_mockserver.schema.validation import Validator, decoded_json
+from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.faults import Fault
 from followup_mockserver.state.journal import JournalEntry
@@ -30,80 +31,64 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _BOOLEANS = {"true": True, "false": False}
 
 
-class Parser:
-    """Parses and validates the requests of every operation. A validator is compiled when it is first needed.
+def arguments_of(
+    operation: Operation,
+    options: Options,
+    query: Sequence[tuple[str, str]],
+    headers: Mapping[str, str],
+    body: bytes | None,
+) -> dict[str, Any]:
+    """Return the arguments of the rule of an operation.
 
     Args:
-        refuse_unknown_fields: whether unknown fields and query parameters are invalid.
-        allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
+        operation: the operation of the request.
+        options: the options of the mock.
+        query: pairs of name and value, in their order.
+        headers: names in lower case.
+        body: None if it is larger than ``MAX_BODY_BYTES`` and was not read.
+
+    Raises:
+        ServiceError: 400, 413 or 415, with the path of the invalid field.
     """
-
-    def __init__(self, *, refuse_unknown_fields: bool, allow_http_webhooks: bool) -> None:
-        self._refuse_unknown_fields = refuse_unknown_fields
-        self._allow_http_webhooks = allow_http_webhooks
-        # Two threads may compile the same validator at the same time, and either may stay.
-        self._queries: dict[str, Validator] = {}
-        self._bodies: dict[str, Validator] = {}
-
-    def arguments(
-        self, operation: Operation, query: Sequence[tuple[str, str]], headers: Mapping[str, str], body: bytes | None
-    ) -> dict[str, Any]:
-        """Return the arguments of the operation's rule.
-
-        Args:
-            operation: the operation of the request.
-            query: pairs of name and value, in their order.
-            headers: names in lower case.
-            body: None if it is larger than ``MAX_BODY_BYTES`` and was not read.
-
-        Raises:
-            ServiceError: 400, 413 or 415, with the path of the invalid field.
-        """
-        arguments = self._query_arguments(operation, query)
-        if operation.takes_body:
-            arguments |= self._body_arguments(operation, headers, body)
-        return arguments
-
-    def _check(self, validators: dict[str, Validator], name: str, schema: Schema, value: Any) -> None:
-        validator = validators.get(name)
-        if validator is None:
-            validator = validators[name] = Validator(
-                schema,
-                reject_unknown=self._refuse_unknown_fields,
-                allow_http_webhooks=self._allow_http_webhooks,
-            )
-        validator.check(value)
-
-    def _query_arguments(self, operation: Operation, query: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        if not query:
-            return {}
+    arguments = {}
+    if query:
         values = query_values(query, operation.query)
-        self._check(self._queries, operation.name, operation.query.schema, values)
-        arguments: dict[str, Any] = operation.query.convert(values)
-        return arguments
+        _check(operation, "query", options, values)
+        arguments = operation.query.convert(values)
+    return arguments | _body_arguments(operation, options, headers, body) if operation.takes_body else arguments
 
-    def _body_arguments(self, operation: Operation, headers: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
-        if body is None:
-            raise body_too_large()
-        if not body:
-            if operation.body_required:
-                raise invalid("body_missing", "This operation needs a JSON body.")
-            return {}
-        value = parse_json(headers, body)
-        if operation.body is None:
-            return {"body": value}
-        for name in operation.row.unchangeable:
-            if isinstance(value, dict) and name in value:
-                raise invalid("parameter_unchangeable", "This field cannot be changed.", name)
-        self._check(self._bodies, operation.name, operation.body.schema, value)
-        arguments: dict[str, Any] = operation.body.convert(value)
-        return arguments
+
+def _body_arguments(
+    operation: Operation, options: Options, headers: Mapping[str, str], body: bytes | None
+) -> dict[str, Any]:
+    if body is None:
+        raise body_too_large()
+    if not body:
+        if operation.body_required:
+            raise invalid("body_missing", "This operation needs a JSON body.")
+        return {}
+    value = parse_json(headers, body)
+    if operation.body is None:
+        return {"body": value}
+    for name in operation.row.unchangeable:
+        if isinstance(value, dict) and name in value:
+            raise invalid("parameter_unchangeable", "This field cannot be changed.", name)
+    _check(operation, "body", options, value)
+    arguments: dict[str, Any] = operation.body.convert(value)
+    return arguments
+
+
+def _check(operation: Operation, part: Literal["query", "body"], options: Options, value: Any) -> None:
+    _validator(operation, part, options.refuse_unknown_fields, options.allow_http_webhooks).check(value)
 
 
 @functools.cache
-def parser(*, refuse_unknown_fields: bool, allow_http_webhooks: bool) -> Parser:
-    """Return the parser of every mock with these options, so that the mock of each test does not compile validators."""
-    return Parser(refuse_unknown_fields=refuse_unknown_fields, allow_http_webhooks=allow_http_webhooks)
+def _validator(
+    operation: Operation, part: Literal["query", "body"], reject_unknown: bool, allow_http_webhooks: bool
+) -> Validator:
+    """Return the validator of every mock with these options, which is compiled when it is first needed."""
+    schema = getattr(operation, part).schema
+    return Validator(schema, reject_unknown=reject_unknown, allow_http_webhooks=allow_http_webhooks)
 
 
 def query_values(query: Iterable[tuple[str, str]], shape: Shape) -> dict[str, Any]:
@@ -212,7 +197,6 @@ class Exchange:
     Attributes:
         request: the request.
         registry: the tenants of the mock.
-        parser: parses the request.
         began: when the request arrived, in seconds of ``RealTime.monotonic``.
         key_value: the value of the API key; None if none was sent.
         known_tenant: the tenant that the key belongs to; None if the key is missing or unknown.
@@ -234,7 +218,6 @@ class Exchange:
 
     request: Request
     registry: Registry
-    parser: Parser
     began: float
     key_value: str | None = attrs.field(default=None, repr=False)
     known_tenant: Tenant | None = None

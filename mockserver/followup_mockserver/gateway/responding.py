@@ -5,8 +5,10 @@ import json
 import re
 from typing import Any
 
+import attrs
+
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
-from followup_mockserver.gateway.request import Exchange, Request, Response
+from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
@@ -88,7 +90,7 @@ def _run_rule(exchange: Exchange) -> bytes:
     operation = request.operation
     with tenant.lock:
         found = (_find(exchange),) if operation.has_path_id else ()
-        arguments = exchange.parser.arguments(operation, request.query, request.headers, request.body)
+        arguments = arguments_of(operation, exchange.registry.options, request.query, request.headers, request.body)
         if operation.row.takes_key:
             arguments["key"] = exchange.key
         exchange.request_id = tenant.cause = tenant.ids.new(REQUEST_ID_PREFIX)
@@ -191,25 +193,17 @@ def _accepted(exchange: Exchange) -> list[bool]:
     return [result["accepted"] for result in json.loads(exchange.response.body).get("results", ())]
 
 
+_IN_ENTRY = attrs.fields_dict(observers.EndedCall).keys() - {"status", "seconds"}
+"""What the journal knows of an ended call. Its status is another one where the client got no response."""
+
+
 def report_call(exchange: Exchange) -> None:
     """Report the call to the observers of this process."""
     if not observers.observers:
         return
     entry = exchange.entry
-    call = observers.EndedCall(
-        operation=entry.operation,
-        method=entry.method,
-        path=exchange.request.path,
-        status=None if exchange.response.broken else exchange.response.status,
-        error_code=entry.error_code,
-        param=entry.param,
-        attempt=entry.attempt,
-        replayed=entry.replayed,
-        fault=entry.fault,
-        events=entry.events,
-        refused=entry.refused,
-        seconds=RealTime.monotonic() - exchange.began,
-        ignored_keys=exchange.ignored_keys,
-    )
+    known = {name: getattr(entry, name) for name in _IN_ENTRY}
+    seconds = RealTime.monotonic() - exchange.began
+    call = observers.EndedCall(**known, status=None if exchange.response.broken else entry.status, seconds=seconds)
     for observer in observers.observers:
         observer.call_ended(call)
