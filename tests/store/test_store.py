@@ -10,7 +10,7 @@ from sqlalchemy.pool import NullPool
 from support.databases import engine_of
 from support.webhook_events import SECRET, body_of, headers_of
 
-from followup import ConfigurationError, inbound
+from followup import ConfigurationError, FollowUp, inbound
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 
@@ -94,6 +94,15 @@ def test_missing_tables_name_the_remedy(kind: type[Store], database_url: str, ac
     getattr(store, action)()
 
 
+def test_run_without_tables_names_the_remedy_at_once(kind: type[Store], sqlite_url: str) -> None:
+    store = kind(sqlite_url)
+    with (
+        FollowUp(api_key="fu_test", base_url="http://127.0.0.1:9") as client,
+        pytest.raises(ConfigurationError, match="create_tables"),
+    ):
+        store.run(client) if isinstance(store, Outbox) else store.run()
+
+
 @pytest.mark.parametrize("older_than", [30, None, "30", timedelta(seconds=-1)])
 def test_a_bad_age_is_a_value_error(store: Store, older_than: Any) -> None:
     with pytest.raises(
@@ -111,8 +120,6 @@ def test_retry_of_an_event_that_is_not_there_is_a_value_error(store: Store, even
 
 @pytest.mark.parametrize("deadline", [0, -1, "3", True, float("nan"), float("inf")])
 def test_a_bad_deadline_is_an_error(store: Store, deadline: Any) -> None:
-    from followup import FollowUp
-
     with (
         FollowUp(api_key="fu_test", base_url="http://127.0.0.1:9") as client,
         pytest.raises(ConfigurationError, match=r"^deadline must be a positive number of seconds"),
