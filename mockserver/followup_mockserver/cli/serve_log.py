@@ -88,7 +88,7 @@ class ServeLog:
     def _line(self, event: EndedCall | EndedAttempt) -> str:
         if isinstance(event, EndedCall):
             # A batch that was accepted in part is no success: its refused events are not there.
-            tone = 400 if event.status == 200 and event.refused else event.status
+            tone = 400 if event.status == 200 and event.entry.refused else event.status
             return f"{self._coloured(tone, status_of(event.status))}  {line_of_call(event)}"
         status = event.attempt.status_code
         return f"{self._coloured(status, status_of(status))}  {line_of_attempt(event)}"
@@ -112,16 +112,17 @@ def status_of(status: int | None) -> str:
 
 def line_of_call(call: EndedCall) -> str:
     """Return the line of a call, after the time and the status."""
-    path = call.path if len(call.path) <= _LONGEST_PATH else f"{call.path[:_LONGEST_PATH]}…"
-    parts = [f"{call.method} {path}", call.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
-    return visible("  ".join([*parts, *remarks_on(attrs.asdict(call))]))
+    entry = call.entry
+    path = entry.path if len(entry.path) <= _LONGEST_PATH else f"{entry.path[:_LONGEST_PATH]}…"
+    parts = [f"{entry.method} {path}", entry.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
+    return visible("  ".join([*parts, *remarks_on(attrs.asdict(entry))]))
 
 
 def remarks_on(call: Mapping[str, Any]) -> list[str]:
     """Return what is special about a call, such as ``3 of 4 refused``; nothing for a plain success.
 
     Args:
-        call: the fields of an ``EndedCall`` or a ``JournalEntry``.
+        call: the fields of a ``JournalEntry``.
     """
     remarks = []
     if call.get("fault"):

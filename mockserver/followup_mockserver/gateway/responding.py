@@ -5,8 +5,6 @@ import json
 import re
 from typing import Any
 
-import attrs
-
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
 from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
@@ -193,17 +191,11 @@ def _accepted(exchange: Exchange) -> list[bool]:
     return [result["accepted"] for result in json.loads(exchange.response.body).get("results", ())]
 
 
-_IN_ENTRY = attrs.fields_dict(observers.EndedCall).keys() - {"status", "seconds"}
-"""What the journal knows of an ended call. Its status is another one where the client got no response."""
-
-
 def report_call(exchange: Exchange) -> None:
     """Report the call to the observers of this process."""
     if not observers.observers:
         return
-    entry = exchange.entry
-    known = {name: getattr(entry, name) for name in _IN_ENTRY}
-    seconds = RealTime.monotonic() - exchange.began
-    call = observers.EndedCall(**known, status=None if exchange.response.broken else entry.status, seconds=seconds)
+    status = None if exchange.response.broken else exchange.response.status
+    call = observers.EndedCall(entry=exchange.entry, status=status, seconds=RealTime.monotonic() - exchange.began)
     for observer in observers.observers:
         observer.call_ended(call)

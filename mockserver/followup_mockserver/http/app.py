@@ -3,6 +3,7 @@
 import copy
 import functools
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, Flask, Response, jsonify, request
@@ -17,6 +18,7 @@ from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state import observers
 from followup_mockserver.state.interrupts import deferred_interrupts
+from followup_mockserver.state.journal import JournalEntry
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -77,9 +79,18 @@ def _report(status: int, code: str) -> None:
     """Report a request that matches no operation to the observers of this process, unless it was a control call."""
     if f"{request.path}/".startswith(f"{PREFIX}/"):
         return
-    call = observers.EndedCall(operation=None, method=request.method, path=request.path, status=status, error_code=code)
+    entry = JournalEntry(
+        operation=None,
+        method=request.method,
+        path=request.path,
+        status=status,
+        request_id="",
+        idempotency_key=None,
+        at=datetime.now(UTC),
+        error_code=code,
+    )
     for observer in observers.observers:
-        observer.call_ended(call)
+        observer.call_ended(observers.EndedCall(entry=entry, status=status))
 
 
 def handle_http_exception(error: HTTPException) -> Response:

@@ -63,8 +63,9 @@ class Coverage:
 
     def call_ended(self, call: EndedCall, /) -> None:
         """Count a call. Statuses that are no outcome of the operation do not count."""
-        if call.operation is not None:
-            self._count(self.operations[call.operation], _outcome(call.status, replayed=call.replayed))
+        operation = call.entry.operation
+        if operation is not None:
+            self._count(self.operations[operation], _outcome(call.status, replayed=call.entry.replayed))
 
     def attempt_ended(self, ended: EndedAttempt, /) -> None:
         """Count what an attempt meant for its delivery.

@@ -4,7 +4,7 @@ Each object gets the next number when it is added. An index maps a key to the so
 that key, so a page is a slice of them, whatever the size of the collection.
 """
 
-import heapq
+import itertools
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
@@ -13,9 +13,6 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from followup_mockserver.state.copies import shallow_copier
 
 Key = Hashable
-
-_BLOCK = 1024
-"""How many consecutive arrival numbers make a block, for which a range stores its lowest and its highest value."""
 
 
 class Stored(Protocol):
@@ -94,51 +91,37 @@ class _Index(Generic[S]):
 
 
 class _Range(Generic[S]):
-    """Arrival numbers, sorted by a value that has an order, such as a time.
+    """Arrival numbers, sorted by a value that has an order, such as a time."""
 
-    Times often increase with arrival, so whole blocks of neighbours are out of bounds, and a query skips them by their
-    lowest and highest value. A removal does not update these two: a needless search costs less than finding them again.
-    """
+    __slots__ = ("_entries", "key_of")
 
-    __slots__ = ("_entries", "_extremes", "value_of")
-
-    def __init__(self, value_of: Callable[[S], Any]) -> None:
-        self.value_of = value_of
+    def __init__(self, key_of: Callable[[S], Any]) -> None:
+        self.key_of = key_of
         self._entries: list[tuple[Any, int]] = []
-        self._extremes: dict[int, tuple[Any, Any]] = {}
 
     def copy(self) -> "_Range[S]":
         """Return an independent range."""
-        twin: _Range[S] = _Range(self.value_of)
+        twin: _Range[S] = _Range(self.key_of)
         twin._entries = self._entries.copy()
-        twin._extremes = self._extremes.copy()
         return twin
 
     def add(self, value: Any, number: int) -> None:
         """Add a number with its value."""
         insort(self._entries, (value, number))
-        block = number // _BLOCK
-        lowest, highest = self._extremes.get(block, (value, value))
-        self._extremes[block] = (min(lowest, value), max(highest, value))
 
     def remove(self, value: Any, number: int) -> None:
         """Remove a number with its value."""
         _remove(self._entries, (value, number))
 
-    def positions(self, low: Any, high: Any) -> tuple[int, int]:
-        """Return the positions of the first value in these bounds and of the first beyond them."""
+    def between(self, low: Any, high: Any) -> slice:
+        """Return the positions of the values in these bounds."""
         start = 0 if low is None else bisect_left(self._entries, low, key=itemgetter(0))
         stop = len(self._entries) if high is None else bisect_left(self._entries, high, key=itemgetter(0))
-        return start, max(start, stop)
+        return slice(start, max(start, stop))
 
-    def may_hold(self, block: int, low: Any, high: Any) -> bool:
-        """Return whether a block may have a value in these bounds."""
-        lowest, highest = self._extremes[block]
-        return (low is None or highest >= low) and (high is None or lowest < high)
-
-    def numbers_between(self, start: int, stop: int) -> Iterator[int]:
-        """Iterate over the numbers at these positions, in order of value."""
-        return map(itemgetter(1), self._entries[start:stop])
+    def numbers(self, positions: slice) -> list[int]:
+        """Return the numbers at these positions, in ascending order."""
+        return sorted(number for _, number in self._entries[positions])
 
 
 def _remove(ascending: list[Any], item: Any) -> None:
@@ -168,7 +151,7 @@ class Collection(Generic[S]):
         ranges: Mapping[str, Callable[[S], Any]] | None = None,
     ) -> None:
         self._indexes = {name: _Index(key_of) for name, key_of in (indexes or {}).items()}
-        self._ranges = {name: _Range(value_of) for name, value_of in (ranges or {}).items()}
+        self._ranges = {name: _Range(key_of) for name, key_of in (ranges or {}).items()}
         self._arrived = 0
         self._number_of: dict[str, int] = {}
         self._objects: dict[int, S] = {}
@@ -188,6 +171,10 @@ class Collection(Generic[S]):
         twin._objects = {number: shallow_copier(type(obj))(obj) for number, obj in self._objects.items()}
         twin._all = self._all.copy()
         return twin
+
+    @property
+    def _orders(self) -> list[_Index[S] | _Range[S]]:
+        return [*self._indexes.values(), *self._ranges.values()]
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -210,36 +197,27 @@ class Collection(Generic[S]):
         self._number_of[obj.id] = number
         self._objects[number] = obj
         self._all.append(number)
-        for index in self._indexes.values():
+        for index in self._orders:
             index.add(index.key_of(obj), number)
-        for order in self._ranges.values():
-            order.add(order.value_of(obj), number)
 
     def remove(self, id: str) -> None:
         """Remove the object with this id."""
         number = self._number_of.pop(id)
         obj = self._objects.pop(number)
         _remove(self._all, number)
-        for index in self._indexes.values():
+        for index in self._orders:
             index.remove(index.key_of(obj), number)
-        for order in self._ranges.values():
-            order.remove(order.value_of(obj), number)
 
     def update(self, obj: S, **changes: Any) -> None:
         """Change attributes of an object, and update the indexes. An object must not be changed in any other way."""
         number = self._number_of[obj.id]
-        keys = [(index, index.key_of(obj)) for index in self._indexes.values()]
-        values = [(order, order.value_of(obj)) for order in self._ranges.values()]
+        keys = [(index, index.key_of(obj)) for index in self._orders]
         for name, value in changes.items():
             setattr(obj, name, value)
         for index, key in keys:
             if (new_key := index.key_of(obj)) != key:
                 index.remove(key, number)
                 index.add(new_key, number)
-        for order, value in values:
-            if (new_value := order.value_of(obj)) != value:
-                order.remove(value, number)
-                order.add(new_value, number)
 
     def find(self, index: str, key: Key) -> S | None:
         """Return the newest object with a key; None if there is none."""
@@ -301,74 +279,21 @@ class Collection(Generic[S]):
         """Return the numbers nearest to the cursor that match every filter."""
         candidates: Sequence[int] = self._all
         for name, key in where.items():
-            numbers = self._indexes[name].numbers(key)
-            if len(numbers) < len(candidates):
-                candidates = numbers
-        selective = self._selective_range(between, len(candidates), wanted)
-        if selective is not None:
-            return self._select_from_range(selective, cursor, backwards, where, between, wanted)
-        found: list[int] = []
-        for number in self._skipping_blocks(candidates, cursor, backwards, between):
-            if self._matches(self._objects[number], where, between):
-                found.append(number)
-                if len(found) == wanted:
-                    break
-        return found
-
-    def _skipping_blocks(
-        self, numbers: Sequence[int], cursor: int | None, backwards: bool, between: Mapping[str, Bounds]
-    ) -> Iterator[int]:
-        """Iterate over the numbers beyond the cursor, without the blocks that are out of bounds."""
-        if not between:
-            yield from _beyond(numbers, cursor, backwards)
-            return
-        current: int | None = None
-        remaining = _beyond(numbers, cursor, backwards)
-        while (number := next(remaining, None)) is not None:
-            block = number // _BLOCK
-            if block != current:
-                if not self._may_hold(block, between):
-                    far_end = (block + 1) * _BLOCK - 1 if backwards else block * _BLOCK
-                    remaining = _beyond(numbers, far_end, backwards)
-                    continue
-                current = block
-            yield number
-
-    def _may_hold(self, block: int, between: Mapping[str, Bounds]) -> bool:
-        return all(self._ranges[name].may_hold(block, low, high) for name, (low, high) in between.items())
-
-    def _selective_range(
-        self, between: Mapping[str, Bounds], candidates: int, wanted: int
-    ) -> tuple[_Range[S], int, int] | None:
-        """Return a range with so few matches that sorting them costs less than filtering the candidates, if any."""
+            candidates = min(candidates, self._indexes[name].numbers(key), key=len)
         for name, (low, high) in between.items():
-            start, stop = self._ranges[name].positions(low, high)
-            matching = stop - start
-            if matching * matching <= wanted * candidates:
-                return self._ranges[name], start, stop
-        return None
-
-    def _select_from_range(
-        self,
-        selective: tuple[_Range[S], int, int],
-        cursor: int | None,
-        backwards: bool,
-        where: Mapping[str, Key],
-        between: Mapping[str, Bounds],
-        wanted: int,
-    ) -> list[int]:
-        order, start, stop = selective
+            positions = self._ranges[name].between(low, high)
+            if positions.stop - positions.start < len(candidates):
+                candidates = self._ranges[name].numbers(positions)
         matching = (
             number
-            for number in order.numbers_between(start, stop)
-            if (cursor is None or (number > cursor if backwards else number < cursor))
-            and self._matches(self._objects[number], where, between)
+            for number in _beyond(candidates, cursor, backwards)
+            if self._matches(self._objects[number], where, between)
         )
-        return heapq.nsmallest(wanted, matching) if backwards else heapq.nlargest(wanted, matching)
+        return [*itertools.islice(matching, wanted)]
 
     def _matches(self, obj: S, where: Mapping[str, Key], between: Mapping[str, Bounds]) -> bool:
         return all(self._indexes[name].key_of(obj) == key for name, key in where.items()) and all(
             (low is None or value >= low) and (high is None or value < high)
             for name, (low, high) in between.items()
-            for value in (self._ranges[name].value_of(obj),)
+            for value in (self._ranges[name].key_of(obj),)
         )

@@ -3,12 +3,12 @@
 ``pytest --followup-coverage`` and ``followup-mock serve`` add one. Otherwise a mock iterates over an empty tuple.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
 import attrs
 
+from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt
 
 
@@ -17,33 +17,14 @@ class EndedCall:
     """An API call that has its outcome.
 
     Attributes:
-        operation: name of the operation; None if no operation has this path and method.
-        path: path of the request, without the query.
+        entry: the call, as in the journal.
         status: HTTP status of the response; None if a fault kept it from the client, or a part of it.
-        error_code: code of the error response; None for a success.
-        param: the parameter that the error names.
-        attempt: 1 for the first call with its idempotency key, method and path, and for one without a key.
-        replayed: whether it is the response to an earlier request with the same idempotency key.
-        fault: kind of the fault that changed the call; None if none did.
-        events: number of events in the results of ``events.create``; 0 for a response without results.
-        refused: number of those that the service did not accept, because they are invalid or failed.
         seconds: real time from the request to the response.
-        ignored_keys: paths of the keys in the data of events that no rule reads.
     """
 
-    operation: str | None
-    method: str
-    path: str = attrs.field(repr=False)
+    entry: JournalEntry
     status: int | None
-    error_code: str | None = None
-    param: str | None = None
-    attempt: int = 1
-    replayed: bool = False
-    fault: str | None = None
-    events: int = 0
-    refused: int = 0
     seconds: float = 0.0
-    ignored_keys: Sequence[str] = ()
 
 
 @attrs.frozen(kw_only=True)

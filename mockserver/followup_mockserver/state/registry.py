@@ -1,6 +1,5 @@
 """The tenants of one mock: which one an API key belongs to, and how each is created and reset."""
 
-import copy
 import threading
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
@@ -19,14 +18,6 @@ from followup_mockserver.state.tenant import Subscriber, Tenant
 DEFAULT_KEY = "fu_test_mock"
 TEST_KEY_PREFIX = "fu_test_"
 LIVE_KEY_PREFIX = "fu_live_"
-
-
-@attrs.frozen
-class InitialState:
-    """The organization and the keys that a tenant starts with, and that a reset restores."""
-
-    organization: Organization
-    keys: tuple[KeyRecord, ...]
 
 
 class Registry:
@@ -60,12 +51,14 @@ class Registry:
         self.loading = threading.Lock()
         self._stopped = threading.Event()
         self._tenants: dict[str, Tenant] = {}
-        self._ids = IdFactory(options.seed, "")
-        self._initial_states: dict[str, InitialState | Tenant] = {}
-        self._origin: MockState | None = None
-        """The state that a reset of the whole mock returns to, if it was loaded."""
+        self._initial: dict[str, Tenant] = {}
+        """By organization: the state that a reset of it returns to. It is only copied."""
         self.on_change: Callable[[], None] = lambda: None
-        self._start()
+        ids = IdFactory(options.seed, "")
+        key = KeyRecord(name="default", value=DEFAULT_KEY, scopes=list(ALL_SCOPES))
+        self._origin = MockState([self._new_tenant(options.organization(ids.new("org_")), [key])], ids)
+        """The state that a reset of the whole mock returns to. It is only copied."""
+        self._install(self._origin)
 
     @property
     def options(self) -> Options:
@@ -112,10 +105,8 @@ class Registry:
         with self._lock:
             organization = self._options.organization(self._unused("org_", self._tenants), **settings)
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
-            initial = InitialState(organization, tuple(records))
-            tenant = self._new_tenant(initial)
-            self._tenants[organization.id] = tenant
-            self._initial_states[organization.id] = initial
+            self._initial[organization.id] = self._new_tenant(organization, records)
+            tenant = self._tenants[organization.id] = self._copy_of(self._initial[organization.id])
             self._by_key |= dict.fromkeys(tenant.keys, tenant)
         self.on_change()
         return tenant
@@ -133,9 +124,10 @@ class Registry:
         with self._lock:
             ended = list(self._tenants.values()) if tenant is None else [tenant]
             if tenant is None:
-                self._restart_all()
+                self._initial = {}
+                self._install(self._origin)
             elif self._tenants.get(tenant.organization.id) is tenant:  # else another thread has just reset it
-                self._replace(tenant, self._new_tenant(self._initial_states[tenant.organization.id]))
+                self._replace(tenant, self._copy_of(self._initial[tenant.organization.id]))
         self._end(ended)
 
     def copy(self, tenant: Tenant | None = None) -> MockState:
@@ -157,7 +149,7 @@ class Registry:
         with self._lock:
             ended = list(self._tenants.values())
             self._origin = state
-            self._initial_states = {}
+            self._initial = {}
             self._install(state)
         self._end(ended)
 
@@ -165,10 +157,10 @@ class Registry:
         """Replace the whole state by a copy of that of another mock, and ``reset`` returns to where it does there."""
         with other._lock:
             tenants = [self._copy_of(each) for each in other._tenants.values()]
-            ids, initial_states = other._ids.copy(), dict(other._initial_states)
+            ids, initial = other._ids.copy(), dict(other._initial)
         with self._lock:
             ended = list(self._tenants.values())
-            self._origin, self._initial_states = other._origin, initial_states
+            self._origin, self._initial = other._origin, initial
             self._use(tenants, ids)
         self._end(ended)
 
@@ -200,7 +192,7 @@ class Registry:
         """Use copies of the tenants of a state, which stay as they are: a reset returns to them."""
         tenants = [self._copy_of(each) for each in state.tenants]
         for each in state.tenants:
-            self._initial_states.setdefault(each.organization.id, each)
+            self._initial.setdefault(each.organization.id, each)
         self._use(tenants, IdFactory(self._options.seed, "") if state.ids is None else state.ids.copy())
 
     def _use(self, tenants: Sequence[Tenant], ids: IdFactory) -> None:
@@ -232,25 +224,6 @@ class Registry:
             copy_state(tenant, new)
         return new
 
-    def _start(self) -> None:
-        ids = IdFactory(self._options.seed, "")
-        key = KeyRecord(name="default", value=DEFAULT_KEY, scopes=list(ALL_SCOPES))
-        initial = InitialState(self._options.organization(ids.new("org_")), (key,))
-        tenant = self._new_tenant(initial)
-        # Assigned only when all of it is complete: the mock handles requests during a reset.
-        self._ids = ids
-        self._default = tenant
-        self._tenants = {tenant.organization.id: tenant}
-        self._initial_states = {tenant.organization.id: initial}
-        self._by_key = dict.fromkeys(tenant.keys, tenant)
-
-    def _restart_all(self) -> None:
-        if self._origin is None:
-            self._start()
-        else:
-            self._initial_states = {}
-            self._install(self._origin)
-
     def _end(self, ended: Sequence[Tenant]) -> None:
         """Send nothing more for these tenants, which others have replaced, and wake all that wait for a change."""
         for each in ended:
@@ -266,11 +239,8 @@ class Registry:
         if old is self._default:
             self._default = new
 
-    def _new_tenant(self, initial: InitialState | Tenant) -> Tenant:
-        if isinstance(initial, Tenant):
-            return self._copy_of(initial)
-        organization, keys = copy.deepcopy((initial.organization, initial.keys))
-        tenant = Tenant(organization, keys, self._options, self._subscribers, lambda: self.on_change())
+    def _new_tenant(self, organization: Organization, keys: Sequence[KeyRecord]) -> Tenant:
+        tenant = Tenant(organization, keys, self._options)
         self._populate(tenant)
         return tenant
 
