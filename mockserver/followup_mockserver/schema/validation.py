@@ -131,6 +131,17 @@ def _is_nested(error: Any, outer: Any) -> bool:
     return len(error.instance_path) > len(outer.instance_path)
 
 
+_EXPECTED_LIMIT = {
+    "minLength": "at least {} characters long",
+    "maxLength": "at most {} characters long",
+    "minimum": "{} or more",
+    "maximum": "{} or less",
+    "minItems": "an array with at least {} items",
+    "maxItems": "an array with at most {} items",
+}
+_EXPECTED_ONE = {"minLength": "a non-empty string", "minItems": "a non-empty array"}
+
+
 def _expected(kind: Any) -> str:
     match kind.name:
         case "type":
@@ -140,26 +151,12 @@ def _expected(kind: Any) -> str:
             return _EXPECTED_FORMAT[kind.format]
         case "enum":
             return "one of " + ", ".join(str(option) for option in kind.options if option is not None)
-        case "const":
-            return str(kind.expected_value)
         case "pattern":
             return _EXPECTED_PATTERN.get(kind.pattern) or f"an id that begins with {kind.pattern.removeprefix('^')}"
-        case "minLength" if kind.limit == 1:
-            return "a non-empty string"
-        case "minLength":
-            return f"at least {kind.limit} characters long"
-        case "maxLength":
-            return f"at most {kind.limit} characters long"
-        case "minimum":
-            return f"{kind.limit} or more"
-        case "maximum":
-            return f"{kind.limit} or less"
-        case "minItems" if kind.limit == 1:
-            return "a non-empty array"
-        case "minItems":
-            return f"an array with at least {kind.limit} items"
-        case "maxItems":
-            return f"an array with at most {kind.limit} items"
+        case name if name in _EXPECTED_ONE and kind.limit == 1:
+            return _EXPECTED_ONE[name]
+        case name if name in _EXPECTED_LIMIT:
+            return _EXPECTED_LIMIT[name].format(kind.limit)
     return "valid"
 
 
@@ -218,17 +215,10 @@ _DECODER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite
 
 
 def _deeper_than(value: Any, depth: int) -> bool:
-    layer = [value]
+    layer = [value] if isinstance(value, (dict, list)) else []
     for _ in range(depth):
         inner = (each.values() if isinstance(each, dict) else each for each in layer)
-        layer = [item for each in inner if not isinstance(each, str) for item in _containers(each)]
+        layer = [item for each in inner for item in each if isinstance(item, (dict, list))]
         if not layer:
             return False
     return True
-
-
-def _containers(items: Any) -> list[Any]:
-    return [item for item in items if isinstance(item, (dict, list))] if not isinstance(items, _SCALARS) else []
-
-
-_SCALARS = (int, float, bool, type(None))

@@ -1,7 +1,6 @@
 """``MockServer``, the mock on a socket, in threads of this process."""
 
 import functools
-import ipaddress
 import secrets
 import socket
 import threading
@@ -13,6 +12,7 @@ from followup._for_mockserver import clears_frames_of
 from followup_mockserver.http.access import Guard
 from followup_mockserver.http.control import body_limit
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
+from followup_mockserver.schema.formats import is_loopback_address
 from followup_mockserver.service.service import Mock
 from followup_mockserver.settings.options import ClientOptions, MockOptions, options_of
 from followup_mockserver.state.snapshots.document import SnapshotSource, prepare
@@ -58,7 +58,7 @@ class MockServer(Mock):
         # Bound first, so that a port in use raises before any thread has been started.
         self._socket = _bound_socket(host, port)
         self._port = int(self._socket.getsockname()[1])
-        local = _is_loopback(host)
+        local = host == "localhost" or is_loopback_address(host)
         token = None if local else secrets.token_urlsafe(24)
         super().__init__(checked, threaded=True, guard=Guard(host, token, protects_api=local))
         self._lifecycle = threading.Lock()
@@ -173,15 +173,6 @@ class MockServer(Mock):
     def close(self) -> None:
         """Stop the server; the same as ``stop``."""
         self.stop()
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _bound_socket(host: str, port: int) -> socket.socket:

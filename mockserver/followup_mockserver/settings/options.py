@@ -202,7 +202,9 @@ def options_in(content: bytes, path: str) -> dict[str, Any]:
             raise SettingsFileError(f"{path}: {name} must be a table")
     settings: dict[str, Any] = document.get(SETTINGS, {})
     for name in settings:
-        _check_name(path, name)
+        if name not in attrs.fields_dict(Options):
+            known = ", ".join(sorted(attrs.fields_dict(Options)))
+            raise SettingsFileError(f"{path}: {SETTINGS}.{name} is unknown; the settings are {known}")
     try:
         Options(**settings)
     except InvalidArgument as error:
@@ -231,14 +233,3 @@ def _parsed(content: bytes, path: str) -> dict[str, Any]:
         raise SettingsFileError(f"{path}: this must be TOML: {error}") from None
     except RecursionError:
         raise SettingsFileError(f"{path}: this must be TOML, with fewer levels of nesting") from None
-
-
-def _check_name(path: str, name: str) -> None:
-    known = [*attrs.fields_dict(Options)]
-    if name in known:
-        return
-    import difflib  # imported late, because most settings files are valid
-
-    similar = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {similar[0]}?" if similar else f"the settings are {', '.join(sorted(known))}"
-    raise SettingsFileError(f"{path}: {SETTINGS}.{name} is unknown; {hint}")
