@@ -273,7 +273,7 @@ INVALID_FILES: list[tuple[str, str]] = [
         "[settings]\nstart_time = 2026-09-28T12:00:00",
         "settings.start_time must be a time with an offset, such as 2026-09-28T12:00:00Z",
     ),
-    ("[settings]\ncuontry = 5", "settings.cuontry is unknown; did you mean country?"),
+    ("[settings]\ncuontry = 5", "settings.cuontry is unknown; the settings are allow_http_webhooks, country, "),
     ('[settings]\nsettings = "other.toml"', "settings.settings is unknown; "),
     ("[settings]\npaint = 5", "settings.paint is unknown; the settings are allow_http_webhooks, country, "),
     ("[Settings]\ncountry = 5", "Settings is unknown; the tables are [settings] and [asked]"),

@@ -47,7 +47,6 @@ serve --allow-http-webhooks
 serve --env-file mock.env --start-time 2030-01-01T09:00:00Z
 wait
 check openapi.json
-collection --output collection.json
 advance 3h
 advance 2030-01-03T09:00:00Z
 clock
@@ -102,11 +101,6 @@ app = Application(
         "serve": Deferred("Start the mock server.", f"{_MODULES}.serve"),
         "wait": Deferred("Wait until the mock server is ready; for CI jobs.", f"{_MODULES}.serve"),
         "check": Deferred("Compare a contract document with what SDK and mock implement.", f"{_MODULES}.check"),
-        "collection": Deferred(
-            "Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.",
-            f"{_MODULES}.files",
-            "collections",
-        ),
         **{name: Deferred(summary, f"{_MODULES}.controls") for name, summary in _CONTROLS.items()},
         "listen": Deferred("Deliver webhooks to a receiver, and print a line for each attempt.", f"{_MODULES}.listen"),
         **{name: Deferred(summary, f"{_MODULES}.lists") for name, summary in _LISTS.items()},

@@ -1,4 +1,4 @@
-"""The commands that write and read files: ``snapshot`` with the state of a running mock, and ``collection``."""
+"""The commands ``snapshot save`` and ``snapshot load``: the state of a running mock in a file."""
 
 import json
 import sys
@@ -19,7 +19,6 @@ from followup_mockserver.state.snapshots.document import MAX_BYTES, content_of
 SUMMARY = "Save the state of the mock to a file, or load it from one."
 
 snapshots = Application(name="snapshot", no_args_is_help=True, help=SUMMARY, epilog=EXIT_STATUS)
-collections = Application()
 
 _FILE = typer.Argument(help="File of the snapshot; - writes to standard output.", metavar="FILE", show_default=False)
 
@@ -61,33 +60,3 @@ def load(file: Annotated[Path, _LOADED], url: Url = DEFAULT_URL, api_key: Key = 
     if len(text) > MAX_BYTES:
         fail(f"cannot load {file}: a snapshot has at most {MAX_BYTES} bytes")
     Remote(url, api_key, token).load_snapshot(text)
-
-
-@collections.command()
-def collection(
-    output: Annotated[
-        Path, typer.Option(help="File to write to; standard output if omitted.", show_default=False)
-    ] = Path(STANDARD_OUTPUT),
-    url: Annotated[str, typer.Option(help="Base URL in the collection; a variable in it.")] = DEFAULT_URL,
-) -> None:
-    """Write all requests as a collection for Bruno, Postman, Insomnia or Hoppscotch.
-
-    It has the operations of the service and the control API of the mock, with example bodies, and needs no running
-    mock. The API key in it is that of the mock, never yours.
-    """
-    from followup_mockserver.contract.collection import collection as collection_of
-    from followup_mockserver.contract.openapi import document
-    from followup_mockserver.http.control_openapi import control_document
-    from followup_mockserver.state.registry import DEFAULT_KEY
-
-    made = collection_of(document(), control_document(), base_url=url, api_key=DEFAULT_KEY)
-    is_file = str(output) != STANDARD_OUTPUT
-    lines = json.dumps(made, ensure_ascii=not is_file, indent=2).splitlines()  # a terminal may not be UTF-8
-    if not is_file:
-        for line in lines:
-            write_line(line)
-        return
-    try:
-        output.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
-        fail(f"cannot write {output}: {error.strerror}")

@@ -207,49 +207,40 @@ OPERATIONS: Mapping[str, Operation] = {
 """The 32 operations, by name."""
 
 
-Link = dict[str, Any]
-
-
-def links_of(operation: Operation) -> dict[str, Link]:
+def links_of(operation: Operation) -> dict[str, dict[str, Any]]:
     """Return the links of the successful response of an operation, each under the name of the operation it leads to."""
-    return {link["operationId"]: link for link in _links(operation) if link["operationId"] != operation.name}
-
-
-def _links(operation: Operation) -> Iterator[Link]:
     declaration = operation.declaration
     result = declaration.item_type or declaration.returns
     # The first item of a list; a tool does not follow the link if there is none.
     start = "/" if declaration.item_type is None else "/data/0/"
+    links = {}
     for name, annotation in annotations_of(result).items():
-        prefix = _prefix_in(annotation)
-        if name in wire_fields(result) and prefix is not None:
-            yield from _followers(prefix, f"$response.body#{start}{camel(name)}", is_own_id=name == "id")
+        prefix = _prefix_in(annotation) if name in wire_fields(result) else None
+        for taken, parameter, other in _takers() if prefix is not None else ():
+            # To the id of another object, only retrieving it is a link.
+            if (
+                taken == prefix
+                and other is not operation
+                and (name == "id" or other.declaration.method_name == "retrieve")
+            ):
+                links[other.name] = {
+                    "operationId": other.name,
+                    "parameters": {parameter: f"$response.body#{start}{camel(name)}"},
+                    "description": other.description.partition("\n\n")[0],
+                }
+    return links
 
 
-def _followers(prefix: IdPrefix, value: str, *, is_own_id: bool) -> Iterator[Link]:
-    """Yield the links to the operations that take an id with this prefix.
-
-    Args:
-        prefix: the prefix of the id.
-        value: the runtime expression of the id.
-        is_own_id: whether the id is that of the result. To the id of another object, only retrieving it is a link.
-    """
+def _takers() -> Iterator[tuple[IdPrefix, str, Operation]]:
+    """Iterate over the parameters that take an id: the prefix of the id, the parameter, and its operation."""
     for operation in OPERATIONS.values():
         declaration = operation.declaration
-        if declaration.id_prefix == prefix and (is_own_id or declaration.method_name == "retrieve"):
-            yield _link(operation, "path.id", value)
-        if is_own_id and declaration.item_type is not None:
-            for parameter in declaration.parameters:
-                if prefix in map(_prefix_in, _types_of(parameter)) and parameter.name not in _CURSORS:
-                    yield _link(operation, f"query.{parameter.wire_name}", value)
-
-
-_CURSORS = ("starting_after", "ending_before")
-
-
-def _link(operation: Operation, parameter: str, value: str) -> Link:
-    summary = operation.description.partition("\n\n")[0]
-    return {"operationId": operation.name, "parameters": {parameter: value}, "description": summary}
+        if declaration.id_prefix is not None:
+            yield declaration.id_prefix, "path.id", operation
+        for parameter in declaration.parameters if declaration.item_type is not None else ():
+            for prefix in map(_prefix_in, _types_of(parameter)):
+                if prefix is not None and parameter.name not in ("starting_after", "ending_before"):
+                    yield prefix, f"query.{parameter.wire_name}", operation
 
 
 def _types_of(parameter: Parameter) -> tuple[Any, ...]:

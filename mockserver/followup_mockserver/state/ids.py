@@ -1,7 +1,6 @@
 """Ids, secrets and request ids: a prefix and 24 random characters."""
 
 import hashlib
-import itertools
 import secrets
 import string
 from collections.abc import Iterator
@@ -75,12 +74,9 @@ def _random_parts() -> Iterator[str]:
             yield text[start : start + LENGTH]
 
 
-_PAIRS = [low + high for high, low in itertools.product(ALPHABET, repeat=2)]
-
-
 def _base62(number: int) -> str:
-    pairs = []
-    for _ in range(LENGTH // 2):
-        number, digits = divmod(number, len(_PAIRS))
-        pairs.append(_PAIRS[digits])
-    return "".join(pairs)
+    digits = []
+    for _ in range(LENGTH):
+        number, digit = divmod(number, len(ALPHABET))
+        digits.append(ALPHABET[digit])
+    return "".join(digits)

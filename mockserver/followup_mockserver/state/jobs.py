@@ -62,7 +62,7 @@ class Scheduler:
     def __init__(self) -> None:
         self._heap: list[Timer] = []
         self._cancelled: set[int] = set()
-        self._about: dict[str, Timer | list[Timer]] = {}
+        self._about: dict[str, list[Timer]] = {}
         self.scheduled = 0
 
     def __len__(self) -> int:
@@ -73,9 +73,7 @@ class Scheduler:
         twin = Scheduler()
         twin._heap = self._heap.copy()
         twin._cancelled = self._cancelled.copy()
-        twin._about = {
-            about: timers.copy() if type(timers) is list else timers for about, timers in self._about.items()
-        }
+        twin._about = {about: timers.copy() for about, timers in self._about.items()}
         twin.scheduled = self.scheduled
         return twin
 
@@ -95,15 +93,7 @@ class Scheduler:
 
     def _add(self, timer: Timer) -> Timer:
         heapq.heappush(self._heap, timer)
-        job = timer.job
-        about = job.about
-        others = self._about.get(about)
-        if others is None:
-            self._about[about] = timer
-        elif isinstance(others, list):
-            others.append(timer)
-        else:
-            self._about[about] = [others, timer]
+        self._about.setdefault(timer.job.about, []).append(timer)
         return timer
 
     def cancel(self, timer: Timer) -> None:
@@ -153,19 +143,14 @@ class Scheduler:
         return (timer for timer in self._heap if timer.number not in self._cancelled)
 
     def _timers_about(self, about: str, kind: str | None) -> Iterator[Timer]:
-        timers = self._about.get(about, [])
-        return (timer for timer in (timers if isinstance(timers, list) else [timers]) if kind in (None, timer.job.kind))
+        return (timer for timer in self._about.get(about, ()) if kind in (None, timer.job.kind))
 
     def _unindex(self, timer: Timer) -> bool:
         """Remove a timer from the index; return False if it is not pending."""
-        about = timer.job.about
-        timers = self._about.get(about)
-        if timers is timer:
-            del self._about[about]
-            return True
-        if not isinstance(timers, list) or timer not in timers:
+        timers = self._about.get(timer.job.about, [])
+        if timer not in timers:
             return False
         timers.remove(timer)
         if not timers:
-            del self._about[about]
+            del self._about[timer.job.about]
         return True
