@@ -90,7 +90,6 @@ ELSEWHERE: list[tuple[str, str, str, Callable[[Reply], None], str]] = [
     ("appointment_status", "PATCH", "/v1/.*", sets("status", "confirmed"), "after a new start: confirmed"),
     ("closed_appointment", "PATCH", "/v1/.*", rejects(409, "closed"), "error closed; completed: 409"),
     ("known_external_id", "POST", "/v1/visits", sets("type", "control"), "visit: the existing one, changed"),
-    ("unknown_doctor", "POST", "/v1/appointments", sets("doctor", "doc_1"), "an object: a doctor"),
     ("idempotency_keys", "POST", "/v1/.*", no_replay_header, "a replay: the same bytes, Idempotent-Replayed: absent"),
     (
         "shared_external_id",

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calibration.conftest import NOWHERE, OPTIONS, Reply, altered, ask, new_run
+from calibration.conftest import OPTIONS, Reply, altered, ask, new_run
 
-from followup_mockserver import MockServer, MockService
+from followup_mockserver import MockServer
 from followup_mockserver.judge.calibration.calibrate import Finding, ask_all, clean_up, settings_file
 
 OTHERS: list[dict[str, Any]] = [
@@ -119,24 +119,8 @@ def test_a_service_without_times_is_asked_at_the_own_time(server: MockServer) ->
     assert ask(server, "closed_appointment")[1].outcome == "same"
 
 
-def test_what_cannot_be_observed_is_not_a_setting(server: MockServer) -> None:
-    text, _ = calibrated(server)
-    document = tomllib.loads(text)
-    assert [*document["settings"]] == ["country", "intake_required", "ref", "refuse_unknown_fields", "time_zone"]
-    for point in ("reminders", "post_visit_message", "rate_limit"):
-        assert document["asked"][point].startswith("not asked: ")
-    assert "how long a key is remembered was not asked" in document["asked"]["idempotency_keys"]
-    assert "the language was not asked" in document["asked"]["messages"]
-
-
 def test_any_text_can_be_read_back() -> None:
     text = "".join(map(chr, range(0x250))) + '"\\ 👩🏽‍⚕️ \u2028'
     findings = [Finding("a_point", "same", text)]
     document = tomllib.loads(settings_file({"intake_required": [text], "country": text}, findings))
     assert document == {"settings": {"intake_required": [text], "country": text}, "asked": {"a_point": text}}
-
-
-def test_the_header_is_a_comment(tmp_path: Path) -> None:
-    path = tmp_path / "clinic.toml"
-    path.write_text(settings_file({}, []))
-    MockService(settings=path, forward_to=NOWHERE)

@@ -192,8 +192,8 @@ def check_receiver(
     else:
         for each in report.cases:
             say_wrapped(f"{each.outcome:<8}  {each.case:<17}  ", each.detail, each.specification)
-        say(f"{report.passed} passed, {report.failed} failed, {report.not_seen} not seen.")
-    if report.failed:
+        say(f"{report.count('PASS')} passed, {report.count('FAIL')} failed, {report.count('NOT SEEN')} not seen.")
+    if report.count("FAIL"):
         raise typer.Exit(FAILURE)
 
 

@@ -73,33 +73,14 @@ class Report:
     url: str
     cases: Sequence[Verdict]
 
-    @property
-    def passed(self) -> int:
-        """The number of cases that passed."""
-        return self._count("PASS")
-
-    @property
-    def failed(self) -> int:
-        """The number of cases that failed."""
-        return self._count("FAIL")
-
-    @property
-    def not_seen(self) -> int:
-        """The number of cases whose outcome was not seen."""
-        return self._count("NOT SEEN")
+    def count(self, outcome: Outcome) -> int:
+        """Return the number of cases with an outcome."""
+        return sum(each.outcome == outcome for each in self.cases)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as data for JSON."""
-        return {
-            "url": self.url,
-            "cases": [attrs.asdict(each) for each in self.cases],
-            "passed": self.passed,
-            "failed": self.failed,
-            "notSeen": self.not_seen,
-        }
-
-    def _count(self, outcome: Outcome) -> int:
-        return sum(each.outcome == outcome for each in self.cases)
+        counts = {"passed": self.count("PASS"), "failed": self.count("FAIL"), "notSeen": self.count("NOT SEEN")}
+        return {"url": self.url, "cases": [attrs.asdict(each) for each in self.cases], **counts}
 
 
 def check_receiver(

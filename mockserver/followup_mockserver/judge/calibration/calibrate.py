@@ -78,13 +78,13 @@ def _default(option: str) -> Any:
 _REASONS: Mapping[str, str] = {
     "no setting follows it, and few integrations depend on it": """
         error_object missing_object unknown_path unreadable_body repeated_parameter empty_strings lengths timestamps
-        email_addresses control_characters extreme_years wrong_id_type order_of_checks service_version id_format
-        cursors has_more_backwards changed_phone documents phone_for_dni whole_phones stage cancel_completed
+        email_addresses control_characters extreme_years wrong_id_type order_of_checks service_version id_format cursors
+        has_more_backwards changed_phone documents phone_for_dni whole_phones stage cancel_completed unknown_doctor
         changed_doctor any_year visit_source visit_of_unknown_appointment visit_of_another_patient treatment_dates
         treatment_active intake_names_only intake_status intake_webhooks intake_patient_filter unknown_event_keys
-        misplaced_event_keys null_in_events patient_objects order_data upserted_patient event_status
-        invalid_or_failed rest_calls_as_events mixed_batch duplicates_only none_accepted batch_size
-        endpoint_without_events repeated_event_types upserted_webhook not_yet_sent webhook_urls disabled_endpoint
+        misplaced_event_keys null_in_events patient_objects order_data upserted_patient event_status invalid_or_failed
+        rest_calls_as_events mixed_batch duplicates_only none_accepted batch_size endpoint_without_events
+        repeated_event_types upserted_webhook not_yet_sent webhook_urls disabled_endpoint
     """,
     "an HTTP client does not send them": "malformed_requests",
     "a request cannot tell what a document describes; followup-mock check compares the documents": "openapi_document",

@@ -253,19 +253,6 @@ def known_external_id(run: Run) -> str:
     return f"appointment: {found[0]}; visit: {found[1]}"
 
 
-@point(BOOK, "an object: no doctor; an unknown id: 400 invalid_request_error resource_missing (doctor)")
-def unknown_doctor(run: Run) -> str:
-    """What happens with a doctor whom nobody in the roster matches?"""
-    nobody, unknown = (
-        run.ask("POST", "/v1/appointments", json=run.booking(doctor=each))
-        for each in ({"fullName": f"{NAME} {run.external_id()}"}, f"doc_{UNKNOWN}")
-    )
-    has_doctor = nobody.is_success and body_of(nobody)["doctor"] is not None
-    return (
-        f"an object: {_verdict(nobody, 'a doctor' if has_doctor else 'no doctor')}; an unknown id: {_verdict(unknown)}"
-    )
-
-
 @point("intake_requests:write", "fullName, dni, phone, coverage.insurer, address, requestedService")
 def intake_required(run: Run) -> str:
     """Which data does an intake request need to become ready?"""

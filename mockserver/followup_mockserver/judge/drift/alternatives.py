@@ -4,14 +4,13 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
 
-from followup_mockserver.judge.drift.differences import Side
 from followup_mockserver.judge.drift.reading import DocumentError
-from followup_mockserver.judge.drift.schemas import Schema, Schemas
+from followup_mockserver.judge.drift.schemas import NOTHING, Schema, Schemas
 
 KINDS = ("string", "number", "boolean", "object", "array", "null")
 """The kinds of JSON values. A whole number is a number."""
@@ -41,35 +40,29 @@ def canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _kinds(parts: Iterable[Schema]) -> frozenset[str]:
-    kinds = frozenset(KINDS)
-    for part in parts:
-        if "type" in part:
-            types = part["type"] if isinstance(part["type"], list) else [part["type"]]
-            kinds &= {"number" if each == "integer" else each for each in types}
-        if "enum" in part:
-            kinds &= {kind_of(each) for each in part["enum"]}
-        if "const" in part:
-            kinds &= {kind_of(part["const"])}
-    return kinds
-
-
 @attrs.frozen(eq=False)
 class Alternative:
     """Plain schemas that a value satisfies together.
 
     Attributes:
         parts: the schemas.
-        kinds: the kinds of values that they accept.
     """
 
     parts: tuple[Schema, ...]
-    kinds: frozenset[str] = attrs.field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        kinds = _kinds(self.parts)
-        needs_what_it_forbids = any(self.of_property(name) == {"not": {}} for name in self.required)
-        object.__setattr__(self, "kinds", kinds - {"object"} if needs_what_it_forbids else kinds)
+    @functools.cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of values that the schemas accept."""
+        kinds = set(KINDS)
+        for types in self.values("type"):
+            kinds &= {
+                "number" if each == "integer" else each for each in ([types] if isinstance(types, str) else types)
+            }
+        for members in self.members:
+            kinds &= set(map(kind_of, members))
+        if any(self.of_property(name) == NOTHING for name in self.required):
+            kinds.discard("object")  # it needs what it forbids
+        return frozenset(kinds)
 
     @property
     def schema(self) -> Schema:
@@ -80,6 +73,11 @@ class Alternative:
         """Return the values of a keyword in all parts."""
         return [part[keyword] for part in self.parts if keyword in part]
 
+    @property
+    def members(self) -> list[list[Any]]:
+        """The values of enums, also of one member."""
+        return [*self.values("enum"), *([value] for value in self.values("const"))]
+
     @functools.cached_property
     def required(self) -> set[str]:
         """The required properties of an object."""
@@ -89,22 +87,14 @@ class Alternative:
     def property_names(self) -> list[str]:
         """The names of the properties that an object may have and that are named, in their order."""
         names = [name for properties in self.values("properties") for name in properties]
-        return [
-            name for name in dict.fromkeys([*names, *sorted(self.required)]) if self.of_property(name) != {"not": {}}
-        ]
+        return [name for name in dict.fromkeys([*names, *sorted(self.required)]) if self.of_property(name) != NOTHING]
 
     def of_property(self, name: str) -> Schema:
         """Return the schema of a property, whether it is declared or not."""
-        declared = any(name in properties for properties in self.values("properties"))
         schemas = [schema for part in self.parts for schema in _of_property(part, name)]
-        if not declared and not any(_matches(part, name) for part in self.parts):
+        if not any(name in part.get("properties", {}) or _patterns(part, name) for part in self.parts):
             schemas += self.values("unevaluatedProperties")
-        return {"not": {}} if {"not": {}} in schemas else conjunction(schemas)
-
-    @property
-    def has_free_names(self) -> bool:
-        """Whether no property of an object is named."""
-        return not self.property_names
+        return NOTHING if NOTHING in schemas else conjunction(schemas)
 
     @property
     def items(self) -> Schema:
@@ -115,19 +105,20 @@ class Alternative:
 def _of_property(part: Schema, name: str) -> Iterator[Schema]:
     if name in part.get("properties", {}):
         yield part["properties"][name]
-    elif _matches(part, name):
-        yield from (schema for pattern, schema in part["patternProperties"].items() if _searches(pattern, name))
+    elif patterns := _patterns(part, name):
+        yield from patterns
     elif "additionalProperties" in part:
         yield part["additionalProperties"]
 
 
-def _matches(part: Schema, name: str) -> bool:
-    return any(_searches(pattern, name) for pattern in part.get("patternProperties", {}))
+def _patterns(part: Schema, name: str) -> list[Schema]:
+    return [schema for pattern, schema in part.get("patternProperties", {}).items() if matches(pattern, name)]
 
 
-def _searches(pattern: str, name: str) -> bool:
+def matches(pattern: str, text: str) -> bool:
+    """Return whether a pattern matches a part of a text; no, if Python cannot read this pattern of JSON Schema."""
     try:
-        return re.search(pattern, name) is not None
+        return re.search(pattern, text) is not None
     except re.error:
         return False
 
@@ -168,17 +159,3 @@ def _expanded(schema: Schema, schemas: Schemas, within: frozenset[str]) -> list[
     if size > _MAX_ALTERNATIVES:
         raise DocumentError(f"a schema has more than {_MAX_ALTERNATIVES} alternatives")
     return [tuple(part for parts in combined for part in parts) for combined in itertools.product(*factors)]
-
-
-def paired(
-    ours: list[Alternative], theirs: list[Alternative], similarity: Callable[[Alternative, Alternative], float]
-) -> list[dict[Side, Alternative]]:
-    """Pair each alternative with the most similar one of the other side; both sides have at least one."""
-
-    def score(one: Alternative, other: Alternative) -> tuple[bool, float]:
-        return canonical(one.schema) == canonical(other.schema), similarity(one, other)
-
-    pairs = [(one, max(theirs, key=lambda other: score(one, other))) for one in ours]
-    pairs += [(max(ours, key=lambda one: score(one, other)), other) for other in theirs]
-    unique = {(id(one), id(other)): (one, other) for one, other in pairs}
-    return [{"ours": one, "theirs": other} for one, other in unique.values()]

@@ -19,11 +19,10 @@ from followup_mockserver.judge.drift.contracts import (
     Response,
     blank,
 )
-from followup_mockserver.judge.drift.differences import Difference, DifferenceClass, Direction, Report
-from followup_mockserver.judge.drift.parts import compare_texts
+from followup_mockserver.judge.drift.differences import Difference, DifferenceClass, Report, compare_texts
 from followup_mockserver.judge.drift.reading import DocumentError
 from followup_mockserver.judge.drift.schema_comparison import Message, compare_schemas
-from followup_mockserver.judge.drift.schemas import Schema
+from followup_mockserver.judge.drift.schemas import NOTHING, Direction, Schema
 
 
 class _Comparer:
@@ -150,7 +149,7 @@ def _object_of(parameters: Mapping[str, Parameter], schemas: Mapping[str, Schema
         "type": "object",
         "properties": {names[key]: schema for key, schema in schemas.items()},
         "required": sorted(names[key] for key, parameter in parameters.items() if parameter.required),
-        "additionalProperties": {"not": {}},
+        "additionalProperties": NOTHING,
     }
 
 
@@ -193,19 +192,26 @@ def _compare_body(comparer: _Comparer, ours: Operation, theirs: Operation) -> It
         yield Difference("breaking", where, "required: the contract requires a body, SDK and mock do not")
     elif ours.body_required and not theirs.body_required:
         yield Difference("mock differs", where, "required: the contract does not require a body, the mock does")
-    assert one.json is not None
-    if other.json is None:
-        listed = ", ".join(other.schemas) or "none"
-        detail = f"media type: {listed} in the contract, {JSON} in SDK and mock"
-        yield Difference("breaking", where, detail)
-        return
-    yield from _other_media(other, where)
-    yield from comparer.compare("request", one.json, other.json, where)
+    yield from _compare_media(comparer, "request", one, other, where)
 
 
-def _other_media(media: ByMediaType, where: str) -> Iterator[Difference]:
-    for name in media.others:
-        yield Difference("added", where, f"media type: the contract also has {name}")
+def _compare_media(
+    comparer: _Comparer, direction: Direction, ours: ByMediaType, theirs: ByMediaType, where: str
+) -> Iterator[Difference]:
+    """Iterate over the differences of two bodies. The SDK sends one media type, and decodes any JSON."""
+    assert ours.json is not None
+    schema = theirs.json
+    if schema is not None:
+        for name in theirs.others:
+            yield Difference("added", where, f"media type: the contract also has {name}")
+    elif direction == "response" and theirs.other_json is not None:
+        name, schema = theirs.other_json
+        yield Difference("mock differs", where, f"media type: {name} in the contract, {JSON} in the mock")
+    if schema is None:
+        listed = ", ".join(theirs.schemas) or "none"
+        yield Difference("breaking", where, f"media type: {listed} in the contract, {JSON} in SDK and mock")
+    else:
+        yield from comparer.compare(direction, ours.json, schema, where)
 
 
 def _compare_security(ours: Operation, theirs: Operation) -> Iterator[Difference]:
@@ -229,7 +235,7 @@ def _compare_responses(comparer: _Comparer, ours: Operation, theirs: Operation) 
         where = f"{ours.where} response {status}"
         found = _response(theirs, status)
         if found is not None:
-            yield from _compare_bodies(comparer, response, found, where)
+            yield from _compare_media(comparer, "response", response.media, found.media, f"{where} body")
             yield from _compare_headers(response, found, where)
             yield from compare_texts({"description": response.description}, {"description": found.description}, where)
         elif status != _SUCCESS:
@@ -256,23 +262,8 @@ def _compare_new(comparer: _Comparer, ours: Operation, theirs: Operation) -> Ite
             continue
         class_: DifferenceClass = "added" if has_ours else "mock differs"
         yield Difference(class_, where, f"The contract has the status {status} for success, the mock has 200.")
-        yield from _compare_bodies(comparer, ours.responses[_SUCCESS], response, where)
-
-
-def _compare_bodies(comparer: _Comparer, ours: Response, theirs: Response, where: str) -> Iterator[Difference]:
-    assert ours.media.json is not None
-    where = f"{where} body"
-    schema: Schema | None = theirs.media.json
-    if schema is None and theirs.media.other_json is not None:
-        name, schema = theirs.media.other_json  # the SDK decodes any JSON
-        yield Difference("mock differs", where, f"media type: {name} in the contract, {JSON} in the mock")
-    if schema is None:
-        listed = ", ".join(theirs.media.schemas) or "none"
-        yield Difference("breaking", where, f"media type: {listed} in the contract, {JSON} in SDK and mock")
-        return
-    if theirs.media.json is not None:
-        yield from _other_media(theirs.media, where)
-    yield from comparer.compare("response", ours.media.json, schema, where)
+        media = ours.responses[_SUCCESS].media
+        yield from _compare_media(comparer, "response", media, response.media, f"{where} body")
 
 
 def _compare_headers(ours: Response, theirs: Response, where: str) -> Iterator[Difference]:

@@ -1,5 +1,6 @@
 """Reads the operations of an OpenAPI document."""
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -40,59 +41,44 @@ class ByMediaType:
         return [name for name in self.schemas if name not in (JSON, "application/*", "*/*")]
 
 
-class Routes:
-    """The path items of a document, with their paths below the base URL.
+def _routes(raw: Raw, known_paths: set[str]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Iterate over the path items of a document: path below the base URL, path item, and place in the document.
 
     One document has the paths ``/v1/patients`` below the server ``https://clinic.example/api``, another one the paths
     ``/patients`` below ``https://clinic.example/api/v1``. Clients are configured with the base URL, so both are the
-    same.
-
-    Args:
-        raw: the document.
-        known_paths: the paths of the service, with ``{}`` for each parameter.
+    same. The base URL is that below which most of the known paths are.
 
     Raises:
         DocumentError: the document has no paths.
     """
+    items = {
+        path: raw.object(value, f"paths.{path}")
+        for path, value in raw.object(raw.document.get("paths"), "paths").items()
+    }
+    if not items:
+        raise DocumentError("it has no paths")
+    complete = {path: _complete(raw, path, item) for path, item in items.items()}
+    counted = Counter(
+        base
+        for each in itertools.chain(*complete.values())
+        for base in {blank(each).removesuffix(known) for known in known_paths if blank(each).endswith(known)}
+        if "{}" not in base
+    )
+    base = min(counted, key=lambda base: (-counted[base], len(base)), default="")
+    for path, item in items.items():
+        if path.startswith("/"):
+            below = [each.removeprefix(base) for each in complete[path] if each.startswith(base)]
+            known = [each for each in below if blank(each) in known_paths]
+            yield next(iter([*known, *below, path])), item, f"paths.{path}"
 
-    def __init__(self, raw: Raw, known_paths: set[str]) -> None:
-        self._raw = raw
-        self._known = known_paths
-        self._items = raw.object(raw.document.get("paths"), "paths")
-        if not self._items:
-            raise DocumentError("it has no paths")
-        self._base = self._common_base()
 
-    def items(self) -> Iterator[tuple[str, dict[str, Any], str]]:
-        """Iterate over path, path item and place in the document."""
-        for path, value in self._items.items():
-            if path.startswith("/"):
-                item = self._raw.object(value, f"paths.{path}")
-                yield self._below_base(path, item), item, f"paths.{path}"
-
-    def _below_base(self, path: str, item: dict[str, Any]) -> str:
-        below = [each.removeprefix(self._base) for each in self._complete(path, item) if each.startswith(self._base)]
-        known = [each for each in below if blank(each) in self._known]
-        return next(iter([*known, *below, path]))
-
-    def _common_base(self) -> str:
-        """Return the path of the base URL below which most of the known paths are."""
-        counted: Counter[str] = Counter()
-        for path, value in self._items.items():
-            for complete in self._complete(path, self._raw.object(value, f"paths.{path}")):
-                bases = {
-                    blank(complete).removesuffix(known) for known in self._known if blank(complete).endswith(known)
-                }
-                counted.update(base for base in bases if "{}" not in base)
-        return min(counted, key=lambda base: (-counted[base], len(base)), default="")
-
-    def _complete(self, path: str, item: dict[str, Any]) -> list[str]:
-        """Return a path below each of the servers."""
-        operations = [value for value in item.values() if isinstance(value, dict)]
-        servers = next((each["servers"] for each in (*operations, item) if "servers" in each), None)
-        servers = servers or self._raw.document.get("servers") or [{}]
-        found = [_path_of(self._raw.object(each, "servers")) for each in self._raw.list(servers, "servers")]
-        return [*dict.fromkeys(base + path for base in found)]
+def _complete(raw: Raw, path: str, item: dict[str, Any]) -> list[str]:
+    """Return a path below each of the servers."""
+    operations = [value for value in item.values() if isinstance(value, dict)]
+    servers = next((each["servers"] for each in (*operations, item) if "servers" in each), None)
+    servers = servers or raw.document.get("servers") or [{}]
+    found = [_path_of(raw.object(each, "servers")) for each in raw.list(servers, "servers")]
+    return [*dict.fromkeys(base + path for base in found)]
 
 
 def _path_of(server: dict[str, Any]) -> str:
@@ -197,10 +183,9 @@ class Contract:
         self.raw = Raw(document)
         self.requests = Schemas(self.raw, "request")
         self.responses = Schemas(self.raw, "response")
-        routes = Routes(self.raw, known_paths)
         self.operations = {
             (method.upper(), blank(path)): self._operation(method, path, item, at, self.requests, self.responses)
-            for path, item, at in routes.items()
+            for path, item, at in _routes(self.raw, known_paths)
             for method in METHODS
             if method in item
         }

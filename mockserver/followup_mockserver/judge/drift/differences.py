@@ -1,9 +1,13 @@
-"""The differences between two contracts, and their classes."""
+"""The differences between two contracts, their classes, and their texts."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import attrs
+
+from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, canonical
+from followup_mockserver.judge.drift.schemas import Direction
 
 DifferenceClass = Literal["breaking", "mock differs", "added", "wording"]
 """The class of a difference.
@@ -18,9 +22,6 @@ DifferenceClass = Literal["breaking", "mock differs", "added", "wording"]
 
 CLASSES: tuple[DifferenceClass, ...] = get_args(DifferenceClass)
 """All classes, the most serious first."""
-
-Direction = Literal["request", "response"]
-"""The direction of a message: from the client to the service, or back. A webhook has the direction of a response."""
 
 Side = Literal["ours", "theirs"]
 """One of the two contracts: ``ours``, which the SDK and the mock implement, or ``theirs``, the compared document."""
@@ -78,16 +79,71 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-compatible data."""
-        return {
-            "differences": [each.to_dict() for each in self.differences],
-            "breaking": len(self.of_class("breaking")),
-            "mockDiffers": len(self.of_class("mock differs")),
-            "added": len(self.of_class("added")),
-            "wording": len(self.of_class("wording")),
-        }
+        names = ("breaking", "mockDiffers", "added", "wording")
+        counts = {name: len(self.of_class(class_)) for name, class_ in zip(names, CLASSES, strict=True)}
+        return {"differences": [each.to_dict() for each in self.differences], **counts}
 
 
 def class_of(direction: Direction, accepted_by: Side) -> DifferenceClass:
     """Return the class of a difference from the direction of the message and the only contract that accepts it."""
     sender: Side = "ours" if direction == "request" else "theirs"
     return "breaking" if accepted_by == sender else "mock differs"
+
+
+NO_EXAMPLE = "no value was found that only one of them accepts"
+_LONGEST = 80
+
+
+def compare_texts(ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str) -> Iterator[Difference]:
+    """Iterate over the texts that differ in more than white space; an absent text and an empty one are the same."""
+    for name in ours:
+        if _normal(ours[name]) != _normal(theirs.get(name)):
+            yield Difference("wording", where, f"{name}: other in the contract")
+
+
+def _normal(text: Any) -> Any:
+    return " ".join(text.split()) if isinstance(text, str) else text or ""
+
+
+def shortened(text: str) -> str:
+    """Return a text, or its beginning if it is long."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def changed(name: str, ours: Iterable[str], theirs: Iterable[str]) -> str:
+    """Describe what has other values in the two contracts."""
+    sides = (" or ".join(dict.fromkeys(map(shortened, each))) or "none" for each in (theirs, ours))
+    return "{}: {} in the contract, {} in SDK and mock".format(name, *sides)
+
+
+def changed_keyword(keyword: str, ours: Iterable[Alternative], theirs: Iterable[Alternative]) -> str:
+    """Describe a keyword that has other values in the two contracts."""
+    return changed(keyword, *(_values(keyword, each) for each in (ours, theirs)))
+
+
+def changed_type(ours: Iterable[Alternative], theirs: Iterable[Alternative]) -> str:
+    """Describe a part that has other types in the two contracts."""
+    return changed("type", *(_types(each) for each in (ours, theirs)))
+
+
+def changed_members(side: Side, values: Sequence[Any], members: Iterable[Alternative]) -> str:
+    """Describe the members of an enum, among these values that only one contract accepts; empty if there are none."""
+    known = {canonical(value) for each in members for values in each.members for value in values}
+    listed = ", ".join(shortened(_json(value)) for value in values if canonical(value) in known)
+    return listed and f"enum: the contract {'lacks' if side == 'ours' else 'adds'} {listed}"
+
+
+def _values(keyword: str, alternatives: Iterable[Alternative]) -> list[str]:
+    names = ("enum", "const") if keyword == "enum" else (keyword,)
+    return [_json(value) for each in alternatives for name in names for value in each.values(name)]
+
+
+def _types(alternatives: Iterable[Alternative]) -> list[str]:
+    kinds = {kind for each in alternatives for kind in each.kinds}
+    integers = [value in ("integer", ["integer"]) for each in alternatives for value in each.values("type")]
+    names = ["integer" if kind == "number" and any(integers) else kind for kind in KINDS if kind in kinds]
+    return ["any"] if len(kinds) == len(KINDS) else names
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,10 +1,12 @@
 """Makes valid values of schemas, and values that may tell two schemas apart."""
 
+import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, canonical, kind_of
+from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, kind_of
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
 
 FORMATS: dict[str, tuple[str, ...]] = {
@@ -31,6 +33,7 @@ _PLAIN = ("a", "", "A", "0", "-1", "1.5", "true", "a b", "é", "+5491155550000",
 _NUMBERS = (0, 1, -1, 2, 10, 1.5, -1.5, 0.001, 10**10, -(10**10))
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _LENGTHS = ("minLength", "maxLength")
+_SIZES = ("minItems", "maxItems", "minProperties", "maxProperties")
 _WORDS = re.compile(r"\w+", re.ASCII)
 """Words of a pattern such as ``^pat_``, which are tried as they are: a pattern need not match a whole string."""
 _COUNTS = re.compile(r"\{(\d{1,5})", re.ASCII)
@@ -94,23 +97,13 @@ def array_sample(alternative: Alternative, schemas: Schemas, size: int, *, depth
     """Return an array of this size.
 
     Raises:
-        NoSampleError: its items have no valid value, or it is too long to be made.
+        NoSampleError: its items have no valid value, it is too long to be made, or they must differ.
     """
     if size == 0:
         return []
-    if size > _MOST_ITEMS:
+    if size > _MOST_ITEMS or (size > 1 and any(alternative.values("uniqueItems"))):
         raise NoSampleError
-    if not any(alternative.values("uniqueItems")):
-        return [sample(alternative.items, schemas, depth + 1)] * size
-    distinct = {
-        canonical(value): value
-        for item in alternatives(alternative.items, schemas)
-        for value in samples_of(item, schemas, depth + 1)
-        if schemas.accepts(alternative.items, value)
-    }
-    if len(distinct) < size:
-        raise NoSampleError
-    return [*distinct.values()][:size]
+    return [sample(alternative.items, schemas, depth + 1)] * size
 
 
 def scalars(found: Iterable[Alternative], kind: str) -> list[Any]:
@@ -174,3 +167,36 @@ def _strings(parts: list[Schema]) -> Iterator[str]:
     for text in valid:
         yield from (text[:-1], text[1:], f"{text}a", f"a{text}", f"{text}!", f"{text} ", text.upper(), f"{text}é")
     yield from (example for examples in FORMATS.values() for example in examples)
+
+
+def candidates(found: Mapping[Schemas, Sequence[Alternative]], kind: str) -> Iterator[Any]:
+    """Iterate over values of a kind that may tell the alternatives of two documents apart, the simplest first."""
+    every = [each for of_one in found.values() for each in of_one]
+    if kind not in ("object", "array"):
+        yield from scalars(every, kind)
+        return
+    bounds = {bound for keyword in _SIZES for each in every for bound in each.values(keyword)}
+    sizes = sorted({max(int(bound) + more, 0) for bound in bounds for more in (-1, 0, 1)})
+    is_union = len(every) > len(found)
+    for schemas, of_one in found.items():
+        for each in of_one:
+            yield from (value for part in each.parts for value in _named(part) if kind_of(value) == kind)
+            variants = _arrays(each, schemas, sizes) if kind == "array" else _objects(each, schemas, sizes, is_union)
+            for make in variants:
+                with suppress(NoSampleError):
+                    yield make()
+
+
+def _arrays(alternative: Alternative, schemas: Schemas, sizes: Iterable[int]) -> Iterator[Callable[[], Any]]:
+    for size in sorted({0, 1, 2, *sizes}):
+        yield functools.partial(array_sample, alternative, schemas, size)
+
+
+def _objects(
+    alternative: Alternative, schemas: Schemas, sizes: Iterable[int], is_union: bool
+) -> Iterator[Callable[[], Any]]:
+    names = alternative.property_names
+    free = [*names, *(f"field{number}" for number in range(max(sizes, default=0)))]
+    more = [names, *([name] for name in names)] if is_union else []
+    for also in ([], *more, *(free[:size] for size in sizes)):
+        yield functools.partial(object_sample, alternative, schemas, *also)

@@ -7,12 +7,17 @@ OpenAPI 3.0 has a dialect of its own, with ``nullable`` and boolean ``exclusiveM
 
 import json
 import re
-from typing import Any
+from typing import Any, Literal
 
-from followup_mockserver.judge.drift.differences import Direction
 from followup_mockserver.judge.drift.reading import DocumentError, Raw
 
 Schema = dict[str, Any]
+
+NOTHING: Schema = {"not": {}}
+"""The schema that accepts no value."""
+
+Direction = Literal["request", "response"]
+"""The direction of a message: from the client to the service, or back. A webhook has the direction of a response."""
 
 _MAPS = {"properties", "patternProperties", "dependentSchemas"}
 _LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
@@ -67,7 +72,7 @@ class Schemas:
             DocumentError: it is malformed, or it contains a reference that cannot be resolved.
         """
         if isinstance(raw, bool):
-            return {} if raw else {"not": {}}
+            return {} if raw else NOTHING
         if not isinstance(raw, dict):
             raise DocumentError(f"{at}: a schema must be an object")
         converted: Schema = {}
