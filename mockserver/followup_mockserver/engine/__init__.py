@@ -213,16 +213,7 @@ class Engine:
             return run.result(tenant.now())
 
     def _stepping(self, tenant: Tenant, run: Run) -> Sending[Advanced]:
-        run.wait_until_idle()
-        call_deferred()  # while no attempt has begun that it would be charged to
-        scheduled = None
-        with tenant.lock:
-            timer = tenant.scheduler.next()
-            if timer is not None and not self.stopped:
-                tenant.clock.advance_to(timer.at)
-                tenant.scheduler.pop_due(timer.at)
-                scheduled = begin(tenant, run, timer)
-        yield from self._send_all(tenant, run, [] if scheduled is None else [scheduled])
+        yield from self._run_next_instant(tenant, run, None)
         with tenant.lock:
             return run.result(tenant.now())
 
@@ -241,24 +232,26 @@ class Engine:
                 tenant.history.drop(control)
             raise
 
-    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime) -> Sending[bool]:
-        """Run every job that is due at the next instant; return False if none is due by ``to``.
+    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime | None) -> Sending[bool]:
+        """Run every job that is due at the next instant, or the next job only if ``to`` is None; return False without one.
 
         A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
         """
         run.wait_until_idle()
-        call_deferred()
+        call_deferred()  # while no attempt has begun that it would be charged to
         scheduled: list[ScheduledAttempt] = []
         with tenant.lock:
             first = tenant.scheduler.next()
-            if first is None or first.at > max(to, tenant.clock.now()) or tenant.ended or self.stopped:
+            if first is None or tenant.ended or self.stopped:
+                return False
+            if to is not None and first.at > max(to, tenant.clock.now()):
                 return False
             tenant.clock.advance_to(first.at)
             now = tenant.clock.now()
             while (timer := tenant.scheduler.pop_due(now)) is not None:
                 if (due := begin(tenant, run, timer)) is not None:
                     scheduled.append(due)
-                if self._background is None:
+                if self._background is None or to is None:
                     break  # in process, a job sees the effects of the attempts before it
         yield from self._send_all(tenant, run, scheduled)
         return True

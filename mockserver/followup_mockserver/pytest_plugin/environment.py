@@ -3,6 +3,7 @@
 import contextvars
 import importlib
 import importlib.util
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,10 +123,7 @@ def _origin(url: httpx.URL) -> str:
 
 
 def _checked(url: str) -> str:
-    try:
-        parsed = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError):
-        parsed = httpx.URL("")
-    if parsed.scheme not in ("http", "https") or not parsed.host:
+    parsed = httpx.URL(url) if isinstance(url, str) and re.match("https?://[^/]", url) else None
+    if parsed is None:
         raise ValueError(f"allow: {url!r} must be a URL with scheme and host, such as http://127.0.0.1:8000")
     return _origin(parsed)
