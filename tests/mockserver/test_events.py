@@ -83,7 +83,9 @@ def test_section_3_a_failed_event_is_sent_again_under_its_id(client: FollowUp) -
     assert caught.value.status_code == 500
     (failed,) = caught.value.results
     assert (failed.accepted, failed.status) == (False, "failed")
-    assert [each.id for each in client.events.list(status="failed")] == [failed.event]
+    (stored,) = client.events.list(status="failed")
+    assert (stored.id, stored.processed_at) == (failed.event, None)
+    assert stored.error
     client.appointments.create(patient={"phone": "1155550000"}, start_at="2026-10-05T12:00:00Z", external_id="A-1")
     (done,) = client.events.create(cancel).results
     assert (done.status, done.event) == ("processed", failed.event)

@@ -239,17 +239,6 @@ def test_an_event_is_identified_by_source_and_id(client: FollowUp, service: Mock
     assert len(client.appointments.list().data) == 1
 
 
-def test_a_failed_event_is_stored_and_processed_again(client: FollowUp, service: MockService) -> None:
-    cancelled = inbound.appointment_cancelled(id="c-1", external_id="A-1")
-    failed = service.receive_event(cancelled, source="pms")
-    assert (failed.status, failed.processed_at) == ("failed", None)
-    assert failed.error
-    assert [each.id for each in client.events.list(status="failed", source="pms")] == [failed.id]
-    service.receive_event(booked(), source="pms")
-    again = service.receive_event(cancelled, source="pms")
-    assert (again.id, again.status, again.error) == (failed.id, "processed", None)
-
-
 def test_an_event_through_the_api_stays_what_it_was(client: FollowUp) -> None:
     client.events.create([booked(), inbound.visit_completed(patient=PATIENT, visited_at=VISITED)])
     assert (client.appointments.list().data[0].source, client.visits.list().data[0].source) == ("api", "manual")
@@ -327,11 +316,3 @@ def test_over_http(api: Api, client: FollowUp) -> None:
         status, _, where = problem(api.post("/_mock/events", body))
         assert (status, where) == (400, param)
     assert len(client.events.list().data) == 1
-
-
-def test_the_id_of_an_accepted_event_is_checked_first_as_in_the_api(client: FollowUp, service: MockService) -> None:
-    invalid: Any = {"id": "1", "type": "visit.completed", "data": {}}
-    first = service.receive_event(booked("1"), source="pms")
-    assert service.receive_event(invalid, source="pms") == first
-    with pytest.raises(EventBatchError, match=r"data\.patient"):
-        client.events.create(invalid)

@@ -233,7 +233,9 @@ class Engine:
             raise
 
     def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime | None) -> Sending[bool]:
-        """Run every job that is due at the next instant, or the next job only if ``to`` is None; return False without one.
+        """Run every job that is due at the next instant; return False if none is due by ``to``.
+
+        If ``to`` is None, run the next job alone, whenever it is due.
 
         A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
         """
