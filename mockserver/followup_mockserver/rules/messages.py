@@ -3,7 +3,6 @@
 They are jobs, which are scheduled, moved and cancelled with what they are about. Patients who have opted out get none.
 """
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from followup import Appointment, IntakeRequest, Patient, Visit
@@ -219,18 +218,12 @@ def obstacle_to_question(tenant: Tenant, intake: IntakeRequest) -> Outcome | Non
 
 def phone_to_ask(tenant: Tenant, intake: IntakeRequest) -> str | None:
     """Return the phone to send the message to: the patient's, or that of the first contact who has one."""
-    return next(_phones(tenant, intake), None)
+    patient, people = patient_of(tenant, intake), [intake.data.get("patient", {}), *intake.data.get("contacts", ())]
+    if patient is not None and patient.phone:
+        return patient.phone
+    return next((each["phone"] for each in people if each.get("phone")), None)
 
 
 def patient_of(tenant: Tenant, intake: IntakeRequest) -> Patient | None:
     """Return the patient of a request; None until the patient is identified."""
     return tenant.patients.get(intake.patient) if intake.patient else None
-
-
-def _phones(tenant: Tenant, intake: IntakeRequest) -> Iterator[str]:
-    patient = patient_of(tenant, intake)
-    if patient is not None and patient.phone:
-        yield patient.phone
-    if phone := intake.data.get("patient", {}).get("phone"):
-        yield phone
-    yield from (contact["phone"] for contact in intake.data.get("contacts", ()) if contact.get("phone"))

@@ -1,6 +1,5 @@
 """Queues webhook deliveries for domain events, and cancels those of an endpoint (specification, section 6.2)."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, cast
@@ -25,17 +24,15 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
     if event_type not in OUTBOUND_TYPES:
         return ()
     if not tenant.sends_webhooks:
-        return (_MADE_FOR_TRIGGER,)
+        return (Receipt(None, None, Outcome(Kind.MADE_FOR_TRIGGER)),)
     if event_type in NOT_YET_SENT and event_type not in tenant.organization.activated_events:
         return (Receipt(None, None, Outcome(Kind.NOT_YET_SENT, event_type)),)
     if not tenant.webhook_endpoints:
         return (_NO_ENDPOINT,)
     checked = [(each, _reason_not_to_send(each, event_type)) for each in tenant.webhook_endpoints]
     subscribers = [endpoint for endpoint, reason in checked if reason is None]
-    if not subscribers:
-        return [Receipt(endpoint.id, None, reason) for endpoint, reason in checked]
     queued = iter(_queue(tenant, subscribers, event_type, data_of(event), _ref_of(tenant, event)))
-    return [Receipt(endpoint.id, next(queued).id if reason is None else None, reason) for endpoint, reason in checked]
+    return [Receipt(endpoint.id, None if reason else next(queued).id, reason) for endpoint, reason in checked]
 
 
 def _ref_of(tenant: Tenant, event: DomainEvent) -> str:
@@ -45,20 +42,13 @@ def _ref_of(tenant: Tenant, event: DomainEvent) -> str:
     return described
 
 
-_MADE_FOR_TRIGGER = Receipt(None, None, Outcome(Kind.MADE_FOR_TRIGGER))
 _NO_ENDPOINT = Receipt(None, None, Outcome(Kind.NO_ENDPOINT))
-_DISABLED = Outcome(Kind.ENDPOINT_DISABLED)
 
 
 def _reason_not_to_send(endpoint: WebhookEndpoint, type: OutboundEventType) -> Outcome | None:
     if not is_subscribed(endpoint, type):
-        return _not_subscribed(type)
-    return None if endpoint.status == "enabled" else _DISABLED
-
-
-@functools.cache
-def _not_subscribed(type: OutboundEventType) -> Outcome:
-    return Outcome(Kind.NOT_SUBSCRIBED, type)
+        return Outcome(Kind.NOT_SUBSCRIBED, type)
+    return None if endpoint.status == "enabled" else Outcome(Kind.ENDPOINT_DISABLED)
 
 
 def queue(
