@@ -67,14 +67,6 @@ def test_the_table(pytester: pytest.Pytester) -> None:
     assert written(pytester)["percent"] == pytest.approx(600 / 295)
 
 
-@pytest.mark.parametrize("options", [["-qq"], ["--no-header", "--color=yes", "--tb=no", "-x"]])
-def test_the_table_is_shown_whatever_the_verbosity(pytester: pytest.Pytester, options: list[str]) -> None:
-    result = run(pytester, "def test_it(followup_client): followup_client.account.retrieve()", *options)
-    assert result.ret == 0
-    assert HEADINGS in shown(result)
-    assert "1 of 295 outcomes were met: 0.3 %." in shown(result)
-
-
 def test_a_run_without_the_options_has_no_observer(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]")
     pytester.makepyfile(
@@ -91,11 +83,13 @@ def test_a_run_without_the_options_has_no_observer(pytester: pytest.Pytester) ->
     assert "coverage" not in result.stdout.str()
 
 
-def test_runs_in_one_process_count_by_themselves(pytester: pytest.Pytester) -> None:
+def test_runs_in_one_process_count_by_themselves_whatever_the_verbosity(pytester: pytest.Pytester) -> None:
     code = "def test_it(followup_client): followup_client.account.retrieve()"
-    for _ in range(2):
-        run(pytester, code)
+    for options in (["-qq"], ["--no-header", "--color=yes", "--tb=no", "-x"]):
+        result = run(pytester, code, *options)
         assert met(pytester) == {"account.retrieve": {"success": 1}}
+        assert HEADINGS in shown(result)
+        assert "1 of 295 outcomes were met: 0.3 %." in shown(result)
     assert observers.observers == ()
 
 
