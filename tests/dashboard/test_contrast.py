@@ -50,7 +50,3 @@ def test_texts_are_legible(scheme: str) -> None:
 
 def test_both_schemes_define_the_same_colours() -> None:
     assert colours("light").keys() == colours("dark").keys()
-
-
-def test_the_formula_is_that_of_the_guideline() -> None:
-    assert (luminance("#ffffff") + 0.05) / (luminance("#000000") + 0.05) == pytest.approx(21)

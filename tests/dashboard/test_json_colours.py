@@ -1,10 +1,6 @@
 """The syntax colours of JSON: which tokens get them, and that the characters stay the same."""
 
-from followup_mockserver import MockService
 from followup_mockserver.dashboard.texts import coloured
-
-from .conftest import ANA
-from .html import Views, text_of
 
 
 def test_tokens_have_classes() -> None:
@@ -26,11 +22,3 @@ def test_a_truncated_text_is_coloured_as_far_as_it_goes() -> None:
         '{<span class="json-key">&#34;a&#34;</span>: <span class="json-number">1</span>, '
         '<span class="json-key">&#34;b&#34;</span>: &#34;unfin…'
     )
-
-
-def test_the_bodies_of_a_call_are_coloured(views: Views, service: MockService) -> None:
-    with service.client() as client:
-        created = client.patients.create(phone=ANA["phone"])
-    html = views.html(f"calls/{created.last_response.request_id}")
-    assert '<span class="json-key">&#34;phone&#34;</span>: <span class="json-string">' in html
-    assert ANA["phone"] in text_of(html)

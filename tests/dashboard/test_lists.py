@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from datetime import UTC
 from html import unescape
 from pathlib import Path
 
@@ -23,16 +22,16 @@ START = "2026-10-01T12:30:00Z"
 class TestNames:
     def test_an_appointment_is_shown_by_patient_start_and_doctor(self, client: FollowUp, views: Views) -> None:
         doctor = next(iter(client.doctors.list()))
-        booked = client.appointments.create(patient=ANA_DIAZ, start_at=START, doctor=doctor.id)  # type: ignore[arg-type]
+        booked = client.appointments.create(
+            patient=ANA_DIAZ,
+            start_at="2026-10-01T09:30:00-03:00",
+            doctor=doctor.id,  # type: ignore[arg-type]
+        )
         (row,) = views.rows("appointments")
+        assert row["start"] == "2026-10-01 12:30:00Z"
         assert (row["patient"], row["doctor"], row["status"]) == ("Ana Díaz", doctor.full_name, "confirmed")
         assert views.link("appointments", "Ana Díaz") == f"appointments/{booked.id}"
         assert views.link("appointments", doctor.full_name) == f"doctors/{doctor.id}"
-
-    def test_a_start_with_an_offset_is_shown_in_utc(self, service: MockService, client: FollowUp, views: Views) -> None:
-        client.appointments.create(patient=ANA_DIAZ, start_at="2026-10-01T09:30:00-03:00")  # type: ignore[arg-type]
-        assert views.column("appointments", "start") == ["2026-10-01 12:30:00Z"]
-        assert {job.at.tzinfo for job in service.jobs} == {UTC}
 
     def test_the_other_objects_of_a_patient_have_the_name_too(self, client: FollowUp, views: Views) -> None:
         visit = client.visits.create(patient=ANA_DIAZ, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
@@ -43,19 +42,15 @@ class TestNames:
         assert views.column("treatments", "patient") == ["Ana Díaz"]
         assert views.column("intake_requests", "patient") == ["Eva Sosa"]
 
-    def test_a_patient_without_a_name_is_shown_by_phone_or_short_id(self, client: FollowUp, views: Views) -> None:
-        client.patients.create(phone=ANA["phone"])
-        nameless = client.patients.create(phone="+5491155550002").id
-        assert views.column("patients", "name") == ["+5491155550002", "+5491155550001"]
-        assert views.column("patients", "id")[0] == nameless.replace(nameless[8:-4], f" {nameless[8:-4]} ")
-
-    def test_opted_out_is_shown_only_where_it_is_true(
+    def test_a_patient_without_a_name_is_shown_by_phone_or_short_id(
         self, service: MockService, client: FollowUp, views: Views
     ) -> None:
         client.patients.create(phone=ANA["phone"])
-        out = client.patients.create(phone="+5491155550002")
-        service.update_patient(out.id, opted_out=True)
+        nameless = client.patients.create(phone="+5491155550002").id
+        service.update_patient(nameless, opted_out=True)
         assert views.column("patients", "messages") == ["opted out", ""]
+        assert views.column("patients", "name") == ["+5491155550002", "+5491155550001"]
+        assert views.column("patients", "id")[0] == nameless.replace(nameless[8:-4], f" {nameless[8:-4]} ")
 
     def test_the_list_of_a_patient_has_no_column_for_the_patient(self, client: FollowUp, views: Views) -> None:
         booked = client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
@@ -191,14 +186,13 @@ class TestSearch:
         assert self.found(views, "señal") == []
 
     @pytest.mark.parametrize("text", ["marta rios", "MARTA RÍOS", "Marta Ri\u0301os", "muserref sahin", "strasse"])
-    def test_accents_and_case_do_not_matter(self, client: FollowUp, views: Views, text: str) -> None:
+    def test_accents_and_case_do_not_matter(
+        self, service: MockService, client: FollowUp, views: Views, text: str
+    ) -> None:
         patient = client.patients.create(phone=ANA["phone"], full_name="Marta Ríos Müşerref Şahin Straße")
         client.patients.create(phone="+5491155550002", full_name="Marta Díaz")
-        assert self.found(views, text) == [patient.id]
-
-    def test_a_doctor_is_found_without_accents(self, service: MockService, views: Views) -> None:
-        doctor = service.add_doctor(full_name="Dra. Inés Núñez")
-        assert self.found(views, "ines nunez") == [doctor.id]
+        doctor = service.add_doctor(full_name="Dr. MARTA RÍOS Müşerref Şahin Straße")
+        assert self.found(views, text) == [patient.id, doctor.id]
 
     @pytest.mark.parametrize("text", ["\u0301", " ", "́ ́"])
     def test_a_text_without_letters_finds_nothing(self, client: FollowUp, views: Views, text: str) -> None:
@@ -247,6 +241,7 @@ class TestTabs:
         assert views.tabs("appointments") == tabs
         assert views.tabs("appointments?status=cancelled") == tabs
         assert views.column("appointments?status=cancelled", "status") == ["cancelled"]
+        assert "None of 3 matches the filters. Show all" in views.text("appointments?status=pending")
         assert '<span class="count">1 of 3</span>' in views.html("appointments?status=cancelled")
         assert '<span class="count">3</span>' in views.html("appointments")
         assert re.findall(r'<a data-key="tab-(\w+)"[^>]*aria-current="true"', views.html("appointments")) == ["all"]
@@ -321,8 +316,3 @@ class TestEmpty:
             done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
             assert done.returncode == 0, done.stderr.decode()
             assert '<tr role="row" data-key="' in httpx.get(url).text
-
-    def test_a_list_whose_filters_match_nothing_offers_all(self, client: FollowUp, views: Views) -> None:
-        client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
-        assert "None of 1 matches the filters. Show all" in views.text("appointments?status=cancelled")
-        assert views.link("appointments?status=cancelled", "Show all") == "appointments"

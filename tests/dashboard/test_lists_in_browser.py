@@ -50,27 +50,6 @@ def test_a_tab_applies_at_once_and_keeps_the_focus(tab: Page, go: Open, client: 
     expect(tab.get_by_role("row")).to_have_count(2)
 
 
-def test_a_tab_that_is_current_already_changes_nothing(tab: Page, go: Open, client: FollowUp) -> None:
-    book(client, 1)
-    go("appointments")
-    current(tab).click()
-    tab.get_by_role("link", name="Ana Díaz").first.click()
-    expect(tab.get_by_role("heading", level=1)).to_be_focused()
-
-
-def test_a_live_update_keeps_the_tab_and_its_focus(tab: Page, go: Open, client: FollowUp) -> None:
-    booked = book(client, 3)
-    client.appointments.cancel(booked[0])
-    go("appointments")
-    tab.get_by_role("link", name="Cancelled 1").click()
-    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 1 of 3")
-    client.appointments.cancel(booked[1])
-    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 2 of 3")
-    expect(current(tab)).to_have_text("Cancelled 2")
-    expect(current(tab)).to_be_focused()
-    expect(tab.get_by_role("row")).to_have_count(3)
-
-
 def test_the_filters_of_calls(tab: Page, go: Open, client: FollowUp) -> None:
     client.doctors.list()
     client.account.retrieve()

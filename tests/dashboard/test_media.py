@@ -1,11 +1,8 @@
 """The dashboard on windows of several widths, with forced colours (high contrast), and without motion."""
 
-from typing import Any
-
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from support.waiting import wait_for
 
 from followup import FollowUp
 from followup_mockserver import MockServer
@@ -82,20 +79,6 @@ class TestForcedColours:
         tab.keyboard.press("Tab")
         assert style(tab, ":focus-visible", "outlineStyle") == "solid"
         assert style(tab, ":focus-visible", "outlineWidth") == "2px"
-
-    def test_the_selected_time_zone_differs(self, tab: Page, go: Open) -> None:
-        go("clock")
-        button = tab.get_by_role("button", name="UTC")
-        before: Any = button.evaluate(STYLE, ["backgroundColor", None])
-        button.click()
-        wait_for(lambda: button.evaluate(STYLE, ["backgroundColor", None]) != before)
-
-    def test_an_empty_report_leaves_no_trace(self, tab: Page, go: Open) -> None:
-        go("clock")
-        assert style(tab, "#toast", "borderTopStyle") == "none"
-        tab.get_by_role("button", name="+1 h").click()
-        expect(tab.get_by_role("status")).to_have_text("+1 h: nothing was due.")
-        assert style(tab, "#toast", "borderTopStyle") == "solid"
 
     def test_the_marks_of_the_timeline_and_of_the_connection_keep_their_colours(
         self, tab: Page, go: Open, client: FollowUp

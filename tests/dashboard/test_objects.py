@@ -29,12 +29,6 @@ def test_the_name_is_the_heading_and_the_own_id_is_no_link(views: Views, client:
     assert f'href="#/appointments/{booked.id}"' not in appointment
 
 
-def test_a_patient_without_name_and_phone_has_a_heading(views: Views, client: FollowUp) -> None:
-    treatment = client.treatments.create(patient={"dni": "30123456", "phone": "+5491155550002"}, name="ibuprofen")
-    assert heading(views.html(f"patients/{treatment.patient}")) == "+5491155550002"
-    assert heading(views.html(f"treatments/{treatment.id}")) == "ibuprofen"
-
-
 def test_empty_fields_are_one_line(views: Views, client: FollowUp) -> None:
     patient = client.patients.create(phone="+5491155550001", full_name="Ana Díaz", external_id="P-1")
     html = views.html(f"patients/{patient.id}")
@@ -53,10 +47,3 @@ def test_a_patient_has_only_tables_with_rows_and_no_column_of_the_patient(views:
         "No visits, treatments or intake requests. An API client creates them with visits.create , treatments.create or"
         " intake_requests.create ."
     ) in text_of(html)
-
-
-def test_the_phone_shows_messages_and_no_other_jobs(views: Views, client: FollowUp) -> None:
-    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T12:00:00Z")  # type: ignore[arg-type]
-    html = views.html(f"patients/{booked.patient}")
-    assert html.count('class="bubble pending"') == 2
-    assert "stage scheduled" not in html

@@ -62,26 +62,21 @@ def receiver() -> Iterator[Receiver]:
 
 
 class TestInProcess:
-    def test_get_without_a_key_returns_the_whole_mock(self, api: Api, service: MockService) -> None:
+    def test_without_a_key_it_is_the_whole_mock(self, api: Api, service: MockService) -> None:
         service.create_organization()
-        assert api.get("/_mock/snapshot", key=None).json() == service.save()
-        assert len(service.save()["organizations"]) == 2
-
-    def test_get_with_a_key_returns_that_organization_alone(self, api: Api, service: MockService) -> None:
-        key = service.create_organization(name="Other").keys[0].value
-        (organization,) = api.get("/_mock/snapshot", key=key).json()["organizations"]
-        assert organization["organization"]["name"] == "Other"
-
-    def test_put_without_a_key_replaces_the_whole_mock(self, api: Api, service: MockService) -> None:
         saved = api.get("/_mock/snapshot", key=None).json()
+        assert saved == service.save()
+        assert len(saved["organizations"]) == 2
         api.post("/v1/patients", {"phone": PHONE})
         assert api.request("PUT", "/_mock/snapshot", key=None, json=saved).json() == {"status": "ok"}
         assert service.save() == saved
 
-    def test_put_with_a_key_replaces_that_organization_alone(self, api: Api, service: MockService) -> None:
-        keys = [service.create_organization().keys[0].value for _ in range(2)]
+    def test_with_a_key_it_is_that_organization_alone(self, api: Api, service: MockService) -> None:
+        keys = [service.create_organization(name=name).keys[0].value for name in ("One", "Two")]
         for key in keys:
             api.post("/v1/patients", {"phone": PHONE}, key=key)
+        (organization,) = api.get("/_mock/snapshot", key=keys[0]).json()["organizations"]
+        assert organization["organization"]["name"] == "One"
         empty = api.get("/_mock/snapshot").json()
         assert api.request("PUT", "/_mock/snapshot", key=keys[0], json=empty).status_code == 200
         assert [len(api.get("/v1/patients", key=key).json()["data"]) for key in keys] == [0, 1]
