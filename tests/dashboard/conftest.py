@@ -17,7 +17,7 @@ NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
 ANA = {"phone": "+54 9 11 5555-0001", "full_name": "Ana <b>Pérez</b>", "external_id": "P-1"}
 
-PATIENCE = 20_000
+PATIENCE = 60_000
 """Milliseconds within which the page must show a change, even on a loaded machine."""
 
 expect.set_options(timeout=PATIENCE)

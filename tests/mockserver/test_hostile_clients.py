@@ -19,7 +19,7 @@ from followup_mockserver.http import web_server
 from followup_mockserver.http.in_process import InProcessTransport
 
 MEBIBYTE = 1024 * 1024
-GUARD = 20
+GUARD = 60
 """Seconds after which an operation is considered stuck."""
 
 

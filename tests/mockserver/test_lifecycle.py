@@ -11,8 +11,12 @@ from support.server import ScriptedServer, hang
 
 from followup_mockserver import MockServer
 
-GUARD = 9
+GUARD = 55
 """Seconds after which something hangs: less than the requests in progress would take by themselves."""
+
+
+class PatientServer(MockServer):
+    _attempt_timeout = 300.0
 
 
 def test_a_server_starts_once() -> None:
@@ -59,11 +63,6 @@ def resend(server: MockServer) -> httpx.Response:
     return httpx.post(url, json={}, timeout=GUARD, trust_env=False)
 
 
-def hanging_function(_: httpx.Request) -> httpx.Response:
-    threading.Event().wait(2 * GUARD)
-    return httpx.Response(200)
-
-
 def count_requests(server: MockServer) -> threading.Semaphore:
     """Return a semaphore that every request releases once it has reached the application."""
     arrived, app = threading.Semaphore(0), server.app.wsgi_app
@@ -86,9 +85,9 @@ def test_stopping_is_prompt_and_silent(
 ) -> None:
     with ScriptedServer() as receiver, ThreadPoolExecutor(5) as pool:
         receiver.script = [hang(receiver.released)]
-        with MockServer(allow_http_webhooks=True) as server, server.client() as client:
+        with PatientServer(allow_http_webhooks=True) as server, server.client() as client:
             if mounted:
-                server.mount(receiver.url, hanging_function)
+                server.mount(receiver.url, lambda _: httpx.Response(200 + receiver.released.wait()))
             client.webhook_endpoints.create(url=receiver.url, enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
             arrived = count_requests(server)

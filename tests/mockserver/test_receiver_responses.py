@@ -18,7 +18,7 @@ from followup_mockserver.state.records import Attempt, Attempts, ReceiverRespons
 from followup_mockserver.webhooks import sender as sender_module
 
 HOOKS = "https://clinic.example/hooks"
-HANG_GUARD = 20
+HANG_GUARD = 60
 """Seconds after which a test that should take a fraction of one gives up."""
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 LOCKED = b'{"error":"database is locked"}'

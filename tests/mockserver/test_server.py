@@ -31,7 +31,7 @@ def send_raw(server: MockServer, data: bytes) -> bytes:
         return received
 
 
-HANG_GUARD = 20
+HANG_GUARD = 60
 """Seconds after which something hangs."""
 
 GET_ACCOUNT = b"GET /v1/account HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer fu_test_mock\r\n\r\n"

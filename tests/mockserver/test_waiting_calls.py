@@ -15,7 +15,7 @@ MANY = 70
 """More calls than the server has threads."""
 WAITING = 32
 """The number of calls that may wait at the same time."""
-GUARD = 30
+GUARD = 60
 """Seconds after which a call is considered stuck."""
 
 

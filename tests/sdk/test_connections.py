@@ -108,7 +108,7 @@ def test_closing_a_derived_client_leaves_the_parents_connections_open(server: Sc
     server.script = [reply(200, patient())]
     with FollowUp(api_key="k", base_url=server.url) as client:
         client.patients.retrieve("pat_1")
-        with client.with_options(timeout=1, max_retries=0, deadline=5) as derived:
+        with client.with_options(timeout=60, max_retries=0, deadline=60) as derived:
             derived.patients.retrieve("pat_1")
         client.patients.retrieve("pat_1")
     assert server.connections == 1

@@ -36,7 +36,7 @@ class TestOwnHttpClient:
         with httpx.Client() as own:
             client = FollowUp(api_key="k", base_url=server.url, http_client=own)
             if derived:
-                client = client.with_options(timeout=5)
+                client = client.with_options(timeout=60)
             client.patients.create(phone="parent")
             raised = in_a_child(lambda: client.patients.create(phone="child"))
             assert isinstance(raised, ConfigurationError)
