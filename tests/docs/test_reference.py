@@ -114,17 +114,6 @@ def test_an_enumeration_shows_its_values() -> None:
     assert f"One of {kinds}." in read("reference/operations/treatments.md")
 
 
-def test_wide_tables_have_labels_for_narrow_screens(built: Path) -> None:
-    errors = (built / "reference/errors.html").read_text()
-    assert '<table class="stacked docutils' in errors
-    assert '<td data-label="Cause"><p>The operation needs a body.</p></td>' in errors
-    assert '<td data-short data-label="Retried"><p>no</p></td>' in errors
-    assert re.search(r"<td><p><code[^>]*><span[^>]*>body_missing", errors)  # the first cell of a row needs no label
-    attempts = (built / "reference/webhooks.html").read_text().partition('id="attempts"')[2].partition("</table>")[0]
-    assert "<table" in attempts
-    assert "stacked" not in attempts
-
-
 def test_signatures_show_no_internal_types() -> None:
     for page in (DOCS / "reference").rglob("*.md"):
         text = page.read_text()

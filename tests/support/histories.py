@@ -66,12 +66,8 @@ class World:
         try:
             result = STEPS[name](self, *numbers)
         except APIStatusError as error:
-            result = [
-                error.status_code,
-                error.code,
-                error.message,
-                error.retry_after if error.status_code == 429 else 0,
-            ]
+            wait = error.retry_after if error.status_code == 429 else 0
+            result = [error.status_code, error.code, error.message, wait]
         except APIConnectionError as error:
             result = type(error).__name__
         except (ServiceError, ValueError) as error:
@@ -208,18 +204,12 @@ def _answer(world: World, a: int, b: int, _: int) -> Any:
     )  # fmt: skip
 
 
-def _resend(world: World, a: int, *_: int) -> Any:
-    found = world.service.deliveries
-    return world.service.resend(found[a % len(found)].id) if found else None
-
-
 STEPS: dict[str, Callable[..., Any]] = {
     "create a patient": _create_patient,
     "update a patient": lambda world, a, b, c: world.client.patients.update(
         world.id("patient", a), full_name=f"Name {b}", external_id=f"P-{c}" if c else None
     ),
     "book": _book,
-    "book again": _book,
     "reschedule": lambda world, a, b, c: world.client.appointments.update(
         world.id("appointment", a), start_at=_ahead(world, 5 * b), type=f"type {c}"
     ),
@@ -252,9 +242,8 @@ STEPS: dict[str, Callable[..., Any]] = {
     ),
     "list": _lists,
     "advance": _advance,
-    "advance more": _advance,
     "step": lambda world, *_: world.service.step(),
-    "resend": _resend,
+    "resend": lambda world, a, *_: [world.service.resend(each.id) for each in world.service.deliveries[a:][:1]],
     "fault": _add_fault,
     "disturb": lambda world, a, b, c: world.service.disturb(
         kind=_KINDS[a % 5], type=None if b % 2 else "patient.upserted", times=b + 1, seconds=300 * c

@@ -19,23 +19,13 @@ from support.terminal import Terminal
 COMMAND = [sys.executable, "-c", "from followup.cli import main; main()"]
 COMMAND_OF_MOCK = [sys.executable, "-m", "followup_mockserver"]
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
-_OUTPUT_VARIABLES = (
-    "COLUMNS",
-    "LINES",
-    "TZ",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "NO_COLOR",
-    "FORCE_COLOR",
-    "PYTHONIOENCODING",
-)
+_OUTPUT_VARIABLES = re.compile("COLUMNS|LINES|TZ|LANG|LC_ALL|LC_CTYPE|NO_COLOR|FORCE_COLOR|PYTHONIOENCODING")
 """Variables that would change the output; the tests set them themselves."""
 
 
 def clean_environment() -> dict[str, str]:
     """Return the environment without the variables that change how a command formats its output."""
-    kept = {name: value for name, value in os.environ.items() if name not in _OUTPUT_VARIABLES}
+    kept = {name: value for name, value in os.environ.items() if not _OUTPUT_VARIABLES.fullmatch(name)}
     return {**kept, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
 
