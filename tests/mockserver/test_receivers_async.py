@@ -20,6 +20,13 @@ from followup_mockserver import MockServer, MockService
 URL = "https://clinic.example/hooks"
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
 
 class Place:
     """Records in which thread and event loop a receiver runs."""
@@ -51,30 +58,27 @@ def another(service: MockService, number: int = 1) -> None:
 
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 class TestEveryKind:
-    def test_it_runs_in_the_event_loop_of_the_test(self, service: MockService, make: Callable[[Work], Any]) -> None:
+    async def test_it_runs_in_the_event_loop_of_the_test(
+        self, service: MockService, make: Callable[[Work], Any]
+    ) -> None:
         place = Place()
         service.mount(URL, make(place))
-
-        async def test() -> None:
-            advanced = await service.advance_async(hours=1)
-            assert place.seen == [(threading.get_ident(), asyncio.get_running_loop())]
-            assert advanced.now == service.clock.now == NOON + timedelta(hours=1)
-            assert service.deliveries[0].status == "succeeded"
-            await service.aclose()
-
-        asyncio.run(test())
+        advanced = await service.advance_async(hours=1)
+        assert place.seen == [(threading.get_ident(), asyncio.get_running_loop())]
+        assert advanced.now == service.clock.now == NOON + timedelta(hours=1)
+        assert service.deliveries[0].status == "succeeded"
+        await service.aclose()
 
     def test_the_synchronous_advance_calls_it_too(self, service: MockService, make: Callable[[Work], Any]) -> None:
         place = Place()
         service.mount(URL, make(place))
         service.advance()
-        assert service.deliveries[0].status == "succeeded"
         another(service)
 
-        async def test() -> None:
-            service.advance()  # in an async test, without advance_async
+        async def in_an_event_loop() -> None:
+            service.advance()
 
-        asyncio.run(test())
+        asyncio.run(in_an_event_loop())
         assert [each.status for each in service.deliveries] == ["succeeded", "succeeded"]
         (thread, loop), (second_thread, second_loop) = place.seen
         assert thread == second_thread
@@ -103,85 +107,63 @@ def waiting() -> tuple[Any, asyncio.Event, asyncio.Event]:
 
 
 class TestSeveralTasks:
-    def test_the_second_waits_without_blocking_the_loop(self, service: MockService) -> None:
+    async def test_the_second_waits_without_blocking_the_loop(self, service: MockService) -> None:
         receive, began, release = waiting()
+        service.mount(URL, receive)
+        first = asyncio.create_task(service.advance_async(hours=1))
+        await began.wait()
+        second = asyncio.create_task(service.advance_async(hours=1))
+        await asyncio.sleep(0.01)
+        assert not second.done()
+        release.set()
+        assert (await first).now == NOON + timedelta(hours=1)
+        assert (await second).ran == 0
+        assert service.clock.now == NOON + timedelta(hours=2), "the duration began when the first had ended"
 
-        async def test() -> None:
-            service.mount(URL, receive)
-            first = asyncio.create_task(service.advance_async(hours=1))
-            await began.wait()
-            second = asyncio.create_task(service.advance_async(hours=1))
-            await asyncio.sleep(0.01)
-            assert not second.done()
-            release.set()
-            assert (await first).now == NOON + timedelta(hours=1)
-            assert (await second).ran == 0
-            assert service.clock.now == NOON + timedelta(hours=2), "the duration began when the first had ended"
-
-        run(test)
-
-    def test_one_that_is_cancelled_while_it_waits_leaves_the_others(self, service: MockService) -> None:
+    async def test_one_that_is_cancelled_while_it_waits_leaves_the_others(self, service: MockService) -> None:
         receive, began, release = waiting()
+        service.mount(URL, receive)
+        tasks = [asyncio.create_task(service.advance_async()) for _ in range(3)]
+        await began.wait()
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        release.set()
+        await asyncio.gather(tasks[0], tasks[2])
+        assert tasks[1].cancelled()
 
-        async def test() -> None:
-            service.mount(URL, receive)
-            tasks = [asyncio.create_task(service.advance_async()) for _ in range(3)]
-            await began.wait()
-            await asyncio.sleep(0)
-            tasks[1].cancel()
-            release.set()
-            await asyncio.gather(tasks[0], tasks[2])
-            assert tasks[1].cancelled()
-
-        run(test)
-
-    def test_one_that_is_cancelled_when_its_turn_has_come_passes_it_on(self, service: MockService) -> None:
-        async def test() -> None:
-            service.mount(URL, coroutine_function(lambda: None))
-            first, second, third = (asyncio.create_task(service.advance_async()) for _ in range(3))
-            first.add_done_callback(lambda _: second.cancel())
-            await third
-            assert second.cancelled()
-
-        run(test)
-
-    def test_a_synchronous_advance_that_would_block_the_loop_is_an_error(self, service: MockService) -> None:
-        receive, began, release = waiting()
-
-        async def test() -> None:
-            service.mount(URL, receive)
-            first = asyncio.create_task(service.advance_async())
-            await began.wait()
-            with pytest.raises(RuntimeError, match=r"await service\.advance_async\(\)"):
-                service.advance()
-            release.set()
-            await first
-            service.advance()
-
-        run(test)
-
-    def test_one_of_another_thread_waits(self, service: MockService) -> None:
+    async def test_one_that_is_cancelled_when_its_turn_has_come_passes_it_on(self, service: MockService) -> None:
         service.mount(URL, coroutine_function(lambda: None))
+        first, second, third = (asyncio.create_task(service.advance_async()) for _ in range(3))
+        first.add_done_callback(lambda _: second.cancel())
+        await third
+        assert second.cancelled()
 
-        async def test() -> None:
-            await asyncio.gather(asyncio.to_thread(service.advance), service.advance_async())
+    async def test_a_synchronous_advance_that_would_block_the_loop_is_an_error(self, service: MockService) -> None:
+        receive, began, release = waiting()
+        service.mount(URL, receive)
+        first = asyncio.create_task(service.advance_async())
+        await began.wait()
+        with pytest.raises(RuntimeError, match=r"await service\.advance_async\(\)"):
+            service.advance()
+        release.set()
+        await first
+        service.advance()
 
-        run(test)
+    async def test_one_of_another_thread_waits(self, service: MockService) -> None:
+        service.mount(URL, coroutine_function(lambda: None))
+        await asyncio.gather(asyncio.to_thread(service.advance), service.advance_async())
         assert service.deliveries[0].attempts == 1
 
-    def test_a_handler_that_advances_gets_an_error_instead_of_a_deadlock(self, service: MockService) -> None:
+    async def test_a_handler_that_advances_gets_an_error_instead_of_a_deadlock(self, service: MockService) -> None:
         async def receive(_: httpx.Request) -> httpx.Response:
             await service.advance_async()
             return httpx.Response(204)
 
-        async def test() -> None:
-            service.mount(URL, receive)
-            with pytest.raises(RuntimeError, match="cannot advance the clock"):
-                await service.advance_async()
+        service.mount(URL, receive)
+        with pytest.raises(RuntimeError, match="cannot advance the clock"):
+            await service.advance_async()
 
-        run(test)
-
-    def test_a_background_task_of_a_handler_may_advance_later(self, service: MockService) -> None:
+    async def test_a_background_task_of_a_handler_may_advance_later(self, service: MockService) -> None:
         tasks: list[asyncio.Task[Any]] = []
         release = asyncio.Event()
 
@@ -193,13 +175,10 @@ class TestSeveralTasks:
             tasks.append(asyncio.create_task(later()))
             return httpx.Response(204)
 
-        async def test() -> None:
-            service.mount(URL, receive)
-            await service.advance_async()
-            release.set()
-            await tasks[0]
-
-        run(test)
+        service.mount(URL, receive)
+        await service.advance_async()
+        release.set()
+        await tasks[0]
         assert service.clock.now == NOON + timedelta(hours=1)
 
 
@@ -219,7 +198,7 @@ async def cancelled_by_anyio(service: MockService) -> None:
 
 class TestCancellation:
     @pytest.mark.parametrize("how", ["asyncio", "anyio"])
-    def test_it_leaves_the_attempt_failed_and_the_service_usable(self, service: MockService, how: str) -> None:
+    async def test_it_leaves_the_attempt_failed_and_the_service_usable(self, service: MockService, how: str) -> None:
         cancelled: list[bool] = []
 
         async def receive(_: httpx.Request) -> httpx.Response:
@@ -230,21 +209,18 @@ class TestCancellation:
                 raise
             return httpx.Response(204)
 
-        async def test() -> None:
-            service.mount(URL, receive)
-            with pytest.raises(TimeoutError):
-                await {"asyncio": cancelled_by_asyncio, "anyio": cancelled_by_anyio}[how](service)
-            assert service.deliveries[0].last_error == "The attempt was interrupted (CancelledError)."
-            assert service.deliveries[0].next_attempt_at == NOON + timedelta(minutes=1)
-            await asyncio.sleep(0)
-            assert cancelled == [True]
-            service.mount(URL, httpx_204)
-            await service.advance_async(minutes=1)
-            assert service.deliveries[0].status == "succeeded"
+        service.mount(URL, receive)
+        with pytest.raises(TimeoutError):
+            await {"asyncio": cancelled_by_asyncio, "anyio": cancelled_by_anyio}[how](service)
+        assert service.deliveries[0].last_error == "The attempt was interrupted (CancelledError)."
+        assert service.deliveries[0].next_attempt_at == NOON + timedelta(minutes=1)
+        await asyncio.sleep(0)
+        assert cancelled == [True]
+        service.mount(URL, httpx_204)
+        await service.advance_async(minutes=1)
+        assert service.deliveries[0].status == "succeeded"
 
-        run(test)
-
-    def test_a_receiver_that_takes_too_long_is_cancelled_and_nothing_is_raised(self) -> None:
+    async def test_a_receiver_that_takes_too_long_is_cancelled_and_nothing_is_raised(self) -> None:
         class Impatient(MockService):
             _attempt_timeout = 0.05
 
@@ -254,39 +230,29 @@ class TestCancellation:
             finally:
                 raise KeyError("late")
 
-        async def test() -> None:
-            async with Impatient(start_time=NOON) as service:
-                prepare(service)
-                service.mount(URL, receive)
-                await service.advance_async()
-                assert service.deliveries[0].last_error == "No response within 0.05 s."
-
-        run(test)
+        async with Impatient(start_time=NOON) as service:
+            prepare(service)
+            service.mount(URL, receive)
+            await service.advance_async()
+            assert service.deliveries[0].last_error == "No response within 0.05 s."
 
 
 class TestLifespan:
-    def test_aclose_shuts_down_and_closes(self, service: MockService) -> None:
+    async def test_aclose_shuts_down_and_closes(self, service: MockService) -> None:
         app = App()
-
-        async def test() -> None:
-            service.mount(URL, app.asgi)
-            await service.advance_async()
-            await service.aclose()
-            assert app.log == ["startup", "request", "shutdown"]
-            await service.aclose()
-            service.close()
-
-        run(test)
+        service.mount(URL, app.asgi)
+        await service.advance_async()
+        await service.aclose()
+        assert app.log == ["startup", "request", "shutdown"]
+        await service.aclose()
+        service.close()
         assert app.log.count("shutdown") == 1
 
-    def test_a_shutdown_that_fails_is_raised_out_of_aclose(self, service: MockService) -> None:
-        async def test() -> None:
-            service.mount(URL, App(fail_shutdown=True).asgi)
-            await service.advance_async()
-            with pytest.raises(LookupError, match="no goodbye"):
-                await service.aclose()
-
-        run(test)
+    async def test_a_shutdown_that_fails_is_raised_out_of_aclose(self, service: MockService) -> None:
+        service.mount(URL, App(fail_shutdown=True).asgi)
+        await service.advance_async()
+        with pytest.raises(LookupError, match="no goodbye"):
+            await service.aclose()
 
     def test_close_drops_an_application_whose_loop_is_gone_and_logs_it(
         self, service: MockService, caplog: pytest.LogCaptureFixture
@@ -311,49 +277,37 @@ class TestLifespan:
         assert app.log == ["startup", "request", "shutdown"]
         assert caplog.records == []
 
-    def test_advance_and_then_advance_async_moves_the_application(self, service: MockService) -> None:
+    async def test_advance_and_then_advance_async_moves_the_application(self, service: MockService) -> None:
         app = App()
         service.mount(URL, app.asgi)
         service.advance()
         another(service)
+        await service.advance_async()
+        assert app.log == ["startup", "request", "shutdown", "startup", "request"]
+        assert app.loops[-1] is asyncio.get_running_loop()
+        await service.aclose()
 
-        async def test() -> None:
-            await service.advance_async()
-            assert app.log == ["startup", "request", "shutdown", "startup", "request"]
-            assert app.loops[-1] is asyncio.get_running_loop()
-            await service.aclose()
-
-        run(test)
-
-    def test_advance_is_an_error_where_it_would_block_the_application(self, service: MockService) -> None:
+    async def test_advance_is_an_error_where_it_would_block_the_application(self, service: MockService) -> None:
         app = App()
-
-        async def test() -> None:
-            service.mount(URL, app.asgi)
-            await service.advance_async()
-            another(service)
-            for call in (service.advance, service.step, lambda: service.resend(service.deliveries[0].id)):
-                with pytest.raises(RuntimeError, match=r"runs in this event loop.*advance_async"):
-                    call()
-            assert service.deliveries[0].attempts == 0
-            await service.advance_async()
-            assert service.deliveries[0].status == "succeeded"
-            await service.aclose()
-
-        run(test)
+        service.mount(URL, app.asgi)
+        await service.advance_async()
+        another(service)
+        for call in (service.advance, service.step, lambda: service.resend(service.deliveries[0].id)):
+            with pytest.raises(RuntimeError, match=r"runs in this event loop.*advance_async"):
+                call()
+        assert service.deliveries[0].attempts == 0
+        await service.advance_async()
+        assert service.deliveries[0].status == "succeeded"
+        await service.aclose()
 
 
-def test_step_async_and_resend_async(service: MockService) -> None:
+async def test_step_async_and_resend_async(service: MockService) -> None:
     place = Place()
     service.mount(URL, coroutine_function(place))
-
-    async def test() -> None:
-        assert (await service.step_async()).ran == 1
-        delivery = await service.resend_async(service.deliveries[0].id)
-        assert delivery.attempts == 2
-        assert {loop for _, loop in place.seen} == {asyncio.get_running_loop()}
-
-    run(test)
+    assert (await service.step_async()).ran == 1
+    delivery = await service.resend_async(service.deliveries[0].id)
+    assert delivery.attempts == 2
+    assert {loop for _, loop in place.seen} == {asyncio.get_running_loop()}
 
 
 @pytest.mark.parametrize("method", ["advance_async", "step_async"])
@@ -364,54 +318,43 @@ def test_an_event_loop_of_another_library_is_an_error(service: MockService, meth
     service.advance()
 
 
-def test_a_receiver_sees_the_context_of_the_test(service: MockService) -> None:
+async def test_a_receiver_sees_the_context_of_the_test(service: MockService) -> None:
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
     seen: list[str] = []
     service.mount(URL, coroutine_function(lambda: seen.append(variable.get())))
-
-    async def test() -> None:
-        variable.set("of the test")
-        await service.advance_async()
-
-    run(test)
+    variable.set("of the test")
+    await service.advance_async()
     assert seen == ["of the test"]
 
 
-def test_a_socket_is_waited_for_without_blocking_the_loop() -> None:
+async def test_a_socket_is_waited_for_without_blocking_the_loop() -> None:
     inbox = Inbox()
-
-    async def test() -> None:
-        with listening(inbox) as url:
-            async with MockService(allow_network=True, allow_http_webhooks=True) as service:
-                with service.client() as client:
-                    client.webhook_endpoints.create(url=url, enabled_events=["*"])
-                    client.patients.create(phone="+5491155550000")
-                await service.advance_async()
-                assert service.deliveries[0].status == "succeeded"
-
-    run(test)
+    with listening(inbox) as url:
+        async with MockService(allow_network=True, allow_http_webhooks=True) as service:
+            with service.client() as client:
+                client.webhook_endpoints.create(url=url, enabled_events=["*"])
+                client.patients.create(phone="+5491155550000")
+            await service.advance_async()
+            assert service.deliveries[0].status == "succeeded"
 
 
-def test_a_server_can_be_awaited_too() -> None:
-    async def test() -> None:
-        received = asyncio.Event()
-        loop = asyncio.get_running_loop()
+async def test_a_server_can_be_awaited_too() -> None:
+    received = asyncio.Event()
+    loop = asyncio.get_running_loop()
 
-        def receive(_: httpx.Request) -> httpx.Response:
-            # It needs the loop of the test, which a blocking advance() would stop.
-            asyncio.run_coroutine_threadsafe(none(asyncio.sleep(0)), loop).result(10)
-            loop.call_soon_threadsafe(received.set)
-            return httpx.Response(204)
+    def receive(_: httpx.Request) -> httpx.Response:
+        # It needs the loop of the test, which a blocking advance() would stop.
+        asyncio.run_coroutine_threadsafe(none(asyncio.sleep(0)), loop).result(10)
+        loop.call_soon_threadsafe(received.set)
+        return httpx.Response(204)
 
-        with MockServer(rate_limit=0, start_time=NOON) as server:
-            server.mount(URL, receive)
-            async with server.async_client() as client:
-                await client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-                await client.patients.create(phone="+5491155550000")
-            await server.advance_async()
-            await received.wait()
-            delivery = await server.resend_async(server.deliveries[0].id)
-            assert (delivery.status, delivery.attempts) == ("succeeded", 2)
-            assert (await server.step_async()).ran == 0
-
-    run(test)
+    with MockServer(rate_limit=0, start_time=NOON) as server:
+        server.mount(URL, receive)
+        async with server.async_client() as client:
+            await client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+            await client.patients.create(phone="+5491155550000")
+        await server.advance_async()
+        await received.wait()
+        delivery = await server.resend_async(server.deliveries[0].id)
+        assert (delivery.status, delivery.attempts) == ("succeeded", 2)
+        assert (await server.step_async()).ran == 0
