@@ -11,7 +11,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import Response
-from support.receiver_kinds import KINDS, flask_app
+from support.receiver_kinds import KINDS
 from support.receivers import Inbox, listening
 
 from followup_mockserver import MockService
@@ -83,24 +83,17 @@ class AsyncReceiver:
         return function(request)
 
 
-class Wrapper:
-    """Passes its arguments on, whatever they are."""
-
+class ASGIWrapper:
     def __init__(self, app: Any) -> None:
         self.inner = app
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.inner(*arguments)
-
-
-class AsyncWrapper(Wrapper):
-    async def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return await self.inner(*arguments, **options)
-
-
-class ASGIWrapper(Wrapper):
     def __call__(self, scope: Any, receive: Any, send: Any) -> Any:
         return self.inner(scope, receive, send)
+
+
+class AsyncWrapper(ASGIWrapper):
+    async def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return await self.inner(*arguments, **options)
 
 
 def decorated(app: Any) -> Any:
@@ -149,15 +142,10 @@ RECEIVERS: dict[str, Callable[[], Any]] = {
     "decorated ASGI that is a coroutine function": lambda: coroutine_decorated(asgi),
     "mock object": lambda: Mock(side_effect=function),
     "WSGI that reads the body": lambda: wsgi,
-    "WSGI in a wrapper": lambda: Wrapper(wsgi),
     "ASGI that reads the body": lambda: asgi,
     "ASGI in a wrapper": lambda: ASGIWrapper(asgi),
-    "ASGI in a wrapper of any arguments": lambda: Wrapper(asgi),
     "ASGI in a coroutine of any arguments": lambda: AsyncWrapper(asgi),
-    "ASGI twice wrapped": lambda: ASGIWrapper(Wrapper(asgi)),
-    "Flask in a wrapper": lambda: Wrapper(flask_app(ping)),
     "Starlette": starlette_app,
-    "Starlette in a wrapper": lambda: Wrapper(starlette_app()),
 }
 
 

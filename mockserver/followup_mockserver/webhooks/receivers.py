@@ -41,42 +41,17 @@ class Mount:
 def kind_of(receiver: Receiver) -> ReceiverKind:
     """Return the kind of a receiver: ASGI applications require three arguments, WSGI applications two, functions one.
 
-    Optional arguments do not count. A callable that accepts any number, such as a class instance that passes its
-    arguments on, is of the kind of the application in its attributes. If there is none, a coroutine function is taken
-    for an ASGI application, and any other callable for a function.
+    Optional arguments do not count. Of the callables that require none, such as those that accept any number, coroutine
+    functions are taken for ASGI applications, and all others for functions.
     """
-    return _kind_by_signature(receiver) or _kind_of_wrapped(receiver)
-
-
-def _kind_by_signature(receiver: Receiver) -> ReceiverKind | None:
-    """Return the kind of a receiver, or None if its signature allows more than one."""
     try:
-        signature = inspect.signature(receiver)
+        parameters = inspect.signature(receiver).parameters.values()
     except ValueError:  # a callable without a signature, such as one that is written in C
         return ReceiverKind.WSGI
-    positional = [
-        each
-        for each in signature.parameters.values()
-        if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ]
+    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     required = sum(each.default is inspect.Parameter.empty for each in positional)
     if 1 <= required <= 3:
         return ReceiverKind(required)
-    for kind in ReceiverKind:
-        try:
-            signature.bind(*[None] * kind.value)
-        except TypeError:
-            continue
-        return None
-    return ReceiverKind.FUNCTION  # the call will name the argument that is missing or not accepted
-
-
-def _kind_of_wrapped(receiver: Receiver) -> ReceiverKind:
-    for inner in getattr(receiver, "__dict__", {}).values():
-        if callable(inner) and not isinstance(inner, type):
-            kind = _kind_by_signature(inner)
-            if kind in (ReceiverKind.ASGI, ReceiverKind.WSGI):
-                return kind
     call = receiver if inspect.isfunction(receiver) or inspect.ismethod(receiver) else type(receiver).__call__
     return ReceiverKind.ASGI if inspect.iscoroutinefunction(call) else ReceiverKind.FUNCTION
 
