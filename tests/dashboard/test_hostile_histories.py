@@ -13,6 +13,7 @@ from followup_mockserver import MockService
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.pytest_plugin.failure_report import summary_of
 from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.state.snapshots.codecs import SnapshotError
 
 from .conftest import ANA, HOOKS, NOON
 from .html import Views, text_of
@@ -160,6 +161,12 @@ def the_ends_of_time(columns: Columns) -> None:
 )
 def test_every_chain_has_an_order_and_every_page_is_shown(state: dict[str, Any], edit: Edit) -> None:
     check(loaded(state, edit))
+
+
+def test_an_impossible_time_of_an_error(state: dict[str, Any]) -> None:
+    state["organizations"][0]["webhookEndpoints"][0]["lastError"] = {"at": "2026-02-30T12:00:00.000Z", "message": "x"}
+    with pytest.raises(SnapshotError, match=r"webhookEndpoints\[0\]\.lastError\.at: This must be an RFC 3339"):
+        MockService.load(state)
 
 
 def chain_of_jobs(columns: Columns) -> None:
