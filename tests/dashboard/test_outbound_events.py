@@ -59,15 +59,6 @@ def test_nobody_is_subscribed(client: FollowUp, views: Views) -> None:
     assert became(views)[0] == ("patient.upserted", "Eva", "not sent: 2 not subscribed")
 
 
-def test_a_type_that_the_service_does_not_send_yet(service: MockService, client: FollowUp, views: Views) -> None:
-    endpoint(client, UP)
-    patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
-    service.hand_off_conversation(patient.id)
-    assert became(views)[0] == (
-        "conversation.handoff", "Ana Díaz", "not sent: the service does not send conversation.handoff yet",
-    )  # fmt: skip
-
-
 def test_a_deleted_endpoint(service: MockService, client: FollowUp, views: Views) -> None:
     deleted = endpoint(client, UP)
     client.patients.create(phone=ANA["phone"])
