@@ -5,11 +5,7 @@ Every text of the service is redacted before it appears in an error message, a l
 
 import re
 import unicodedata
-from bisect import bisect
 from collections.abc import Iterable, Iterator
-from functools import cached_property
-
-import attrs
 
 from followup._annotations import SERVICE_VERSION
 
@@ -26,16 +22,13 @@ _MIN_REDACTED_LENGTH = 3
 """Shorter values reveal nothing, and redacting them would make the text unreadable."""
 
 _MAX_WORD_LENGTH = 7
-"""A word of up to this many letters is redacted only as a whole word: ``api`` stays in ``api_error``."""
+"""A value of up to this many characters is redacted only as a whole word: ``api`` stays in ``api_error``."""
 
 _MAX_WHOLE_LENGTH = 32
 """A longer value is recognized by its beginning, because the service may quote only that."""
 
 _HEAD = 16
 """Characters of a longer value that are enough to recognize it."""
-
-_CERTAIN_MATCH_LENGTH = 64
-"""If this many characters of a longer value match, the rest of the text is redacted too: it may continue the value."""
 
 _LONGEST_COMPARED = 256
 
@@ -44,19 +37,17 @@ _CONTROLS = re.compile(
     "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # reorder or hide others
     "\ud800-\udfff\U000e0000-\U000e007f]"  # cannot be encoded; are invisible
 )
-_ESCAPES = re.compile(
-    r"(?:%(?:25)*[0-9A-Fa-f]{2})+"  # of URLs, also twice escaped
-    r"|(?:\\+u[0-9A-Fa-f]{4})+|\\+[bfnrt\"/\\]"  # of JSON
-    r"|&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|apos|gt|lt|nbsp|quot);"  # of HTML
-)
+_OF_URLS = r"%(?:25)*[0-9A-Fa-f]{2}"  # also twice escaped
+_OF_JSON = r"\\+u[0-9A-Fa-f]{4}"
+_ESCAPES = rf"(?:{_OF_URLS})+|(?:{_OF_JSON})+|\\+[bfnrt\"/\\]|&(?:#\d{{1,7}}|amp|apos|gt|lt|quot);"  # the last: of HTML
+_ESCAPE = re.compile(_ESCAPES)
+_ESCAPE_OR_CHARACTER = re.compile(f"{_ESCAPES}|.", re.DOTALL)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_SEPARATORS = re.compile(r"(?:[^\w\0]|_)+")
-_ASCII_SEPARATORS = {code: " " for code in range(1, 128) if not chr(code).isalnum()}
-_SPACES = re.compile("  +")
+_SEPARATORS = re.compile(r"\W+")
 _WORD = re.compile(r"[^\s<>\"']+")
-_AT = re.compile(r".@.", re.DOTALL)
+_AT = re.compile(r".(?:[@\uff20]|%(?:25)*40|\\+u0040).", re.DOTALL)
 # A comma followed by a space separates two numbers.
-_NUMBER = re.compile(r"\+?\d(?:(?:(?![,;]\s)[\W_]){0,3}\d){5,}")
+_NUMBER = re.compile(rf"\+?\d(?:(?:{_OF_URLS}|{_OF_JSON}|(?![,;]\s)[\W_]){{0,3}}\d){{5,}}")
 _HARMLESS = re.compile(
     # A date with a time is not a date of birth, unless the time is midnight, which many systems add to one.
     r"(?<!\d)\d{4}-\d\d-\d\d[t ](?!00:00(?::00(?:[.,]0+)?)?(?![:.,]?\d))"
@@ -64,7 +55,8 @@ _HARMLESS = re.compile(
     rf"|\b{SERVICE_VERSION}\b"
     r"|\b(?:most|least|than) [\d,]{1,13} (?:bytes|characters)\b"  # a limit
     r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
-    r"|\b(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|req)_[0-9a-z]+"
+    r"|\b(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|req)_[0-9a-z]+",
+    re.IGNORECASE,
 )
 
 Span = tuple[int, int]
@@ -88,69 +80,29 @@ class SentValues:
     """
 
     def __init__(self, values: Iterable[str]) -> None:
-        exact = [*{value[:_LONGEST_COMPARED] for value in values if len(value) >= _MIN_REDACTED_LENGTH}]
-        # All of them together: one by one, the values of a large batch would take seconds.
-        folded = _folded("\0".join(value.replace("\0", " ") for value in exact)).split("\0")
         by_length: dict[int, set[str]] = {}
-        self._exact = set(exact)
-        self._long: list[str] = []
-        self._cut: set[str] = set()
-        for original, value in zip(exact, map(str.strip, folded), strict=False):
-            if len(value) > _MAX_WHOLE_LENGTH:
-                self._long.append(value)
-                if len(original) == _LONGEST_COMPARED:
-                    self._cut.add(value)
-            elif len(value) >= _MIN_REDACTED_LENGTH:
-                by_length.setdefault(len(value), set()).add(value)
+        self._heads: set[str] = set()
+        for value in set(values):
+            folded = _folded(value.strip()[:_LONGEST_COMPARED]).strip()
+            if len(folded) > _MAX_WHOLE_LENGTH:
+                self._heads.add(folded[:_HEAD])
+            elif min(len(value), len(folded)) >= _MIN_REDACTED_LENGTH:
+                by_length.setdefault(len(folded), set()).add(folded)
         self._by_length = sorted(by_length.items())
-        self._heads = {value[:_HEAD] for value in self._long}
 
-    def spans(self, window: str, decoded: "_Decoded") -> Iterator[Span]:
-        """Yield the positions of the values in the window."""
-        if self._by_length or self._long:
-            plain = decoded.with_plain_separators()
-            yield from self._whole_values(plain, window)
-            yield from self._beginnings(plain)
-
-    def _whole_values(self, plain: "_Decoded", window: str) -> Iterator[Span]:
-        text = plain.text
+    def spans(self, window: str) -> Iterator[Span]:
+        """Yield the positions of the values in the window; the beginning of a long value hides the rest."""
+        if not (self._by_length or self._heads):
+            return
+        text, places = _folded_with_places(window)
         for start in range(len(text)):
+            if text[start : start + _HEAD] in self._heads:
+                yield places[start][0], len(window)
+                return
             for length, values in self._by_length:
-                if text[start : start + length] in values and self._is_separate(plain, start, length, window):
-                    yield plain.span(start, start + length)
-
-    def _is_separate(self, plain: "_Decoded", start: int, length: int, window: str) -> bool:
-        value = plain.text[start : start + length]
-        first, end = plain.span(start, start + length)
-        if length > _MAX_WORD_LENGTH or (not value.isalpha() and window[first:end] in self._exact):
-            return True
-        neighbours = plain.text[max(start - 1, 0) : start] + plain.text[start + length : start + length + 1]
-        is_inside = any(map(str.isalnum, neighbours)) or "_" in (
-            window[max(first - 1, 0) : first],
-            window[end : end + 1],
-        )
-        return not is_inside
-
-    def _beginnings(self, plain: "_Decoded") -> Iterator[Span]:
-        start = 0
-        while start < len(plain.text):
-            length = 0
-            if plain.text[start : start + _HEAD] in self._heads:
-                rest = plain.text[start : start + _LONGEST_COMPARED]
-                # In sorted order, the value that shares the longest prefix with the text is next to it.
-                index = bisect(self._ordered, rest)
-                nearest = self._ordered[max(index - 1, 0) : index + 1]
-                length, is_whole = max(
-                    (_shared(value, rest), rest.startswith(value) and value not in self._cut) for value in nearest
-                )
-                if length >= _CERTAIN_MATCH_LENGTH and not is_whole:
-                    length = len(plain.text) - start
-                yield plain.span(start, start + length)
-            start += length or 1
-
-    @cached_property
-    def _ordered(self) -> list[str]:
-        return sorted(self._long)
+                end = start + length
+                if text[start:end] in values and (length > _MAX_WORD_LENGTH or _is_word(text, start, end)):
+                    yield places[start][0], places[end - 1][1]
 
 
 def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_length: int = MAX_LENGTH) -> str:
@@ -169,10 +121,9 @@ def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_len
     """
     sent = sent_values if isinstance(sent_values, SentValues) else SentValues(sent_values)
     window = text[: max_length + _MARGIN]
-    decoded = _Decoded.of(window)
     shown: list[str] = []
     position = 0
-    for start, end in sorted([*sent.spans(window, decoded), *_addresses(decoded), *_numbers(decoded)]):
+    for start, end in sorted([*sent.spans(window), *_addresses(window), *_numbers(window)]):
         if start >= max_length:
             break
         if start > position or not shown:
@@ -185,109 +136,57 @@ def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_len
     return "".join(shown)
 
 
-def _addresses(decoded: "_Decoded") -> Iterator[Span]:
-    return (decoded.span(*word.span()) for word in _WORD.finditer(decoded.text) if _AT.search(word[0]))
+def _addresses(window: str) -> Iterator[Span]:
+    return (word.span() for word in _WORD.finditer(window) if _AT.search(word[0]))
 
 
-def _numbers(decoded: "_Decoded") -> Iterator[Span]:
+def _numbers(window: str) -> Iterator[Span]:
     position = 0
-    for harmless in _HARMLESS.finditer(decoded.text):
-        for number in _NUMBER.finditer(decoded.text, position, harmless.start()):
-            yield decoded.span(*number.span())
+    for harmless in _HARMLESS.finditer(window):
+        yield from (number.span() for number in _NUMBER.finditer(window, position, harmless.start()))
         position = harmless.end()
-    for number in _NUMBER.finditer(decoded.text, position):
-        yield decoded.span(*number.span())
+    yield from (number.span() for number in _NUMBER.finditer(window, position))
 
 
-@attrs.frozen
-class _Decoded:
-    """A text without escapes, case and accents, with the position of each character in the original.
-
-    Attributes:
-        starts: start of each character in the original.
-        ends: end of each character in the original.
-    """
-
-    text: str
-    starts: list[int]
-    ends: list[int]
-
-    @classmethod
-    def of(cls, window: str) -> "_Decoded":
-        window = window.replace("\0", " ")
-        if window.isascii() and not _ESCAPES.search(window):
-            return cls(window.casefold(), [*range(len(window))], [*range(1, len(window) + 1)])
-        parts: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        position = 0
-        while position < len(window):
-            escape = _ESCAPES.match(window, position)
-            end = escape.end() if escape else position + 1
-            part = _plain(_unescaped(escape) if escape else window[position])
-            parts.append(part)
-            starts += [position] * len(part)
-            ends += [end] * len(part)
-            position = end
-        return cls("".join(parts), starts, ends)
-
-    def with_plain_separators(self) -> "_Decoded":
-        """Return the text with one space for each sequence of separators."""
-        parts: list[str] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        position = 0
-        for run in _SEPARATORS.finditer(self.text):
-            parts += [self.text[position : run.start()], " "]
-            starts += [*self.starts[position : run.start()], self.starts[run.start()]]
-            ends += [*self.ends[position : run.start()], self.ends[run.end() - 1]]
-            position = run.end()
-        parts.append(self.text[position:])
-        starts += self.starts[position:]
-        ends += self.ends[position:]
-        return _Decoded("".join(parts), starts, ends)
-
-    def span(self, start: int, end: int) -> Span:
-        """Return the position of a part in the original, including the accents that follow its last character."""
-        return self.starts[start], max(self.ends[end - 1], self.starts[end] if end < len(self.starts) else 0)
+def _is_word(text: str, start: int, end: int) -> bool:
+    neighbours = text[max(start - 1, 0) : start] + text[end : end + 1]
+    return not any(each.isalnum() or each == "_" for each in neighbours)
 
 
 def _folded(text: str) -> str:
-    """Return ``_Decoded.of(text).with_plain_separators().text``, but faster, for texts of any length."""
-    # For a large batch, the shortcuts save a second.
-    if any(character in text for character in "%\\&"):
-        text = _ESCAPES.sub(_unescaped, text)
-    text = _plain(text)
-    if text.isascii():
-        return _SPACES.sub(" ", text.translate(_ASCII_SEPARATORS))
-    return _SEPARATORS.sub(" ", text)
+    """Return the text without escapes, case and accents, with one space for each sequence of separators."""
+    return _SEPARATORS.sub(" ", _plain(_ESCAPE.sub(lambda escape: _unescaped(escape[0]), text)))
+
+
+def _folded_with_places(window: str) -> tuple[str, list[Span]]:
+    """Return the same as ``_folded``, and the position of each character in the original."""
+    text = ""
+    places: list[Span] = []
+    for found in _ESCAPE_OR_CHARACTER.finditer(window):
+        for character in _SEPARATORS.sub(" ", _plain(_unescaped(found[0]))):
+            if character != " " or text[-1:] != " ":
+                text += character
+                places.append(found.span())
+            else:
+                places[-1] = places[-1][0], found.end()
+        if places and _ACCENTS.match(found[0]):
+            places[-1] = places[-1][0], found.end()
+    return text, places
 
 
 def _plain(text: str) -> str:
-    if text.isascii():
-        return text.casefold()
     return _ACCENTS.sub("", unicodedata.normalize("NFKD", text).casefold())
 
 
-def _unescaped(escape: re.Match[str]) -> str:
-    """Return the character of an escape; a space for one that only separates."""
-    spelled = escape[0]
-    if spelled[0] == "%":
-        characters = bytes.fromhex(re.sub("%(?:25)*", "", spelled)).decode(errors="replace")
-    elif spelled[1] == "#":
-        code = int(spelled[3:-1], 16) if spelled[2] in "xX" else int(spelled[2:-1])
-        characters = chr(code) if code < 0x110000 else " "
-    elif spelled[0] == "\\" and spelled.lstrip("\\")[:1] == "u":
-        units = b"".join(int(unit, 16).to_bytes(2, "big") for unit in re.findall(r"u([0-9A-Fa-f]{4})", spelled))
-        characters = units.decode("utf-16-be", errors="replace")
-    else:
-        return " "
-    return characters.replace("\0", " ")
+def _unescaped(text: str) -> str:
+    """Return the characters of an escape, a space for one that only separates, or the character that is none."""
+    if len(text) == 1:
+        return text
+    if text[0] == "&":
+        from html import unescape  # few texts need it
 
-
-def _shared(value: str, text: str) -> int:
-    """Return the length of the common prefix."""
-    for index, (one, other) in enumerate(zip(value, text, strict=False)):
-        if one != other:
-            return index
-    return min(len(value), len(text))
+        return unescape(text)
+    if text[0] == "%":
+        return bytes.fromhex(re.sub("%(?:25)*", "", text)).decode(errors="replace")
+    units = [int(unit, 16).to_bytes(2, "big") for unit in re.findall(r"u([0-9A-Fa-f]{4})", text)]
+    return b"".join(units).decode("utf-16-be", errors="replace") or " "

@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from email.utils import formatdate
 from typing import Any
+from unittest import mock
 
 import attrs
 import pytest
 from support.responses import error, patient
+from support.times import ManualTime
 
 from followup import (
     APIConnectionError,
@@ -25,6 +27,7 @@ from followup import (
     RateLimitError,
     ResponseDecodeError,
 )
+from followup._call import call
 from followup._call.call import backoff, run_call
 from followup._call.options import Options
 from followup._call.steps import Broken, Call, Lost, NotSendable, NotSent, Outcome, Response, Send, TimedOut, Wait
@@ -111,215 +114,151 @@ class Row:
     jitter: float = 0.0
 
 
-UNAVAILABLE = r(503)
+ONCE: list[str | float] = ["send"]
+TWICE: list[str | float] = ["send", 0.5, "send"]
+THRICE: list[str | float] = ["send", 0.5, "send", 1.0, "send"]
+AT_ONCE: list[str | float] = ["send", "send"]
+NOT_DELETED = Failed(NotFoundError, 2)
+TOO_LARGE = Response(status_code=200, headers={}, content=b"", problem="is larger than 64 MiB")
+KINDS = {
+    300: APIStatusError, 304: APIStatusError, 400: InvalidRequestError, 401: AuthenticationError, 402: APIStatusError,
+    403: PermissionDeniedError, 404: NotFoundError, 405: APIStatusError, 410: APIStatusError, 413: APIStatusError,
+    422: APIStatusError,
+}  # fmt: skip
 
 ONE_ATTEMPT = [
-    Row("success", [OK], ["send"], Done()),
-    Row("success of a GET", [OK], ["send"], Done(), call=RETRIEVE),
-    Row("another 2xx is a success", [r(201, patient())], ["send"], Done()),
-    *(
-        Row(f"{status} is raised at once", [r(status, error())], ["send"], Failed(kind))
-        for status, kind in {
-            300: APIStatusError, 304: APIStatusError, 400: InvalidRequestError, 401: AuthenticationError,
-            402: APIStatusError, 403: PermissionDeniedError, 404: NotFoundError, 405: APIStatusError,
-            410: APIStatusError, 413: APIStatusError, 422: APIStatusError,
-        }.items()
-    ),
-    Row("400 about its key", [r(400, error("idempotency_error"))], ["send"], Failed(IdempotencyError)),
-    Row(
-        "400 with results of a batch", [r(400, {**error(), "results": []})], ["send"], Failed(EventBatchError),
-        call=SEND_EVENTS,
-    ),
-    Row("400 of a batch without results", [r(400, error())], ["send"], Failed(InvalidRequestError), call=SEND_EVENTS),
-    Row("a success that is not JSON", [r(200, b"<html>")], ["send"], Failed(ResponseDecodeError, text="not JSON")),
-    Row("a success without a body", [r(200)], ["send"], Failed(ResponseDecodeError, text="0 bytes")),
-    Row(
-        "a success that lacks a field", [r(200, {"object": "patient"})], ["send"], Failed(ResponseDecodeError),
-    ),
-    Row(
-        "a success that is too large",
-        [Response(status_code=200, headers={}, content=b"", problem="is larger than 64 MiB")],
-        ["send"], Failed(ResponseDecodeError, text="the body is larger than 64 MiB"),
-    ),
-    Row(
-        "a success about another object", [r(200, patient("pat_2"))], ["send"],
-        Failed(ResponseDecodeError, text="another object"), call=RETRIEVE,
-    ),
-    Row("not sendable", [IMPOSSIBLE], ["send"], Failed(APIConnectionError, 1, "no", "cannot be sent (InvalidURL)")),
-]  # fmt: skip
+    Row("success", [OK], ONCE, Done()),
+    Row("another 2xx is a success", [r(201, patient())], ONCE, Done(), call=RETRIEVE),
+    *(Row(f"{status} is raised at once", [r(status, error())], ONCE, Failed(kind)) for status, kind in KINDS.items()),
+    Row("400 about its key", [r(400, error("idempotency_error"))], ONCE, Failed(IdempotencyError)),
+    Row("a batch", [r(400, {**error(), "results": []})], ONCE, Failed(EventBatchError), call=SEND_EVENTS),
+    Row("a batch without results", [r(400, error())], ONCE, Failed(InvalidRequestError), call=SEND_EVENTS),
+    Row("a success that is not JSON", [r(200, b"<html>")], ONCE, Failed(ResponseDecodeError, text="not JSON")),
+    Row("a success without a body", [r(200)], ONCE, Failed(ResponseDecodeError, text="0 bytes")),
+    Row("a success that lacks a field", [r(200, {"object": "patient"})], ONCE, Failed(ResponseDecodeError)),
+    Row("too large", [TOO_LARGE], ONCE, Failed(ResponseDecodeError, text="the body is larger than 64 MiB")),
+    Row("another", [r(200, patient("pat_2"))], ONCE, Failed(ResponseDecodeError, text="another object"), call=RETRIEVE),
+    Row("not sendable", [IMPOSSIBLE], ONCE, Failed(APIConnectionError, 1, "no", "cannot be sent (InvalidURL)")),
+]
 
 RETRIED = [
-    *(
-        Row(f"{status} is retried", [r(status), OK], ["send", 0.5, "send"], Done())
-        for status in (408, 409, 429, 500, 501, 502, 503, 504, 529, 599)
-    ),
-    Row("a GET is retried", [r(500), OK], ["send", 0.5, "send"], Done(), call=RETRIEVE),
-    Row("a PATCH is retried, without a key", [r(500), OK], ["send", 0.5, "send"], Done(), call=UPDATE),
-    Row("refused is retried", [REFUSED, OK], ["send", 0.5, "send"], Done()),
-    Row("no connection in time is retried", [NO_CONNECTION_IN_TIME, OK], ["send", 0.5, "send"], Done()),
-    Row("a timeout is retried", [TIMED_OUT, OK], ["send", 0.5, "send"], Done()),
-    Row("a lost response is retried", [LOST, OK], ["send", 0.5, "send"], Done()),
-    Row("broken on the first attempt is retried at once", [BROKEN, OK], ["send", "send"], Done()),
+    *(Row(f"{n} is retried", [r(n), OK], TWICE, Done()) for n in (408, 409, 429, 500, 501, 502, 503, 504, 529, 599)),
+    Row("a GET is retried", [r(500), OK], TWICE, Done(), call=RETRIEVE),
+    Row("a PATCH is retried, without a key", [r(500), OK], TWICE, Done(), call=UPDATE),
+    Row("refused is retried", [REFUSED, OK], TWICE, Done()),
+    Row("no connection in time is retried", [NO_CONNECTION_IN_TIME, OK], TWICE, Done()),
+    Row("a timeout is retried", [TIMED_OUT, OK], TWICE, Done()),
+    Row("a lost response is retried", [LOST, OK], TWICE, Done()),
+    Row("broken on the first attempt is retried at once", [BROKEN, OK], AT_ONCE, Done()),
     Row("broken on the second waits", [BROKEN, BROKEN, OK], ["send", "send", 1.0, "send"], Done()),
-    Row("broken after a status waits", [r(500), BROKEN, OK], ["send", 0.5, "send", 1.0, "send"], Done()),
-    Row("a lasting failure after a retry", [r(500), r(401)], ["send", 0.5, "send"], Failed(AuthenticationError, 2)),
-    Row(
-        "not sendable after a retry", [r(500), IMPOSSIBLE], ["send", 0.5, "send"],
-        Failed(APIConnectionError, 2, "yes", "after 2 attempts"),
-    ),
-    Row("a wrong body is not retried", [r(500), r(200)], ["send", 0.5, "send"], Failed(ResponseDecodeError, 2)),
-]  # fmt: skip
+    Row("broken after a status waits", [r(500), BROKEN, OK], THRICE, Done()),
+    Row("a lasting failure after a retry", [r(500), r(401)], TWICE, Failed(AuthenticationError, 2)),
+    Row("not sendable later", [r(500), IMPOSSIBLE], TWICE, Failed(APIConnectionError, 2, "yes", "after 2 attempts")),
+    Row("a wrong body is not retried", [r(500), r(200)], TWICE, Failed(ResponseDecodeError, 2)),
+]
 
+SIX_WAITS = ["send", 0.5, "send", 1.0, "send", 2.0, "send", 4.0, "send", 8.0, "send", 8.0, "send"]
 EXHAUSTED = [
-    Row("no retries, a status", [r(500)], ["send"], Failed(InternalServerError), max_retries=0),
-    Row("no retries, broken", [BROKEN], ["send"], Failed(APIConnectionError, 1, "maybe", "ReadError"), max_retries=0),
-    Row("no retries, refused", [REFUSED], ["send"], Failed(APIConnectionError, 1, "no", "refused"), max_retries=0),
-    Row("no retries, a timeout", [TIMED_OUT], ["send"], Failed(APITimeoutError, 1, "maybe", "in time"), max_retries=0),
-    Row("one retry", [r(500)] * 2, ["send", 0.5, "send"], Failed(InternalServerError, 2), max_retries=1),
-    Row("two retries", [r(502)] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(InternalServerError, 3)),
-    Row(
-        "three retries", [r(503)] * 4, ["send", 0.5, "send", 1.0, "send", 2.0, "send"],
-        Failed(InternalServerError, 4), max_retries=3,
-    ),
-    Row(
-        "waits double up to 8 seconds", [r(500)] * 7,
-        ["send", 0.5, "send", 1.0, "send", 2.0, "send", 4.0, "send", 8.0, "send", 8.0, "send"],
-        Failed(InternalServerError, 7), max_retries=6,
-    ),
-    Row(
-        "jitter shortens each wait by up to a quarter", [r(500)] * 3, ["send", 0.375, "send", 0.75, "send"],
-        Failed(InternalServerError, 3), jitter=1.0,
-    ),
-    Row(
-        "half the jitter", [r(500)] * 3, ["send", 0.4375, "send", 0.875, "send"],
-        Failed(InternalServerError, 3), jitter=0.5,
-    ),
-    Row("a conflict that lasts", [r(409)] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(ConflictError, 3)),
-    Row("a rate limit that lasts", [r(429)] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(RateLimitError, 3)),
-]  # fmt: skip
+    Row("no retries, a status", [r(500)], ONCE, Failed(InternalServerError), max_retries=0),
+    Row("no retries, broken", [BROKEN], ONCE, Failed(APIConnectionError, 1, "maybe", "ReadError"), max_retries=0),
+    Row("no retries, refused", [REFUSED], ONCE, Failed(APIConnectionError, 1, "no", "refused"), max_retries=0),
+    Row("no retries, a timeout", [TIMED_OUT], ONCE, Failed(APITimeoutError, 1, "maybe", "in time"), max_retries=0),
+    Row("one retry", [r(500)] * 2, TWICE, Failed(InternalServerError, 2), max_retries=1),
+    Row("two retries", [r(502)] * 3, THRICE, Failed(InternalServerError, 3)),
+    Row("up to 8 seconds", [r(500)] * 7, SIX_WAITS, Failed(InternalServerError, 7), max_retries=6),
+    Row("jitter", [r(500)] * 3, ["send", 0.375, "send", 0.75, "send"], Failed(InternalServerError, 3), jitter=1.0),
+    Row("a conflict that lasts", [r(409)] * 3, THRICE, Failed(ConflictError, 3)),
+    Row("a rate limit that lasts", [r(429)] * 3, THRICE, Failed(RateLimitError, 3)),
+]
 
 WAS_SENT = [
-    Row("never", [REFUSED] * 3, ["send", 0.5, "send", 1.0, "send"], Failed(APIConnectionError, 3, "no")),
-    Row(
-        "never, out of time", [NO_CONNECTION_IN_TIME] * 3, ["send", 0.5, "send", 1.0, "send"],
-        Failed(APITimeoutError, 3, "no", "ConnectTimeout"),
-    ),
-    Row(
-        "maybe, then refused", [BROKEN, REFUSED], ["send", "send"],
-        Failed(APIConnectionError, 2, "maybe"), max_retries=1,
-    ),
-    Row(
-        "refused, then maybe", [REFUSED, TIMED_OUT], ["send", 0.5, "send"],
-        Failed(APITimeoutError, 2, "maybe"), max_retries=1,
-    ),
-    Row("lost", [LOST], ["send"], Failed(APIConnectionError, 1, "maybe", "DecodingError"), max_retries=0),
-    Row(
-        "yes, then refused", [r(500), REFUSED], ["send", 0.5, "send"],
-        Failed(APIConnectionError, 2, "yes"), max_retries=1,
-    ),
-    Row(
-        "yes, then broken", [r(500), BROKEN], ["send", 0.5, "send"],
-        Failed(APIConnectionError, 2, "yes"), max_retries=1,
-    ),
-    Row("maybe, then yes", [BROKEN, r(401)], ["send", "send"], Failed(AuthenticationError, 2, "yes")),
-]  # fmt: skip
+    Row("never", [REFUSED] * 3, THRICE, Failed(APIConnectionError, 3, "no")),
+    Row("out of time", [NO_CONNECTION_IN_TIME] * 3, THRICE, Failed(APITimeoutError, 3, "no", "ConnectTimeout")),
+    Row("maybe, then refused", [BROKEN, REFUSED], AT_ONCE, Failed(APIConnectionError, 2, "maybe"), max_retries=1),
+    Row("refused, then maybe", [REFUSED, TIMED_OUT], TWICE, Failed(APITimeoutError, 2, "maybe"), max_retries=1),
+    Row("lost", [LOST], ONCE, Failed(APIConnectionError, 1, "maybe", "DecodingError"), max_retries=0),
+    Row("yes, then refused", [r(500), REFUSED], TWICE, Failed(APIConnectionError, 2, "yes"), max_retries=1),
+    Row("yes, then broken", [r(500), BROKEN], TWICE, Failed(APIConnectionError, 2, "yes"), max_retries=1),
+    Row("maybe, then yes", [BROKEN, r(401)], AT_ONCE, Failed(AuthenticationError, 2, "yes")),
+]
 
 RETRY_AFTER = [
-    Row("seconds", [r(429, retry_after="7"), OK], ["send", 7.0, "send"], Done()),
-    Row("parts of seconds", [r(503, retry_after="0.25"), OK], ["send", 0.25, "send"], Done()),
-    Row("none at all", [r(429, retry_after="0"), OK], ["send", "send"], Done()),
-    Row("less than nothing", [r(429, retry_after="-5"), OK], ["send", "send"], Done()),
-    Row("no jitter on it", [r(429, retry_after="8"), OK], ["send", 8.0, "send"], Done(), jitter=1.0),
-    Row("a minute", [r(429, retry_after="60"), OK], ["send", 60.0, "send"], Done()),
-    Row("more than a minute", [r(429, retry_after="61")], ["send"], Failed(RateLimitError)),
-    Row("a date", [r(503, retry_after=date(30)), OK], ["send", 30.0, "send"], Done()),
-    Row("a date in the past", [r(503, retry_after=date(-30)), OK], ["send", "send"], Done()),
-    Row("a date too far away", [r(503, retry_after=date(3600))], ["send"], Failed(InternalServerError)),
     *(
-        Row(f"nonsense: {value!r}", [r(503, retry_after=value), OK], ["send", 0.5, "send"], Done())
+        Row(
+            f"{value!r}", [r(503, retry_after=value), OK], ["send", wait, "send"] if wait else AT_ONCE, Done(), jitter=1
+        )
+        for value, wait in (
+            ("7", 7.0),
+            ("0.25", 0.25),
+            ("0", 0),
+            ("-5", 0),
+            ("60", 60.0),
+            (date(30), 30.0),
+            (date(-30), 0),
+        )
+    ),
+    Row("more than a minute", [r(429, retry_after="61")], ONCE, Failed(RateLimitError)),
+    Row("a date too far away", [r(503, retry_after=date(3600))], ONCE, Failed(InternalServerError)),
+    *(
+        Row(f"nonsense: {value!r}", [r(503, retry_after=value), OK], TWICE, Done())
         for value in ("soon", "", "nan", "inf", "1e999", "Wed, 99 Oct 2015 07:28:00 GMT")
     ),
-    Row("with a 409", [r(409, retry_after="3"), OK], ["send", 3.0, "send"], Done()),
-    Row("with a 404 it changes nothing", [r(404, retry_after="3")], ["send"], Failed(NotFoundError)),
-    Row("on the last attempt", [r(429, retry_after="3")], ["send"], Failed(RateLimitError), max_retries=0),
-    Row(
-        "then backoff goes on with the number of the attempt", [r(429, retry_after="3"), r(500), OK],
-        ["send", 3.0, "send", 1.0, "send"], Done(),
-    ),
-]  # fmt: skip
+    Row("with a 404 it changes nothing", [r(404, retry_after="3")], ONCE, Failed(NotFoundError)),
+    Row("on the last attempt", [r(429, retry_after="3")], ONCE, Failed(RateLimitError), max_retries=0),
+    Row("then backoff", [r(409, retry_after="3"), r(500), OK], ["send", 3.0, "send", 1.0, "send"], Done()),
+]
 
+LATE = "not completed within the deadline of 5 s"
 DEADLINE = [
-    Row("within it", [OK], ["send 5"], Done(), deadline=5.0),
-    Row("it bounds an attempt without a bound", [OK], ["send 5"], Done(), deadline=5.0, attempt_seconds=None),
-    Row("a longer one leaves the attempt its bound", [OK], ["send"], Done(), deadline=300.0),
-    Row(
-        "attempts and waits use it up", [Took(1.0, r(500)), Took(2.0, r(500)), OK],
-        ["send 10", 0.5, "send 8.5", 1.0, "send 5.5"], Done(), deadline=10.0,
-    ),
-    Row(
-        "a wait that would exceed it", [Took(1.0, r(500)), Took(2.0, r(500))], ["send 4", 0.5, "send 2.5"],
-        Failed(InternalServerError, 2), deadline=4.0,
-    ),
-    Row("a wait that would end with it", [r(500)], ["send 0.5"], Failed(InternalServerError), deadline=0.5),
-    Row("a wait that ends just before", [r(500), OK], ["send 0.75", 0.5, "send 0.25"], Done(), deadline=0.75),
-    Row("Retry-After beyond it", [r(503, retry_after="30")], ["send 5"], Failed(InternalServerError), deadline=5.0),
-    Row(
-        "reached within an attempt", [Took(5.0, TIMED_OUT)], ["send 5"],
-        Failed(APITimeoutError, 1, "maybe", "not completed within the deadline of 5 s"), deadline=5.0,
-    ),
-    Row(
-        "a timer that is a little early", [Took(4.9995, TIMED_OUT)], ["send 5"],
-        Failed(APITimeoutError, 1, "maybe", "deadline of 5 s"), deadline=5.0,
-    ),
-    Row(
-        "a timeout before it", [Took(1.0, TIMED_OUT)], ["send 5"],
-        Failed(APITimeoutError, 1, "maybe", "no response in time (ReadTimeout)"), deadline=5.0, max_retries=0,
-    ),
-    Row(
-        "reached while connecting", [Took(5.0, NO_CONNECTION_IN_TIME)], ["send 5"],
-        Failed(APITimeoutError, 1, "no", "deadline"), deadline=5.0,
-    ),
-    Row(
-        "reached before an attempt that is retried at once", [Took(5.0, BROKEN)], ["send 5"],
-        Failed(APIConnectionError, 1, "maybe", "no response (ReadError)"), deadline=5.0,
-    ),
-    Row("passed by an attempt", [Took(9.0, r(500))], ["send 5"], Failed(InternalServerError), deadline=5.0),
-    Row("a success that came too late is a success", [Took(9.0, OK)], ["send 5"], Done(), deadline=5.0),
-    Row(
-        "reached in the second attempt", [Took(1.0, r(500)), Took(3.5, TIMED_OUT)], ["send 5", 0.5, "send 3.5"],
-        Failed(APITimeoutError, 2, "yes", "deadline of 5 s after 2 attempts"), deadline=5.0,
-    ),
+    attrs.evolve(row, deadline=row.deadline or 5.0)
+    for row in (
+        Row("within it", [OK], ["send 5"], Done()),
+        Row("it bounds an attempt without a bound", [OK], ["send 5"], Done(), attempt_seconds=None),
+        Row("a longer one leaves the attempt its bound", [OK], ONCE, Done(), deadline=300.0),
+        Row(
+            "attempts and waits use it up", [Took(1.0, r(500)), Took(2.0, r(500)), OK],
+            ["send 10", 0.5, "send 8.5", 1.0, "send 5.5"], Done(), deadline=10.0,
+        ),
+        Row(
+            "a wait that would exceed it", [Took(1.0, r(500)), Took(2.0, r(500))], ["send 4", 0.5, "send 2.5"],
+            Failed(InternalServerError, 2), deadline=4.0,
+        ),
+        Row("a wait that would end with it", [r(500)], ["send 0.5"], Failed(InternalServerError), deadline=0.5),
+        Row("a wait that ends before", [r(500), OK], ["send 0.75", 0.5, "send 0.25"], Done(), deadline=0.75),
+        Row("Retry-After beyond it", [r(503, retry_after="30")], ["send 5"], Failed(InternalServerError)),
+        Row("in an attempt", [Took(5, TIMED_OUT)], ["send 5"], Failed(APITimeoutError, 1, "maybe", LATE)),
+        Row("a little early", [Took(4.9995, TIMED_OUT)], ["send 5"], Failed(APITimeoutError, 1, "maybe", LATE)),
+        Row(
+            "a timeout before it", [Took(1.0, TIMED_OUT)], ["send 5"],
+            Failed(APITimeoutError, 1, "maybe", "no response in time (ReadTimeout)"), max_retries=0,
+        ),
+        Row("connecting", [Took(5, NO_CONNECTION_IN_TIME)], ["send 5"], Failed(APITimeoutError, 1, "no", "deadline")),
+        Row("broken", [Took(5, BROKEN)], ["send 5"], Failed(APIConnectionError, 1, "maybe", "response (ReadError)")),
+        Row("passed by an attempt", [Took(9, r(500))], ["send 5"], Failed(InternalServerError)),
+        Row("a success that came too late is a success", [Took(9, OK)], ["send 5"], Done()),
+        Row(
+            "reached in the second attempt", [Took(1.0, r(500)), Took(3.5, TIMED_OUT)], ["send 5", 0.5, "send 3.5"],
+            Failed(APITimeoutError, 2, "yes", f"{LATE} after 2 attempts"),
+        ),
+    )
 ]  # fmt: skip
 
+MAYBE_GONE = {"408": r(408), "500": r(500), "503": r(503), "timeout": TIMED_OUT, "lost response": LOST}
+NOT_GONE = {"409": r(409), "429": r(429), "refusal": REFUSED, "lack of a connection": NO_CONNECTION_IN_TIME}
 DELETION = [
-    Row("done", [r(200, {"id": "we_1", "object": "webhook_endpoint", "deleted": True})], ["send"], Done("we_1")),
-    Row("not found", [GONE], ["send"], Failed(NotFoundError)),
-    *(
-        Row(f"gone after {name}", [outcome, GONE], ["send", *waits, "send"], Done("we_1"))
-        for name, outcome, waits in (
-            ("a 408", r(408), [0.5]), ("a 500", r(500), [0.5]), ("a 503", r(503), [0.5]), ("a break", BROKEN, []),
-            ("a timeout", TIMED_OUT, [0.5]), ("a lost response", LOST, [0.5]),
-        )
-    ),
-    *(
-        Row(f"not found after {name}", [outcome, GONE], ["send", 0.5, "send"], Failed(NotFoundError, 2))
-        for name, outcome in (
-            ("a 409", r(409)), ("a 429", r(429)), ("a refusal", REFUSED), ("no connection", NO_CONNECTION_IN_TIME),
-        )
-    ),
+    Row("done", [r(200, {"id": "we_1", "object": "webhook_endpoint", "deleted": True})], ONCE, Done("we_1")),
+    Row("not found", [GONE], ONCE, Failed(NotFoundError)),
+    *(Row(f"gone after a {name}", [outcome, GONE], TWICE, Done("we_1")) for name, outcome in MAYBE_GONE.items()),
+    Row("gone after a break", [BROKEN, GONE], AT_ONCE, Done("we_1")),
+    *(Row(f"not found after a {name}", [outcome, GONE], TWICE, NOT_DELETED) for name, outcome in NOT_GONE.items()),
     Row("gone, two attempts ago", [BROKEN, r(429), GONE], ["send", "send", 1.0, "send"], Done("we_1")),
-]  # fmt: skip
+]
 
 TABLES = {
     "one attempt": ONE_ATTEMPT, "retried": RETRIED, "exhausted": EXHAUSTED, "was sent": WAS_SENT,
     "Retry-After": RETRY_AFTER, "deadline": DEADLINE,
     "deletion": [attrs.evolve(row, call=DELETE) for row in DELETION],
-    "update": [
-        Row(
-            "a 404 after a lost response", [BROKEN, GONE], ["send", "send"],
-            Failed(NotFoundError, 2), call=UPDATE,
-        ),
-    ],
+    "update": [Row("a 404 after a lost response", [BROKEN, GONE], AT_ONCE, NOT_DELETED, call=UPDATE)],
 }  # fmt: skip
 ROWS = [pytest.param(row, id=f"{table}: {row.name}") for table, rows in TABLES.items() for row in rows]
 
@@ -341,33 +280,27 @@ class Run:
         self.sends: list[Send] = []
         self.result: Any = None
         self.error: FollowUpError | None = None
-        self._time = 50.0
+        time = ManualTime(TODAY)
         try:
-            self._drive(row, observe)
+            with mock.patch.object(call, "random_fraction", return_value=row.jitter):
+                self._drive(row, run_call(row.call, attrs.evolve(options(row), observe=observe, time=time)), time)
         except FollowUpError as error:
             self.error = error
 
-    def _drive(self, row: Row, observe: CallObserver | None) -> None:
+    def _drive(self, row: Row, steps: Any, time: ManualTime) -> None:
         left = list(row.outcomes)
-        steps = run_call(
-            row.call,
-            attrs.evolve(options(row), observe=observe),
-            now=lambda: self._time,
-            wall_clock=lambda: TODAY,
-            jitter=lambda: row.jitter,
-        )
         step = next(steps)
         while True:
             outcome: Outcome | None = None
             if isinstance(step, Wait):
                 self.steps.append(step.seconds)
-                self._time += step.seconds
+                time.advance(step.seconds)
             else:
                 self.sends.append(step)
                 self.steps.append("send" if step.seconds == 30 else f"send {step.seconds:g}")
                 taken = left.pop(0)
                 outcome = taken.outcome if isinstance(taken, Took) else taken
-                self._time += taken.seconds if isinstance(taken, Took) else 0
+                time.advance(taken.seconds if isinstance(taken, Took) else 0)
             try:
                 step = steps.send(outcome)
             except StopIteration as done:
@@ -396,23 +329,16 @@ def assert_that_it_ends_so(run: Run, row: Row) -> None:
     assert [attrs.evolve(send, seconds=first.seconds) for send in others] == [first] * len(others)
     assert len(run.sends) == len(row.outcomes), "an outcome of the row was not asked for"
     if isinstance(row.end, Done):
+        last = row.outcomes[-1]
         assert run.error is None
         assert run.result.id == row.end.id
-        assert run.result.last_response.status_code == last_status(row)
+        assert run.result.last_response.status_code == getattr(last, "outcome", last).status_code
         return
     assert type(run.error) is row.end.kind
-    assert run.error.attempts == row.end.attempts
-    assert run.error.was_sent == row.end.was_sent
+    assert (run.error.attempts, run.error.was_sent) == (row.end.attempts, row.end.was_sent)
     assert run.error.idempotency_key == row.call.idempotency_key
     assert run.error.operation == row.call.operation
     assert row.end.text in str(run.error)
-
-
-def last_status(row: Row) -> int:
-    outcome = row.outcomes[-1]
-    outcome = outcome.outcome if isinstance(outcome, Took) else outcome
-    assert isinstance(outcome, Response)
-    return outcome.status_code
 
 
 def test_the_request_is_complete() -> None:
@@ -425,21 +351,15 @@ def test_the_request_is_complete() -> None:
     assert send.headers["Idempotency-Key"] == "key-1"
 
 
-def test_a_query_follows_the_path() -> None:
-    call = Patients.list.call((), {"limit": 5, "phone": "+54 9"})
-    (send,) = Run(Row("", [r(500)], [], Done(), call=call, max_retries=0)).sends
-    assert send.url == "https://api.example/v1/patients?limit=5&phone=%2B54+9"
+def test_a_query_follows_the_path_and_no_error_shows_it() -> None:
+    call = Patients.list.call((), {"limit": 5, "phone": "+54 9 11 5555-0000"})
+    run = Run(Row("", [r(400, error(message="no +54 9 11 5555-0000 for fu_secret_key"))], [], Done(), call=call))
+    (send,) = run.sends
+    assert send.url == "https://api.example/v1/patients?limit=5&phone=%2B54+9+11+5555-0000"
     assert send.content is None
-    assert "Content-Type" not in send.headers
-    assert "Idempotency-Key" not in send.headers
-
-
-def test_an_error_shows_neither_the_query_nor_the_key() -> None:
-    call = Patients.list.call((), {"phone": "+54 9 11 5555-0000"})
-    body = error(message="no +54 9 11 5555-0000 for fu_secret_key")
-    failed = Run(Row("", [r(400, body)], [], Done(), call=call)).error
-    assert "5555" not in str(failed)
-    assert "fu_secret_key" not in str(failed)
+    assert send.headers.keys().isdisjoint({"Content-Type", "Idempotency-Key"})
+    assert "5555" not in str(run.error)
+    assert "fu_secret_key" not in str(run.error)
 
 
 def test_backoff_is_exponential_and_bounded_and_never_more_than_a_quarter_less() -> None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from support.drivers import Driver
 from support.responses import patient
 from support.server import Action, Received, ScriptedServer, hang, reply
+from support.times import ManualTime
 from support.waiting import wait_for
 
 from followup import (
@@ -56,14 +57,14 @@ class World:
     def __init__(self, per_minute: int | None, *, deadline: float | None = None) -> None:
         self.attempts: list[Attempt] = []
         self.errors: list[FollowUpError] = []
-        self._time = 0.0
         self._kept: list[Any] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = random.Random(1)
+        self._clock: Any = ManualTime(0.0)
         self._options = Options(
             api_key="k", base_url="https://api.example", service_version="2026-09-28", timeouts=None,
             attempt_seconds=30.0, max_retries=2, deadline=deadline,
-            governor=None if per_minute is None else Governor(per_minute),
+            governor=None if per_minute is None else Governor(per_minute), time=self._clock,
         )  # fmt: skip
 
     def call(
@@ -83,7 +84,7 @@ class World:
             patience: how many waits the caller puts up with; then the call is cancelled.
             kept: whether a cancelled call is still referred to, as by the traceback of a cancelled task.
         """
-        steps = run_call(RETRIEVE, self._options, now=lambda: self._time, jitter=lambda: 0.5)
+        steps = run_call(RETRIEVE, self._options)
         if kept:
             self._kept.append(steps)
         waits = 0
@@ -100,14 +101,14 @@ class World:
             if isinstance(step, Wait):
                 waits += 1
                 if waits <= patience:
-                    self._at(self._time + step.seconds + late, lambda: go_on(None))
+                    self._at(self._clock.seconds + step.seconds + late, lambda: go_on(None))
                 elif not kept:
                     steps.close()
                 return
             assert isinstance(step, Send)
             seconds, result = next(outcomes)
-            self.attempts.append(Attempt(self._time, self._time + seconds))
-            self._at(self._time + seconds, lambda: go_on(result))
+            self.attempts.append(Attempt(self._clock.seconds, self._clock.seconds + seconds))
+            self._at(self._clock.seconds + seconds, lambda: go_on(result))
 
         self._at(at, lambda: go_on(None))
 
@@ -116,7 +117,7 @@ class World:
 
     def run(self) -> None:
         while self._events:
-            self._time, _, what = heapq.heappop(self._events)
+            self._clock.seconds, _, what = heapq.heappop(self._events)
             what()
 
 

@@ -6,7 +6,7 @@ Faults and crashes are pending until a request comes that they fit; one request 
 import json
 import re
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,7 +16,7 @@ import httpx
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.service.service import MockService
-from followup_mockserver.simulation.history import CrashAtRequest, FailRequests
+from followup_mockserver.simulation.history import CrashAtRequest, FailRequests, LoseWebhookResponse
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import Story
 from followup_mockserver.webhooks.calling import call_wsgi
@@ -64,42 +64,20 @@ _INSTEAD = REQUEST_FAULTS[2]
 """For a request that cannot fail in the way that was drawn."""
 
 
-@attrs.define
-class _Faults:
-    fault: RequestFault
-    left: int
-
-
 class PendingFaults:
-    """The faults that are pending, in the order in which they take effect.
-
-    Attributes:
-        lost_webhook_responses: how many responses of the receiver will be lost.
-    """
+    """The faults that are pending, in the order in which they take effect."""
 
     def __init__(self) -> None:
-        self._faults: deque[_Faults] = deque()
-        self._crashes: deque[CrashAtRequest] = deque()
+        self._pending: dict[type, deque[Any]] = defaultdict(deque)
         self._suspended = 0
-        self._webhook_responses = 0
 
-    def fail_requests(self, step: FailRequests) -> None:
-        """Let requests fail."""
-        self._faults.append(_Faults(REQUEST_FAULTS[step.fault], step.more + 1))
-
-    def crash_at_request(self, step: CrashAtRequest) -> None:
-        """Let the clinic crash at a request."""
-        self._crashes.append(step)
-
-    def lose_webhook_response(self) -> None:
-        """Let the receiver's response to a webhook get lost."""
-        self._webhook_responses += 1
+    def add(self, step: CrashAtRequest | FailRequests | LoseWebhookResponse) -> None:
+        """Add the fault of a step."""
+        self._pending[type(step)].append(step)
 
     def end(self) -> None:
         """Drop all pending faults."""
-        self._faults.clear()
-        self._crashes.clear()
-        self._webhook_responses = 0
+        self._pending.clear()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -112,30 +90,30 @@ class PendingFaults:
 
     def next_crash(self) -> CrashAtRequest | None:
         """Return the crash of the request that is made now, if any, and count the request."""
-        if self._suspended or not self._crashes:
-            return None
-        crash = self._crashes.popleft()
-        if crash.skip == 0:
-            return crash
-        self._crashes.appendleft(attrs.evolve(crash, skip=crash.skip - 1))
-        return None
+        crash: CrashAtRequest | None = self._next(CrashAtRequest, "skip")
+        return crash if crash is not None and crash.skip == 0 else None
 
     def next_fault(self, operation: str) -> RequestFault | None:
         """Return the fault of the request that is made now, if any."""
-        if self._suspended or not self._faults:
+        step = self._next(FailRequests, "more")
+        if step is None:
             return None
-        first = self._faults[0]
-        first.left -= 1
-        if first.left == 0:
-            self._faults.popleft()
-        return first.fault if first.fault.operation in (None, operation) else _INSTEAD
+        fault = REQUEST_FAULTS[step.fault]
+        return fault if fault.operation in (None, operation) else _INSTEAD
 
     def loses_webhook_response(self) -> bool:
         """Return whether the response that the receiver gives now gets lost."""
-        if self._suspended or not self._webhook_responses:
-            return False
-        self._webhook_responses -= 1
-        return True
+        return self._next(LoseWebhookResponse) is not None
+
+    def _next(self, kind: type, counter: str = "") -> Any:
+        """Return the first pending step of a kind; it stays pending, with one less, while its counter is above 0."""
+        pending = self._pending[kind]
+        if self._suspended or not pending:
+            return None
+        step = pending.popleft()
+        if left := getattr(step, counter, 0):
+            pending.appendleft(attrs.evolve(step, **{counter: left - 1}))
+        return step
 
 
 @attrs.frozen
@@ -160,6 +138,7 @@ class Call:
         return f"{self.operation} for {' and '.join(self.about)}" if self.about else self.operation
 
 
+@attrs.define(eq=False)
 class Network:
     """Carries the requests of the clinic to the service, and lets faults affect them. Thread-safe.
 
@@ -172,13 +151,12 @@ class Network:
         story: learns what happens.
     """
 
-    def __init__(self, service: MockService, pending: PendingFaults, story: Story) -> None:
-        self.faults = 0
-        self._service = service
-        self._pending = pending
-        self._story = story
-        self._lock = threading.Lock()
-        self._sent: dict[bytes, str | None] = {}
+    _service: MockService
+    _pending: PendingFaults
+    _story: Story
+    faults: int = attrs.field(default=0, init=False)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _sent: dict[bytes, str | None] = attrs.field(factory=dict, init=False)
 
     def carry(self, process: Process, request: httpx.Request) -> httpx.Response:
         """Pass a request to the service, and return its response.

@@ -112,20 +112,19 @@ class _Play:
         self.has_booked = False
         self._has_receiver = clinic.receiver_url is not None
         self._service = service
+        self._time = service._time_of(service.api_key)
         self._story = Story()
         self._pending = PendingFaults()
         self._ledger = Ledger()
-        self._network = Network(service, self._pending, self._story)
-        self._runner = Runner(clinic, service, self._network, self._story, folder, secret)
-        url = clinic.receiver_url
-        self._traffic = Traffic(service, self._runner, self._pending, self._story, url, secret)
+        network = Network(service, self._pending, self._story)
+        self._runner = Runner(clinic, service, self._time, network, self._story, folder, secret)
+        self._traffic = Traffic(service, self._runner, self._pending, self._story, clinic.receiver_url, secret)
 
     def play(self, history: History) -> Finding | None:
-        time = self._service._time_of(self._service.api_key)
         with (
             _reproducible_random(),
             reproducible_randomness(0),
-            virtual_store_time(TimeOfStores(time, lambda: self._runner.process)),
+            virtual_store_time(TimeOfStores(self._time, lambda: self._runner.process)),
         ):
             try:
                 self._runner.up()
@@ -169,16 +168,12 @@ class _Play:
                 if not self._runner.is_down:
                     self._story.add("The clinic crashed.")
                     self._runner.discard()
-            case steps.CrashAtRequest():
-                self._pending.crash_at_request(step)
-            case steps.FailRequests():
-                self._pending.fail_requests(step)
+            case steps.CrashAtRequest() | steps.FailRequests() | steps.LoseWebhookResponse():
+                self._pending.add(step)
             case steps.RepeatDelivery():
                 self._traffic.repeat(step)
             case steps.DelayDelivery():
                 self._traffic.delay(step)
-            case steps.LoseWebhookResponse():
-                self._pending.lose_webhook_response()
             case steps.Forge():
                 self._traffic.forge(step)
 

@@ -2,9 +2,8 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent import futures
-from datetime import datetime
 from typing import Any
 
 import httpx
@@ -73,14 +72,10 @@ class _ProcessTime:
     """The time of the clients of a process. Waiting in a process that is over raises ``Crash``."""
 
     def __init__(self, process: Process, time: Time) -> None:
+        self.monotonic = time.monotonic
+        self.now = time.now
         self._process = process
         self._time = time
-
-    def monotonic(self) -> float:
-        return self._time.monotonic()
-
-    def now(self) -> datetime:
-        return self._time.now()
 
     def sleep(self, seconds: float) -> None:
         self._process.check()
@@ -182,11 +177,7 @@ class Receiving:
             return httpx.Response(self._run(self._asgi(request)))
         returned = self._mount.receiver(request)
         if inspect.isawaitable(returned):
-
-            async def wait() -> Any:
-                return await returned
-
-            returned = self._run(wait())
+            returned = self._run(_result_of(returned))
         if not isinstance(returned, httpx.Response):
             raise TypeError(f"a receiver function must return an httpx.Response, not {type(returned).__name__}")
         return returned
@@ -194,11 +185,9 @@ class Receiving:
     async def _asgi(self, request: httpx.Request) -> int:
         statuses: list[int] = []
         state = await self._applications.state_of(self._mount)
-
-        def respond(status: int, _: object) -> None:
-            statuses.append(status)
-
-        await call_asgi(self._mount.receiver, request, state, respond, lambda _, __: None)
+        await call_asgi(
+            self._mount.receiver, request, state, lambda status, _: statuses.append(status), lambda _, __: None
+        )
         return statuses[0]
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
@@ -208,3 +197,7 @@ class Receiving:
         except futures.TimeoutError:
             running.cancel()
             raise TimeoutError(f"no response within {WEBHOOK_ATTEMPT_TIMEOUT:g} s") from None
+
+
+async def _result_of(waiting: Awaitable[Any]) -> Any:
+    return await waiting

@@ -34,34 +34,11 @@ class Story:
             self._times.append(1)
 
     def lines(self) -> list[str]:
-        """Return the sentences, numbered from 1. Sentences that repeat those before them are summarized."""
-        counted = zip(self._sentences, self._times, strict=True)
-        texts = [each if times == 1 else f"{each.removesuffix('.')} ({times} times)." for each, times in counted]
-        lines: list[str] = []
-        position = 0
-        while position < len(texts):
-            size, times = _repetition(texts, position)
-            lines += texts[position : position + size]
-            if times > 1:
-                first, last = len(lines) - size + 1, len(lines)
-                lines.append(f"Steps {first} to {last} happened {times - 1} more times.")
-            position += size * times
-        return [f"{number}. {text}" for number, text in enumerate(lines, start=1)]
-
-
-_LONGEST_REPEATED = 8
-_FEWEST_TIMES = 3
-
-
-def _repetition(texts: Sequence[str], start: int) -> tuple[int, int]:
-    """Return how many texts from ``start`` on are repeated at once, and how often they occur; else 1 and 1."""
-    for size in range(2, _LONGEST_REPEATED + 1):
-        block, times = texts[start : start + size], 1
-        while texts[start + size * times : start + size * (times + 1)] == block:
-            times += 1
-        if times >= _FEWEST_TIMES:
-            return size, times
-    return 1, 1
+        """Return the sentences, numbered from 1."""
+        return [
+            f"{number}. {each}" if times == 1 else f"{number}. {each.removesuffix('.')} ({times} times)."
+            for number, (each, times) in enumerate(zip(self._sentences, self._times, strict=True), start=1)
+        ]
 
 
 def time_text(instant: datetime) -> str:

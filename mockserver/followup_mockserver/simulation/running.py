@@ -2,16 +2,16 @@
 
 import gc
 import threading
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+import attrs
+
 from followup import FollowUpError
-from followup._for_mockserver import Time
+from followup._for_mockserver import Time, clear_frames
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic
 from followup_mockserver.simulation.network import Network
@@ -46,6 +46,7 @@ def fast_collections() -> Iterator[Callable[[], object]]:
         gc.unfreeze()
 
 
+@attrs.define(eq=False)
 class Runner:
     """The clinic's process, or its absence.
 
@@ -57,26 +58,24 @@ class Runner:
     Args:
         clinic: the user's class.
         service: the service.
+        time: the time of its clock.
         network: carries the requests.
         story: learns what happens.
         folder: what survives a crash.
         secret: signing secret of the webhook endpoint.
     """
 
-    def __init__(
-        self, clinic: type[Clinic], service: MockService, network: Network, story: Story, folder: Path, secret: str
-    ) -> None:
-        self.process: Process | None = None
-        self.problem: Exception | None = None
-        self.unprovoked: str | None = None
-        self._clinic = clinic
-        self._service = service
-        self._network = network
-        self._story = story
-        self._folder = folder
-        self._secret = secret
-        self._time = service._time_of(service.api_key)
-        self._starts = 0
+    _clinic: type[Clinic]
+    _service: MockService
+    _time: Time
+    _network: Network
+    _story: Story
+    _folder: Path
+    _secret: str
+    process: Process | None = attrs.field(default=None, init=False)
+    problem: Exception | None = attrs.field(default=None, init=False)
+    unprovoked: str | None = attrs.field(default=None, init=False)
+    _starts: int = attrs.field(default=0, init=False)
 
     @property
     def is_down(self) -> bool:
@@ -134,7 +133,7 @@ class Runner:
         """Remember an exception of the user's code, unless it is the consequence of a fault."""
         if error is None:
             return
-        without_locals(error)
+        clear_frames(error, of_user=True)
         if isinstance(error, Exception) and not isinstance(error, FollowUpError):
             self.problem = error
 
@@ -165,7 +164,7 @@ class Runner:
             if not isinstance(error, Exception):
                 raise
             process.has_crashed = True
-            without_locals(error)
+            clear_frames(error, of_user=True)
             if self._network.faults == faults:
                 problem = f"{method}() raised {self._text_of(error)}"
                 self._story.add(problem)
@@ -196,19 +195,14 @@ class TimeOfStores:
     """
 
     def __init__(self, time: Time, process: Callable[[], Process | None]) -> None:
+        self.monotonic = time.monotonic
+        self.now = time.now
+        self.sleep_async = time.sleep_async
         self._time = time
         self._process = process
         self._simulating = threading.get_ident()
         self._owners: dict[int, Process | None] = {}
         self._real_wait = threading.Event()
-
-    def monotonic(self) -> float:
-        """Return the seconds of the service's clock."""
-        return self._time.monotonic()
-
-    def now(self) -> datetime:
-        """Return what the service's clock shows."""
-        return self._time.now()
 
     def sleep(self, seconds: float) -> None:
         """Let the time of the service pass."""
@@ -221,21 +215,3 @@ class TimeOfStores:
             seconds = ends - self._time.monotonic()
         if seconds > 0:
             self._time.sleep(seconds)
-
-    async def sleep_async(self, seconds: float) -> None:
-        """Let the time of the service pass."""
-        await self._time.sleep_async(seconds)
-
-
-def without_locals(error: BaseException) -> None:
-    """Release the local variables of an exception and its causes: a database connection among them is then closed."""
-    seen: set[int] = set()
-    pending: list[BaseException | None] = [error]
-    while pending:
-        each = pending.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            traceback.clear_frames(each.__traceback__)
-            pending += [each.__cause__, each.__context__]
-            if isinstance(each, BaseExceptionGroup):
-                pending += each.exceptions

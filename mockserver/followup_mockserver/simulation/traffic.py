@@ -14,6 +14,7 @@ from typing import Any, Literal
 import attrs
 import httpx
 
+from followup import WebhookDelivery
 from followup._for_mockserver import ATTEMPT_HEADER, MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, format_timestamp, sign
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Crash, handled_of
@@ -39,25 +40,8 @@ _WRONG_SECRET = "whsec_" + "0" * 24
 _AGE_OF_REPLAY = 3600
 """Seconds, in real time; the tolerance of receivers is 300 (specification, section 6.2, Signature)."""
 
-_INVENTED_DATA = {
-    "appointment": {
-        "id": "apt_forged000000000000000001",
-        "object": "appointment",
-        "patient": "pat_forged000000000000000001",
-        "doctor": None,
-        "startAt": "2040-04-01T12:00:00.000Z",
-        "status": "confirmed",
-        "type": None,
-        "externalId": "B1",
-        "source": "api",
-        "cancelledAt": None,
-        "createdAt": "2040-01-02T12:00:00.000Z",
-        "updatedAt": "2040-01-02T12:00:00.000Z",
-    }
-}
-"""Data of an event that is forged before the service has sent any."""
 
-
+@attrs.define(eq=False)
 class Traffic:
     """The webhooks of a history.
 
@@ -73,22 +57,21 @@ class Traffic:
         secret: signing secret of the endpoint.
     """
 
-    def __init__(
-        self, service: MockService, runner: Runner, pending: PendingFaults, story: Story, url: str | None, secret: str
-    ) -> None:
-        self.invented: set[str] = set()
-        self._service = service
-        self._runner = runner
-        self._pending = pending
-        self._story = story
-        self._url = url
-        self._secret = secret
-        self._attempted: set[str] = set()
-        self._reached: set[str] = set()
-        self._forged_before: set[str] = set()
-        self._raised: Exception | None = None
-        if url is not None:
-            service.mount(url, self._receive, raise_exceptions=False)
+    _service: MockService
+    _runner: Runner
+    _pending: PendingFaults
+    _story: Story
+    _url: str | None
+    _secret: str
+    invented: set[str] = attrs.field(factory=set, init=False)
+    _attempted: set[str] = attrs.field(factory=set, init=False)
+    _reached: set[str] = attrs.field(factory=set, init=False)
+    _forged_before: set[str] = attrs.field(factory=set, init=False)
+    _raised: Exception | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self._url is not None:
+            self._service.mount(self._url, self._receive, raise_exceptions=False)
 
     def pass_time(self, duration: timedelta) -> None:
         """Let time pass, and the deliveries that are due be attempted."""
@@ -118,22 +101,32 @@ class Traffic:
         self._service.disturb(kind=kind, seconds=seconds, optional=True)
 
     def forge(self, step: Forge) -> None:
-        """Send a forged webhook, if the clinic is up and has a receiver."""
+        """Send a forged webhook, if the clinic is up and has a receiver, and something to make it of was sent."""
         if self._url is None or self._runner.is_down:
             return
-        forgery = forge(self._service, self._url, self._secret, step, len(self.invented) + 1)
-        if forgery is None:
+        kind, timestamp, key = FORGERIES[step.kind], int(time.time()), _WRONG_SECRET
+        known = [each for each in reversed(self._service.deliveries) if _fits(kind, each)]
+        if not known:
             return
-        if forgery.kind == INVENTED:
-            self.invented.add(forgery.event_id)
-        elif forgery.event_id not in self._reached:
-            self._forged_before.add(forgery.event_id)
-        self._story.add(f"{forgery.story}.")
-        try:
-            response = self._call(self._runner.up(), forgery.request)
-        except (Crash, ReceiverFailed):
-            pass
+        delivery = known[step.delivery % len(known)]
+        payload, body = delivery.payload, body_of(delivery)
+        if kind == INVENTED:
+            payload = _invented(payload["data"], f"whd_forged{len(self.invented) + 1:018}", self._now())
+            body = json.dumps(payload).encode()
+            self.invented.add(payload["id"])
+            self._story.add(f"A forged webhook arrived, with an invented {payload['type']}.")
+        elif kind == WRONG_SIGNATURE:
+            self._story.add(f"A forged webhook arrived: the body of {delivery.event_type} with a wrong signature.")
         else:
+            timestamp, key = timestamp - _AGE_OF_REPLAY, self._secret
+            self._story.add(f"Somebody replayed an old request with {delivery.event_type}.")
+        if kind != INVENTED and payload["id"] not in self._reached:
+            self._forged_before.add(payload["id"])
+        signature = sign(body, key, timestamp)
+        headers = headers_of(event_type=payload["type"], number=1, timestamp=timestamp, signature=signature)
+        with suppress(Crash, ReceiverFailed):
+            request = httpx.Request("POST", self._url, headers=headers, content=body)
+            response = self._call(self._runner.up(), request)
             self._story.add(f"The clinic responded with a {response.status_code}.")
         self._finish()
 
@@ -227,58 +220,16 @@ def what_happened(body: Mapping[str, Any]) -> str:
     return body["type"] if external_id is None else f"{body['type']} for {external_id}"
 
 
-@attrs.frozen
-class Forgery:
-    """A forged request.
-
-    Attributes:
-        kind: one of ``FORGERIES``.
-        event_id: id in the body.
-        story: what arrives.
-        request: the request.
-    """
-
-    kind: str
-    event_id: str
-    story: str
-    request: httpx.Request
-
-
-def forge(service: MockService, url: str, secret: str, step: Forge, number: int) -> Forgery | None:
-    """Return a forged request; None if the service has sent nothing yet that it could be made of.
-
-    Args:
-        service: the service.
-        url: URL of the receiver.
-        secret: signing secret of the endpoint.
-        step: what to forge.
-        number: number of the forgery, which makes the ids of invented events differ.
-    """
-    kind, timestamp, key = FORGERIES[step.kind], int(time.time()), _WRONG_SECRET
-    known = [each for each in reversed(service.deliveries) if kind != REPLAY or each.attempts > 0]
+def _fits(kind: str, delivery: WebhookDelivery) -> bool:
+    """Return whether a kind of forgery can be made of a delivery."""
     if kind == INVENTED:
-        appointments = [each for each in known if "appointment" in each.payload["data"]]
-        genuine = appointments[step.delivery % len(appointments)].payload["data"] if appointments else _INVENTED_DATA
-        payload: Mapping[str, Any] = _invented(genuine, f"whd_forged{number:018}", service)
-        body = json.dumps(payload).encode()
-        story = f"A forged webhook arrived, with an invented {payload['type']}"
-    elif not known:
-        return None
-    else:
-        delivery = known[step.delivery % len(known)]
-        payload, body = delivery.payload, body_of(delivery)
-        story = f"A forged webhook arrived: the body of {delivery.event_type} with a wrong signature"
-        if kind == REPLAY:
-            story = f"Somebody replayed an old request with {delivery.event_type}"
-            timestamp, key = timestamp - _AGE_OF_REPLAY, secret
-    signature = sign(body, key, timestamp)
-    headers = headers_of(event_type=payload["type"], number=1, timestamp=timestamp, signature=signature)
-    return Forgery(kind, payload["id"], story, httpx.Request("POST", url, headers=headers, content=body))
+        return "appointment" in delivery.payload["data"]
+    return kind == WRONG_SIGNATURE or delivery.attempts > 0
 
 
-def _invented(genuine: Mapping[str, Any], id: str, service: MockService) -> dict[str, Any]:
+def _invented(genuine: Mapping[str, Any], id: str, at: datetime) -> dict[str, Any]:
     """Return an event that cancels the appointment in the data of a genuine one."""
-    now = format_timestamp(service.clock.now)
+    now = format_timestamp(at)
     return {
         "id": id,
         "object": "event",

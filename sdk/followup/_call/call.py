@@ -28,14 +28,14 @@ from typing import Any, TypeVar
 import attrs
 
 from followup._call.bodies import ACCEPT_ENCODING
-from followup._call.endings import error_of, error_without_slot, result_of, with_response
 from followup._call.options import Options
 from followup._call.request_rate import Governor, Slot
+from followup._call.result_or_error import error_of, result_of, with_response
 from followup._call.steps import Broken, Call, NotSendable, NotSent, Outcome, Response, Send, Steps, Wait
 from followup._redaction import redacted
 from followup._results.errors import WasSent, parse_retry_after
 from followup._results.results import Result
-from followup._time import random_fraction
+from followup._time import Time, random_fraction
 from followup._version import __version__
 
 R = TypeVar("R", bound=Result)
@@ -43,23 +43,12 @@ R = TypeVar("R", bound=Result)
 logger = logging.getLogger("followup")
 
 
-def run_call(
-    call: Call[R],
-    options: Options,
-    *,
-    now: Callable[[], float] | None = None,
-    wall_clock: Callable[[], float] | None = None,
-    jitter: Callable[[], float] = random_fraction,
-) -> Steps[R]:
+def run_call(call: Call[R], options: Options) -> Steps[R]:
     """Run a call: send its request, and retry it until it succeeds or fails for good.
 
     Args:
         call: the call to run.
         options: the options of the client.
-        now: returns the seconds of a monotonic clock, for the deadline and the request rate; that of the options when
-            omitted.
-        wall_clock: returns seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when omitted.
-        jitter: returns a random number from 0 to 1 for each backoff.
 
     Returns:
         A generator, whose return value is the result of the call.
@@ -68,17 +57,12 @@ def run_call(
         APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: the call failed. The error has the
             idempotency key, the number of attempts, and whether the request was sent.
     """
-    steps = _attempts(call, options, now or options.time.monotonic, wall_clock, jitter)
+    steps = _attempts(call, options)
     return steps if options.observe is None else options.observe(call, steps)
 
 
-def _attempts(
-    call: Call[R],
-    options: Options,
-    now: Callable[[], float],
-    wall_clock: Callable[[], float] | None,
-    jitter: Callable[[], float],
-) -> Steps[R]:
+def _attempts(call: Call[R], options: Options) -> Steps[R]:
+    now = options.time.monotonic
     send = _first_step(call, options)
     deadline = _Deadline(options.deadline, now)
     history = _History()
@@ -88,7 +72,7 @@ def _attempts(
         if options.governor is not None:
             slot = yield from _slot(options.governor, deadline, now)
             if slot is None:
-                raise error_without_slot(call, options, outcome, attempt - 1, history.was_sent)
+                raise error_of(call, options, outcome, attempt - 1, history.was_sent)
         started = now()
         try:
             if slot is not None:
@@ -107,7 +91,7 @@ def _attempts(
         history.add(outcome)
         wait = None
         if attempt <= options.max_retries:
-            wait = seconds_before_retry(outcome, attempt, jitter=jitter, wall_clock=wall_clock)
+            wait = _seconds_before_retry(outcome, attempt, options.time)
         if wait is None or deadline.expires_within(wait):
             raise error_of(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
         if wait > 0:
@@ -177,9 +161,9 @@ class _History:
     def add(self, outcome: Outcome) -> None:
         if isinstance(outcome, Response):
             self.was_sent = "yes"
-        elif self.was_sent == "no" and may_have_reached_the_service(outcome):
+        elif self.was_sent == "no" and _may_have_reached_the_service(outcome):
             self.was_sent = "maybe"
-        self.may_be_done |= may_have_been_done(outcome)
+        self.may_be_done |= _may_have_been_done(outcome)
 
 
 def _first_step(call: Call[Any], options: Options) -> Send:
@@ -233,22 +217,12 @@ RETRIED_STATUSES = frozenset({408, 409, 429})
 """The retried statuses besides every 5xx."""
 
 
-def seconds_before_retry(
-    outcome: Outcome, attempt: int, *, jitter: Callable[[], float], wall_clock: Callable[[], float] | None = None
-) -> float | None:
-    """Return the seconds to wait before the next attempt; None if the call must not be retried.
-
-    Args:
-        outcome: outcome of the latest attempt, which failed.
-        attempt: number of that attempt, from 1.
-        jitter: returns a random number from 0 to 1, so that clients do not retry in step.
-        wall_clock: returns seconds since the epoch, for a ``Retry-After`` that is a date; ``time.time`` when
-            omitted.
-    """
+def _seconds_before_retry(outcome: Outcome, attempt: int, time: Time) -> float | None:
+    """Return the seconds to wait after an attempt that failed; None if the call must not be retried."""
     if isinstance(outcome, Response):
         if outcome.status_code not in RETRIED_STATUSES and outcome.status_code < 500:
             return None
-        requested = parse_retry_after(outcome.headers.get("retry-after"), wall_clock)
+        requested = parse_retry_after(outcome.headers.get("retry-after"), time.now())
         if requested is not None:
             return requested if requested <= LONGEST_RETRY_AFTER else None
     elif isinstance(outcome, NotSendable):
@@ -256,7 +230,7 @@ def seconds_before_retry(
     elif isinstance(outcome, Broken) and attempt == 1:
         # Most often the service had closed a kept-alive connection. A new one will work, without a wait.
         return 0.0
-    return backoff(attempt, jitter())
+    return backoff(attempt, random_fraction())
 
 
 def backoff(attempt: int, jitter: float) -> float:
@@ -270,13 +244,13 @@ def backoff(attempt: int, jitter: float) -> float:
     return longest * (1 - jitter / 4)
 
 
-def may_have_reached_the_service(outcome: Outcome) -> bool:
+def _may_have_reached_the_service(outcome: Outcome) -> bool:
     """Return whether the service may have received the request."""
     return not isinstance(outcome, (NotSendable, NotSent))
 
 
-def may_have_been_done(outcome: Outcome) -> bool:
+def _may_have_been_done(outcome: Outcome) -> bool:
     """Return whether the service may have carried out the request although the attempt failed."""
     if isinstance(outcome, Response):
         return outcome.status_code >= 500 or outcome.status_code == 408
-    return may_have_reached_the_service(outcome)
+    return _may_have_reached_the_service(outcome)

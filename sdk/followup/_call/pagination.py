@@ -39,59 +39,28 @@ def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
 
 
 @attrs.frozen(kw_only=True)
-class Progress:
-    """The progress of an iteration, which detects a cycle of cursors of any length without storing all of them.
-
-    This is Brent's algorithm: the checkpoint is an earlier cursor, replaced after 1, 2, 4, 8, ... pages.
-
-    Attributes:
-        checkpoint: the earlier cursor.
-        pages: number of pages since the checkpoint, counting from 1.
-        limit: number of pages after which the checkpoint is replaced.
-    """
-
-    checkpoint: str | None
-    pages: int = 1
-    limit: int = 1
-
-    def advance(self, cursor: str) -> "Progress | None":
-        """Return the progress after one more page; None if its cursor repeats an earlier one."""
-        if cursor == self.checkpoint:
-            return None
-        if self.pages == self.limit:
-            return Progress(checkpoint=cursor, limit=self.limit * 2)
-        return attrs.evolve(self, pages=self.pages + 1)
-
-
-@attrs.frozen(kw_only=True)
 class Listing(Generic[T]):
     """A page of a list that has not been fetched yet.
+
+    It detects a cycle of cursors of any length without storing all of them. This is Brent's algorithm: the checkpoint
+    is an earlier cursor, replaced after 1, 2, 4, 8, ... pages.
 
     Attributes:
         call_from: returns the list call from a cursor.
         cursor: the cursor of this page; None for the first one.
         backwards: whether ``ending_before`` was passed.
-        progress: the progress of the iteration up to this page.
+        checkpoint: the earlier cursor.
+        pages: number of pages since the checkpoint, counting from 1.
+        limit: number of pages after which the checkpoint is replaced.
     """
 
     call_from: Callable[[str | None], Call[Envelope[T]]] = attrs.field(repr=False)
     operation: str
     cursor: str | None
     backwards: bool
-    progress: Progress
-
-    @classmethod
-    def start(
-        cls, operation: str, call_from: Callable[[str | None], Call[Envelope[T]]], cursor: str | None, backwards: bool
-    ) -> "Listing[T]":
-        """Return the listing that begins at a cursor."""
-        return cls(
-            operation=operation,
-            call_from=call_from,
-            cursor=cursor,
-            backwards=backwards,
-            progress=Progress(checkpoint=cursor),
-        )
+    checkpoint: str | None = attrs.field(default=attrs.Factory(lambda self: self.cursor, takes_self=True))
+    pages: int = 1
+    limit: int = 1
 
     @property
     def call(self) -> Call[Envelope[T]]:
@@ -104,31 +73,19 @@ class Listing(Generic[T]):
         Raises:
             PaginationError: there are more items, but the next cursor cannot be determined.
         """
-        if not envelope.has_more:
+        if not envelope.has_more or (self.backwards and not envelope.data):
             return None
         if not envelope.data:
-            if self.backwards:
-                return None
-            raise PaginationError(
-                f"{self.operation}: has_more is true on a page without items, so there is no cursor for the next page",
-                operation=self.operation,
-                was_sent="yes",
-                attempts=1,
-            )
-        cursor = _id_of(envelope.data[0] if self.backwards else envelope.data[-1])
-        progress = None if cursor is None or cursor == self.cursor else self.progress.advance(cursor)
-        if progress is None:
-            raise PaginationError(
-                f"{self.operation}: the cursor does not move: the service returned a page that it had returned before",
-                operation=self.operation,
-                was_sent="yes",
-                attempts=1,
-            )
-        return attrs.evolve(self, cursor=cursor, progress=progress)
+            raise self._error("has_more is true on a page without items, so there is no cursor for the next page")
+        cursor = getattr(envelope.data[0 if self.backwards else -1], "id", None)
+        if cursor is None or cursor in (self.cursor, self.checkpoint):
+            raise self._error("the cursor does not move: the service returned a page that it had returned before")
+        if self.pages == self.limit:
+            return attrs.evolve(self, cursor=cursor, checkpoint=cursor, pages=1, limit=self.limit * 2)
+        return attrs.evolve(self, cursor=cursor, pages=self.pages + 1)
 
-
-def _id_of(item: Model) -> str | None:
-    return getattr(item, "id", None)
+    def _error(self, problem: str) -> PaginationError:
+        return PaginationError(f"{self.operation}: {problem}", operation=self.operation, was_sent="yes", attempts=1)
 
 
 class _Page(Generic[T]):
@@ -256,10 +213,7 @@ class AsyncPage(_Page[T]):
             yield page
             page = await page.next_page()
 
-    def __aiter__(self) -> AsyncIterator[T]:
-        return self._items()
-
-    async def _items(self) -> AsyncIterator[T]:
+    async def __aiter__(self) -> AsyncIterator[T]:
         async for page in self.pages():
             for item in page._items_in_order():
                 yield item
@@ -288,9 +242,6 @@ class AsyncListing(Generic[T]):
         async for page in (await self).pages():
             yield page
 
-    def __aiter__(self) -> AsyncIterator[T]:
-        return self._items()
-
-    async def _items(self) -> AsyncIterator[T]:
+    async def __aiter__(self) -> AsyncIterator[T]:
         async for item in await self:
             yield item

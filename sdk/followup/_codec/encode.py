@@ -42,39 +42,27 @@ def json_bytes(value: Any, path: str) -> bytes:
     except (TypeError, ValueError, RecursionError):
         pass
     # Raised outside the handler, because the original error holds the body.
-    place, problem = next(_problems(value), (_Place(""), "is nested too deeply, or contains itself"))
-    raise ValueError(f"{place.shown(path)} {problem}; JSON cannot represent it")
+    steps, problem = next(_problems(value), ((), "is nested too deeply, or contains itself"))
+    place = path + "".join(steps) if path else "".join(steps).lstrip(".")
+    raise ValueError(f"{place or 'the body'} {problem}; JSON cannot represent it")
 
 
-@attrs.frozen
-class _Place:
-    """A place in a body: its parent, and the step from the parent to it, such as ``.name`` or ``[0]``."""
-
-    step: str
-    parent: "_Place | None" = None
-
-    def shown(self, path: str) -> str:
-        steps, place = [], self
-        while place.parent is not None:
-            steps.append(place.step)
-            place = place.parent
-        shown = "".join(reversed(steps[-_LONGEST_PATH:]))
-        return (path + shown if path else shown.lstrip(".")) or "the body"
-
-
-def _problems(value: Any) -> Iterator[tuple[_Place, str]]:
-    """Yield place and problem of each part that JSON cannot represent; visit each container once, against cycles."""
-    left, seen = [(value, _Place(""))], set[int]()
+def _problems(value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield path and problem of each part that JSON cannot represent; visit each container once, against cycles."""
+    left: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    seen = set[int]()
     while left:
-        each, place = left.pop()
+        each, path = left.pop()
         if problem := _problem(each):
-            yield place, problem
+            yield path, problem
         elif isinstance(each, (dict, list, tuple)) and id(each) not in seen:
             seen.add(id(each))
             if isinstance(each, dict):
-                left += [(item, _Place(f".{redacted(str(key), max_length=64)}", place)) for key, item in each.items()]
+                steps = [f".{redacted(str(key), max_length=64)}" for key in each]
+                items = list(each.values())
             else:
-                left += [(item, _Place(f"[{position}]", place)) for position, item in enumerate(each)]
+                steps, items = [f"[{position}]" for position in range(len(each))], list(each)
+            left += [(item, (*path, step)[:_LONGEST_PATH]) for step, item in zip(steps, items, strict=True)]
 
 
 def _problem(value: Any) -> str | None:

@@ -304,7 +304,12 @@ class Declaration:
         def call_from(cursor: str | None) -> Call[Envelope[Any]]:
             return self.call((), {**filters, direction: cursor})
 
-        return Listing.start(self.name, call_from, cursors.get(direction), direction == "ending_before")
+        return Listing(
+            operation=self.name,
+            call_from=call_from,
+            cursor=cursors.get(direction),
+            backwards=direction == "ending_before",
+        )
 
     def decode(self, raw: Any) -> Any:
         """Return the result of the operation from the decoded JSON of a response."""

@@ -9,7 +9,6 @@ import ipaddress
 import ssl
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import httpcore
@@ -181,31 +180,22 @@ def look_up(host: str, port: int, seconds: float | None) -> list[str]:
 async def _look_up_async(host: str, port: int, seconds: float | None) -> list[str]:
     """Do the same as ``look_up``. The event loop's own threads are not used: hanging lookups would fill them."""
     import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
+    from concurrent.futures import Future
 
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[list[str] | OSError] = loop.create_future()
+    found: Future[list[str]] = Future()
+    found.set_running_or_notify_cancel()  # from now on, nothing can cancel it
 
-    def finish(found: list[str] | OSError) -> None:
-        if not done.done():
-            done.set_result(found)
-
-    def look_up_and_report() -> None:
-        found: list[str] | OSError
+    def work() -> None:
         try:
-            found = addresses_of(host, port)
+            found.set_result(addresses_of(host, port))
         except OSError as error:
-            found = error
-        with suppress(RuntimeError):  # the event loop is closed
-            loop.call_soon_threadsafe(finish, found)
+            found.set_exception(error)
 
     try:
-        run_in_thread(look_up_and_report, _LOOKUP_THREAD)
-    except NoThreadError as error:
+        run_in_thread(work, _LOOKUP_THREAD)
+        async with asyncio.timeout(seconds):
+            return await asyncio.wrap_future(found)
+    except TimeoutError:
+        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE) from None
+    except (OSError, NoThreadError) as error:
         raise httpcore.ConnectError(str(error)) from None
-    await asyncio.wait([done], timeout=seconds)
-    if not done.done():
-        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE)
-    found = done.result()
-    if isinstance(found, OSError):
-        raise httpcore.ConnectError(str(found))
-    return found

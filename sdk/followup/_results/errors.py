@@ -22,8 +22,8 @@
 """
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -132,8 +132,9 @@ class APIStatusError(FollowUpError):
     """The service responded with an error (specification, section 7).
 
     The text of the error contains the service's message, redacted and cut at 1,000 characters. Redaction replaces with
-    ``…``: the request's values of three characters or more (also with other case, accents, separators or escapes, and
-    the beginning of a long one), e-mail addresses, and numbers of six digits or more. It does not recognize other
+    ``…``: the request's values of three characters or more (also with other case, accents, separators or escapes), the
+    beginning of a long one and all that follows it, e-mail addresses, and numbers of six digits or more. It does not
+    recognize other
     personal data, such as a patient's name that the request did not contain. The attributes are not redacted.
 
     Attributes:
@@ -248,12 +249,12 @@ def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
     return _BY_STATUS.get(status_code, APIStatusError)
 
 
-def parse_retry_after(value: str | None, wall_clock: Callable[[], float] | None = None) -> float | None:
+def parse_retry_after(value: str | None, now: datetime | None = None) -> float | None:
     """Parse a ``Retry-After`` header.
 
     Args:
         value: the header: a number of seconds or an HTTP date; None where there is no header.
-        wall_clock: returns seconds since the epoch; ``time.time`` when omitted.
+        now: the current time; that of the machine when omitted.
 
     Returns:
         The seconds to wait, 0 or more; None where there is no header, or an invalid one.
@@ -266,7 +267,7 @@ def parse_retry_after(value: str | None, wall_clock: Callable[[], float] | None 
         from email.utils import parsedate_to_datetime  # late: verifying a webhook does not need it
 
         try:
-            seconds = parsedate_to_datetime(value).timestamp() - (wall_clock or time.time)()
+            seconds = parsedate_to_datetime(value).timestamp() - (now or datetime.now(UTC)).timestamp()
         except (ValueError, OverflowError):
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None

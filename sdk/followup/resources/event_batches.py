@@ -178,12 +178,10 @@ class EventSender:
     Attributes:
         make_call: returns the call that sends these events; raises TypeError or ValueError if they cannot be sent.
         max_rounds: maximum number of times that an event is sent while its status is ``failed``.
-        jitter: returns a random number from 0 to 1 for each backoff.
     """
 
     make_call: Callable[[Sequence[EventInput]], Call[EventBatch]]
     max_rounds: int
-    jitter: Callable[[], float] = random_fraction
 
     def send(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
         """Send the events of one batch until each has its final result.
@@ -202,7 +200,7 @@ class EventSender:
             unsettled = [position for position in unsettled if results[position].status == "failed"]
             if not unsettled or sendings == self.max_rounds:
                 break
-            yield Wait(backoff(sendings, self.jitter()))
+            yield Wait(backoff(sendings, random_fraction()))
         return [results[position] for position in range(len(events))]
 
     def _send_once(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
@@ -260,7 +258,7 @@ class EventSender:
             try:
                 return (yield from run_call(call, options))
             except RateLimitError as error:
-                wait = backoff(attempt, self.jitter()) if error.retry_after is None else error.retry_after
+                wait = backoff(attempt, random_fraction()) if error.retry_after is None else error.retry_after
                 if wait > LONGEST_WAIT:
                     raise
             yield Wait(wait)

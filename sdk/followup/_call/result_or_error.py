@@ -1,4 +1,4 @@
-"""How a call ends: with the result of a response, or with the error of its last attempt."""
+"""Makes the result of a call from its response, or the error from its last attempt."""
 
 import json
 import re
@@ -68,38 +68,29 @@ def with_response(result: R, response: Response) -> R:
 def error_of(
     call: Call[Any],
     options: Options,
-    outcome: Outcome,
+    outcome: Outcome | None,
     attempts: int,
     was_sent: errors.WasSent,
     *,
     late: bool = False,
 ) -> errors.FollowUpError:
-    """Return the error for the last attempt of a call; ``late`` is whether the deadline of the call was reached."""
+    """Return the error for the last attempt of a call; ``late`` is whether the deadline of the call was reached.
+
+    The outcome is None if the request rate would delay the first attempt beyond the deadline.
+    """
     if isinstance(outcome, Response):
         return _status_error(call, options, outcome, attempts)
-    kind = errors.APITimeoutError if outcome.timed_out else errors.APIConnectionError
-    problem = (
-        f"not completed within the deadline of {options.deadline:g} s" if late and outcome.timed_out else _why(outcome)
-    )
+    kind = errors.APITimeoutError if outcome is None or outcome.timed_out else errors.APIConnectionError
+    if outcome is None:
+        assert options.governor is not None
+        rate = f"requests_per_minute={options.governor.requests_per_minute}"
+        problem = f"not sent within the deadline of {options.deadline:g} s, because of {rate}"
+    elif late and outcome.timed_out:
+        problem = f"not completed within the deadline of {options.deadline:g} s"
+    else:
+        problem = _why(outcome)
     tries = f" after {attempts} attempts" if attempts > 1 else ""
-    return kind(
-        f"{call.operation}: {problem}{tries}",
-        **_resumable(call, attempts, was_sent),
-    )
-
-
-def error_without_slot(
-    call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: errors.WasSent
-) -> errors.FollowUpError:
-    """Return the error of a call that the request rate would delay beyond its deadline."""
-    assert options.governor is not None
-    if outcome is not None:
-        return error_of(call, options, outcome, attempts, was_sent)
-    return errors.APITimeoutError(
-        f"{call.operation}: not sent within the deadline of {options.deadline:g} s, because of "
-        f"requests_per_minute={options.governor.requests_per_minute}",
-        **_resumable(call, attempts, was_sent),
-    )
+    return kind(f"{call.operation}: {problem}{tries}", **_resumable(call, attempts, was_sent))
 
 
 def _resumable(call: Call[Any], attempts: int, was_sent: errors.WasSent) -> dict[str, Any]:
