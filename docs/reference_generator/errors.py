@@ -8,6 +8,7 @@ from followup import APIStatusError, EventBatchError
 from followup._call.call import LONGEST_RETRY_AFTER, seconds_before_retry
 from followup._call.steps import Response
 from followup._results.errors import status_error_class
+from followup._time import REAL_TIME
 
 from .entries import PythonNames, class_section, link_to
 from .error_requests import CONTROL, SERVICE, Provocation, provoked
@@ -143,7 +144,7 @@ def _status_row(status: int, meaning: str, body: Any) -> tuple[str, ...]:
 
 def _retried(status: int) -> str:
     outcome = Response(status_code=status, headers={}, content=b"")
-    return "no" if seconds_before_retry(outcome, 1, jitter=lambda: 0.0) is None else "yes"
+    return "no" if seconds_before_retry(outcome, 1, REAL_TIME) is None else "yes"
 
 
 def _codes() -> str:

@@ -1,18 +1,16 @@
 """``AsyncFollowUp(http_client=httpx_aiohttp.HttpxAiohttpClient())``: the extra ``aiohttp``."""
 
 import asyncio
-import gzip
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import httpx_aiohttp
 import pytest
 from support.ports import free_port
-from support.responses import page, patient
+from support.responses import patient
 from support.server import Action, ScriptedServer, drip, hang, hang_up, reply
 
-from followup import APIConnectionError, APITimeoutError, AsyncFollowUp, Patient, ResponseDecodeError
+from followup import APIConnectionError, APITimeoutError, AsyncFollowUp, Patient
 from followup_mockserver import MockServer
 
 pytestmark = pytest.mark.usefixtures("quick_backoff")
@@ -72,19 +70,3 @@ def test_a_response_without_end_ends_in_time(server: ScriptedServer, endless: An
     with pytest.raises(APITimeoutError) as caught:
         run(server.url, retrieve, max_retries=0, **{bound: 0.3})
     assert caught.value.was_sent == "maybe"
-
-
-def test_a_body_in_pieces_and_compressed_is_read(server: ScriptedServer) -> None:
-    body = gzip.compress(json.dumps(page(*(patient(f"pat_{number}") for number in range(100)))).encode())
-    server.script = [reply(200, body, {"Content-Encoding": "gzip"})]
-
-    async def use(client: AsyncFollowUp) -> int:
-        return len((await client.patients.list()).data)
-
-    assert run(server.url, use) == 100
-
-
-def test_a_body_that_is_not_json_is_an_error(server: ScriptedServer) -> None:
-    server.script = [reply(200, b"<html>", {"Content-Type": "text/html"})]
-    with pytest.raises(ResponseDecodeError):
-        run(server.url, retrieve)

@@ -33,14 +33,6 @@ def open_files() -> int:
     return len([*Path("/proc/self/fd").iterdir()])
 
 
-def test_calls_share_a_connection(server: ScriptedServer) -> None:
-    server.script = [reply(200, patient())]
-    with FollowUp(api_key="k", base_url=server.url) as client:
-        for _ in range(5):
-            client.patients.retrieve("pat_1")
-    assert server.connections == 1
-
-
 def test_a_closed_client_raises_a_clear_error(server: ScriptedServer) -> None:
     client = FollowUp(api_key="k", base_url=server.url)
     client.close()
@@ -224,17 +216,6 @@ def test_sixteen_threads_share_a_client(server: ScriptedServer) -> None:
     assert found == phones
 
 
-def test_a_hundred_tasks_share_a_client(server: ScriptedServer) -> None:
-    server.script = [echo_phone]
-
-    async def use() -> list[str | None]:
-        async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
-            made = await asyncio.gather(*(client.patients.create(phone=str(number)) for number in range(100)))
-            return [each.phone for each in made]
-
-    assert asyncio.run(use()) == [str(number) for number in range(100)]
-
-
 def test_a_closed_http_client_of_the_user_raises_a_clear_error(server: ScriptedServer, driver: Driver) -> None:
     own: Any = httpx.Client() if driver.name == "sync" else httpx.AsyncClient()
     own.close() if driver.name == "sync" else asyncio.run(own.aclose())
@@ -312,19 +293,3 @@ def test_a_deadline_needs_no_thread_on_our_connections(server: ScriptedServer) -
         client.patients.retrieve("pat_1")
         client.patients.retrieve("pat_1")
     assert running == [set(), set()]
-
-
-def test_a_deadline_leaves_no_thread_of_a_users_own_client_behind(server: ScriptedServer) -> None:
-    server.script = [reply(200, patient())]
-    with httpx.Client() as own:
-        client = FollowUp(api_key="k", base_url=server.url, http_client=own, deadline=5)
-        for _ in range(20):
-            client.patients.retrieve("pat_1")
-    assert_attempts_end()
-
-
-@pytest.mark.parametrize("base_url", ["http://api..example", f"https://{'a' * 64}.example"])
-def test_a_host_that_no_look_up_can_find_is_rejected_at_once(base_url: str) -> None:
-    for kind in (FollowUp, AsyncFollowUp):
-        with pytest.raises(ConfigurationError, match="base_url"):
-            kind(api_key="k", base_url=base_url)

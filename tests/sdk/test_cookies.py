@@ -93,19 +93,6 @@ def test_the_owner_of_a_client_may_give_it_another_jar(setting: ScriptedServer) 
     assert cookies_sent(setting) == [None, "other=2"]
 
 
-def test_a_subclass_that_closes_itself_when_it_is_dropped_stays_open(setting: ScriptedServer) -> None:
-    class Wrapper(httpx.Client):
-        def __del__(self) -> None:
-            self.close()
-
-    with Wrapper() as own:
-        client = FollowUp(api_key="k", base_url=setting.url, http_client=own)
-        for _ in range(3):
-            client.patients.retrieve("pat_1")
-        assert not own.is_closed
-    assert setting.connections == 1
-
-
 def test_httpx_aiohttp_with_a_session_that_keeps_none(setting: ScriptedServer) -> None:
     async def use() -> None:
         async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:

@@ -58,16 +58,6 @@ class TestOwnHttpClient:
         assert "fork" in str(raised)
         assert server.received == []
 
-    def test_made_in_the_child_it_works_there(self, server: ScriptedServer) -> None:
-        server.script = [echo_phone]
-
-        def work() -> str | None:
-            with httpx.Client() as own:
-                client = FollowUp(api_key="k", base_url=server.url, http_client=own)
-                return client.patients.create(phone="child").phone
-
-        assert in_a_child(work) == "child"
-
 
 class TestOwnConnections:
     def test_parent_and_child_never_share_one(self, server: ScriptedServer) -> None:
@@ -93,17 +83,6 @@ class TestOwnConnections:
 
         assert in_a_child(lambda: asyncio.run(create("child"))) == "child"
         assert asyncio.run(create("parent")) == "parent"
-
-    def test_a_child_of_a_child(self, server: ScriptedServer) -> None:
-        server.script = [echo_phone]
-        with FollowUp(api_key="k", base_url=server.url) as client:
-            client.patients.create(phone="parent")
-
-            def child() -> object:
-                client.patients.create(phone="child")
-                return in_a_child(lambda: client.patients.create(phone="grandchild").phone)
-
-            assert in_a_child(child) == "grandchild"
 
 
 class TestAtAnyMoment:

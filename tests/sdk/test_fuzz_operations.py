@@ -1,78 +1,34 @@
-"""For any response to any operation, the call returns a result or raises a documented error."""
+"""For any response to an operation of each kind, the call returns a result or raises a documented error."""
 
 import copy
 import itertools
 import json
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import httpx
-from contract import specification as spec
-from contract.samples import snake
 from hypothesis import given
 from hypothesis import strategies as st
+from support.responses import error, page, patient
 
 from followup import FollowUp, FollowUpError, Page
 from followup._results.results import Model
-from followup_mockserver import MockService
-from followup_mockserver.http.in_process import InProcessTransport
 
 KEY = "fu_test_mock"
-OPERATIONS = {each.name: each for each in spec.OPERATIONS}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=10,
 )
 
-ARGUMENTS: dict[str, Any] = {
-    "phone": "+5491155550000",
-    "full_name": "Ana Pérez",
-    "patient": {"phone": "+5491155550000"},
-    "start_at": "2030-01-01T10:00:00Z",
-    "visited_at": "2026-01-01T10:00:00Z",
-    "name": "ibuprofen",
-    "url": "https://clinic.example/hooks",
-    "enabled_events": ["*"],
-    "events": {"id": "e1", "type": "order.issued", "data": {}},
-}
-"""What the operations that write are called with, as far as they take it."""
-
-
-def call(client: FollowUp, name: str, ids: dict[str, str]) -> Any:
-    """Call an operation, with the ids of these prefixes."""
-    operation = OPERATIONS[name]
-    group, method = name.split(".")
-    path_id = [ids[operation.id]] if operation.id else []
-    taken = ["events"] if operation.whole_body else [snake(each.name) for each in operation.body]
-    return getattr(getattr(client, group), method)(
-        *path_id, **{each: ARGUMENTS[each] for each in taken if each in ARGUMENTS}
-    )
-
-
-def genuine_responses() -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the response of the mock to each operation, and an id of each type."""
-    answers: dict[str, Any] = {}
-    ids: dict[str, str] = {}
-    recorded: list[httpx.Response] = []
-
-    class Recording(InProcessTransport):
-        def handle_request(self, request: httpx.Request) -> httpx.Response:
-            recorded.append(super().handle_request(request))
-            return recorded[-1]
-
-    service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=1)
-    order = ("create", "ping", "list", "retrieve", "update", "cancel", "delete")
-    with service.client(http_client=httpx.Client(transport=Recording(service.app)), max_retries=0) as client:
-        for name in sorted(OPERATIONS, key=lambda name: order.index(name.split(".")[1])):
-            result = call(client, name, ids)
-            found = result.data[0].id if isinstance(result, Page) else getattr(result, "id", "_")
-            ids.setdefault(found[: found.index("_") + 1], found)
-            answers[name] = json.loads(recorded[-1].content)
-    return answers, ids
-
-
-RESPONSES, IDS = genuine_responses()
+RESULT = {"id": "e1", "accepted": False, "status": "invalid", "event": None, "result": None, "error": "No."}
+RESPONSES: list[tuple[Callable[[FollowUp], Any], Any]] = [
+    (lambda c: c.patients.retrieve("pat_1"), patient()),
+    (lambda c: c.patients.list(), page(patient("pat_2"), patient())),
+    (lambda c: c.webhook_endpoints.delete("we_1"), {"id": "we_1", "object": "webhook_endpoint", "deleted": True}),
+    (lambda c: c.events.create({"id": "e1", "type": "order.issued", "data": {}}), {**error(), "results": [RESULT]}),
+]
 REMOVED = object()
 
 SPOILING = st.tuples(st.lists(st.integers(0, 50), min_size=1, max_size=5), JSON | st.just(REMOVED))
@@ -97,10 +53,9 @@ def spoiled(answer: Any, steps: list[int], value: Any) -> Any:
 
 
 @st.composite
-def responses(draw: st.DrawFn) -> tuple[str, httpx.Response]:
-    """Draw an operation and a response to it, mostly a valid one with a few changed values."""
-    name = draw(st.sampled_from(sorted(OPERATIONS)))
-    body = RESPONSES[name]
+def responses(draw: st.DrawFn) -> tuple[Callable[[FollowUp], Any], httpx.Response]:
+    """Draw a call and a response to it, mostly a valid one with a few changed values."""
+    make, body = draw(st.sampled_from(RESPONSES))
     for steps, value in draw(st.lists(SPOILING, max_size=3)):
         body = spoiled(body, steps, value)
     content = json.dumps(body).encode()
@@ -122,12 +77,12 @@ def responses(draw: st.DrawFn) -> tuple[str, httpx.Response]:
             },
         )
     )
-    return name, httpx.Response(status, headers=headers, content=content)
+    return make, httpx.Response(status, headers=headers, content=content)
 
 
 @given(responses())
-def test_a_response_is_a_result_or_a_documented_error(drawn: tuple[str, httpx.Response]) -> None:
-    name, answer = drawn
+def test_a_response_is_a_result_or_a_documented_error(drawn: tuple[Callable[[FollowUp], Any], httpx.Response]) -> None:
+    make, answer = drawn
     transport = httpx.MockTransport(
         lambda _: httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
     )
@@ -136,7 +91,7 @@ def test_a_response_is_a_result_or_a_documented_error(drawn: tuple[str, httpx.Re
     ) as client:
         problem = None
         try:
-            result = call(client, name, IDS)
+            result = make(client)
             several = [*itertools.islice(result, 50)] if isinstance(result, Page) else [result]
             assert all(isinstance(each, Model) and repr(each) for each in several)
         except FollowUpError as error:

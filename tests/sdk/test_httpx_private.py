@@ -115,22 +115,6 @@ def answer(_: httpx.Request) -> httpx.Response:
     return httpx.Response(200, json=patient())
 
 
-class Answering(httpx.BaseTransport):
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        return answer(request)
-
-
-class AsyncAnswering(httpx.AsyncBaseTransport):
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        return answer(request)
-
-
 @pytest.fixture(params=[httpx.Client, httpx.AsyncClient])
 def kind(request: pytest.FixtureRequest) -> Any:
     return request.param
@@ -139,26 +123,20 @@ def kind(request: pytest.FixtureRequest) -> Any:
 class TestReplacedTransports:
     """Tests of applications put other transports in the place of httpx's own, below our connections."""
 
-    def test_through_the_constructor(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("way", ["constructor", "method", "class"])
+    def test_they_are_called(self, kind: Any, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
         real = kind.__init__
-        monkeypatch.setattr(
-            kind, "__init__", lambda self, **options: real(self, **options, transport=httpx.MockTransport(answer))
-        )
-        self.check(kind)
-
-    def test_through_the_method_that_makes_it(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(kind, "_init_transport", lambda *_, **__: httpx.MockTransport(answer))
-        self.check(kind)
-
-    def test_through_its_class(self, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("httpx._client.HTTPTransport", Answering)
-        monkeypatch.setattr("httpx._client.AsyncHTTPTransport", AsyncAnswering)
-        self.check(kind)
-
-    def check(self, kind: Any) -> None:
+        if way == "constructor":
+            monkeypatch.setattr(
+                kind, "__init__", lambda self, **options: real(self, **options, transport=httpx.MockTransport(answer))
+            )
+        elif way == "method":
+            monkeypatch.setattr(kind, "_init_transport", lambda *_, **__: httpx.MockTransport(answer))
+        else:
+            monkeypatch.setattr("httpx._client.HTTPTransport", lambda *_, **__: httpx.MockTransport(answer))
+            monkeypatch.setattr("httpx._client.AsyncHTTPTransport", lambda *_, **__: httpx.MockTransport(answer))
         driver = SyncDriver() if kind is httpx.Client else AsyncDriver()
-        found = driver.call("http://api.example", lambda client: client.patients.retrieve("pat_1"))
-        assert found.id == "pat_1"
+        assert driver.call("http://api.example", lambda client: client.patients.retrieve("pat_1")).id == "pat_1"
 
     def test_the_time_limit_holds_there_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         released = threading.Event()

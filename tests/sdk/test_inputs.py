@@ -49,81 +49,91 @@ DELIVERY = {
 }
 
 
-def test_names_are_camel_case_and_omitted_arguments_are_not_sent(server: ScriptedServer) -> None:
-    body = sent(server, lambda client: client.patients.create(phone="1", full_name="Ana", date_of_birth="1980-05-17"))
-    assert body == {"phone": "1", "fullName": "Ana", "dateOfBirth": "1980-05-17"}
+INTAKE = {
+    "id": "int_1", "object": "intake_request", "status": "new", "missing": [], "data": {}, "createdAt": TIME,
+    "updatedAt": TIME,
+}  # fmt: skip
+ORDER: EventInput = {"id": "1", "type": "order.issued", "data": {}}
+DATA = {"patient": {"fullName": "Ana", "snake_case": None}, "visit": {"visitedAt": TIME}}
+FULL: EventInput = {
+    "id": "1", "type": "visit.completed", "data": DATA, "occurred_at": NOON, "schema_version": 1,
+    "source": {"system": "pms", "version": None},
+}  # fmt: skip
+FULL_SENT = {
+    "id": "1", "type": "visit.completed", "data": DATA, "occurredAt": "2026-09-28T15:00:00.000Z", "schemaVersion": 1,
+    "source": {"system": "pms"},
+}  # fmt: skip
+NONE: Any = {"doctor": None, "type": None, "external_id": None, "idempotency_key": None}
+EMPTY: Any = {"phone": "1", "dni": None, "date_of_birth": None, "email": NOT_GIVEN}
 
-
-def test_none_in_an_update_is_null(server: ScriptedServer) -> None:
-    assert sent(server, lambda client: client.patients.update("pat_1", email=None)) == {"email": None}
-
-
-def test_an_update_of_nothing_still_has_a_body(server: ScriptedServer) -> None:
-    assert sent(server, lambda client: client.patients.update("pat_1")) == {}
-
-
-def test_dates_and_times(server: ScriptedServer) -> None:
-    body = sent(
-        server,
-        lambda client: client.appointments.create(
-            patient={"phone": "1", "date_of_birth": date(1980, 5, 17)}, start_at=NOON
-        ),
+BODIES: dict[str, tuple[Callable[[FollowUp], Any], Any, Any]] = {
+    "names are camelCase, and omitted arguments are not sent": (
+        lambda c: c.patients.create(phone="1", full_name="Ana", date_of_birth="1980-05-17"), patient(),
+        {"phone": "1", "fullName": "Ana", "dateOfBirth": "1980-05-17"},
+    ),
+    "None in an update is null": (lambda c: c.patients.update("pat_1", email=None), patient(), {"email": None}),
+    "an update of nothing has a body": (lambda c: c.patients.update("pat_1"), patient(), {}),
+    "dates and times": (
+        lambda c: c.appointments.create(patient={"phone": "1", "date_of_birth": date(1980, 5, 17)}, start_at=NOON),
         APPOINTMENT,
-    )
-    assert body["patient"] == {"phone": "1", "dateOfBirth": "1980-05-17"}
-    assert datetime.fromisoformat(body["startAt"]) == NOON
-
-
-def test_nested_inputs(server: ScriptedServer) -> None:
-    answer = {
-        "id": "int_1",
-        "object": "intake_request",
-        "status": "new",
-        "missing": [],
-        "data": {},
-        "createdAt": TIME,
-        "updatedAt": TIME,
-    }
-    body = sent(
-        server,
-        lambda client: client.intake_requests.create(
-            patient={"full_name": "Ana"},
+        {"patient": {"phone": "1", "dateOfBirth": "1980-05-17"}, "startAt": "2026-09-28T15:00:00.000Z"},
+    ),
+    "nested inputs, also of a generator": (
+        lambda c: c.intake_requests.create(
             contacts=({"name": name, "relationship": "son"} for name in ("Luis", "Juan")),
             coverage={"insurer": "Salud", "member_id": "1"},
             requested_service="nursing",
             hospitalized=False,
         ),
-        answer,
-    )
-    assert body == {
-        "patient": {"fullName": "Ana"},
-        "contacts": [{"name": "Luis", "relationship": "son"}, {"name": "Juan", "relationship": "son"}],
-        "coverage": {"insurer": "Salud", "memberId": "1"},
-        "requestedService": "nursing",
-        "hospitalized": False,
-    }
+        INTAKE,
+        {
+            "contacts": [{"name": "Luis", "relationship": "son"}, {"name": "Juan", "relationship": "son"}],
+            "coverage": {"insurer": "Salud", "memberId": "1"},
+            "requestedService": "nursing",
+            "hospitalized": False,
+        },
+    ),
+    "the data of an event is sent unchanged": (lambda c: c.events.create(FULL), BATCH, FULL_SENT),
+    "data may be any mapping": (
+        lambda c: c.events.create({**ORDER, "data": types.MappingProxyType(DATA)}), BATCH, {**ORDER, "data": DATA},
+    ),
+    "a batch of a generator": (
+        lambda c: c.events.create({**ORDER, "id": str(number)} for number in range(100)), BATCH,
+        [{**ORDER, "id": str(number)} for number in range(100)],
+    ),
+    "None in an event": (
+        lambda c: c.events.create([{**ORDER, "occurred_at": None, "schema_version": None, "source": None}]), BATCH,
+        [ORDER],
+    ),
+    "a ping": (lambda c: c.webhook_endpoints.ping("we_1"), DELIVERY, None),
+    "a bare cancel": (lambda c: c.appointments.cancel("apt_1"), APPOINTMENT, None),
+    "a cancel without a reason": (lambda c: c.appointments.cancel("apt_1", reason=None), APPOINTMENT, None),
+    "a cancel": (lambda c: c.appointments.cancel("apt_1", reason="x"), APPOINTMENT, {"reason": "x"}),
+    "None for optional arguments": (
+        lambda c: c.patients.create(phone="1", full_name=None, date_of_birth=None, email=NOT_GIVEN), patient(),
+        {"phone": "1"},
+    ),
+    "None in inputs": (
+        lambda c: c.appointments.create(patient=EMPTY, start_at=TIME, **NONE), APPOINTMENT,
+        {"patient": {"phone": "1"}, "startAt": TIME},
+    ),
+    "None in an input of an update": (
+        lambda c: c.appointments.update("apt_1", doctor={"external_id": "D-1", "specialty": None}, type=None),
+        APPOINTMENT, {"doctor": {"externalId": "D-1"}, "type": None},
+    ),
+}  # fmt: skip
 
 
-def test_the_data_of_an_event_is_sent_unchanged(server: ScriptedServer) -> None:
-    data = {"patient": {"fullName": "Ana", "snake_case": None}, "visit": {"visitedAt": TIME}}
-    one = sent(
-        server,
-        lambda client: client.events.create(
-            {"id": "1", "type": "visit.completed", "data": data, "occurred_at": NOON, "schema_version": 1}
-        ),
-        BATCH,
-    )
-    assert one["data"] == data
-    assert one["schemaVersion"] == 1
-    assert one["occurredAt"] == "2026-09-28T15:00:00.000Z"
-    many = sent(
-        server,
-        lambda client: client.events.create(
-            {"id": str(number), "type": "order.issued", "data": {}} for number in range(100)
-        ),
-        BATCH,
-    )
-    assert [each["id"] for each in many] == [str(number) for number in range(100)]
+@pytest.mark.parametrize("name", BODIES)
+def test_the_body_that_is_sent(server: ScriptedServer, name: str) -> None:
+    make, answer, expected = BODIES[name]
+    assert sent(server, make, answer) == expected
+    assert ("content-type" in server.received[-1].headers) is (expected is not None)
+
+
+def test_no_filters_send_no_query(server: ScriptedServer) -> None:
+    sent(server, lambda c: c.patients.list(limit=None, starting_after=None, ending_before=None, phone=None), page())
+    assert urlsplit(server.received[-1].target).query == ""
 
 
 def test_booleans_in_a_query_are_words(server: ScriptedServer) -> None:
@@ -136,13 +146,6 @@ def test_times_in_a_query(server: ScriptedServer) -> None:
     query = parse_qs(urlsplit(server.received[-1].target).query)
     assert datetime.fromisoformat(query["startAtGte"][0]) == NOON
     assert query["startAtLt"] == ["2026-10-01T00:00:00Z"]
-
-
-def test_a_ping_and_a_bare_cancel_send_no_body(server: ScriptedServer) -> None:
-    assert sent(server, lambda client: client.webhook_endpoints.ping("we_1"), DELIVERY) is None
-    assert sent(server, lambda client: client.appointments.cancel("apt_1"), APPOINTMENT) is None
-    assert "content-type" not in server.received[-1].headers
-    assert sent(server, lambda client: client.appointments.cancel("apt_1", reason="x"), APPOINTMENT) == {"reason": "x"}
 
 
 def test_every_request_has_the_key_the_version_and_the_user_agent(server: ScriptedServer) -> None:
@@ -169,62 +172,6 @@ def test_text_of_a_string_enum_is_sent_as_its_value(server: ScriptedServer) -> N
     assert sent(server, lambda client: client.patients.create(phone=Text.ANA)) == {"phone": "ana"}
 
 
-def test_none_for_an_optional_argument_means_omitted(server: ScriptedServer) -> None:
-    body = sent(server, lambda c: c.patients.create(phone="1", full_name=None, date_of_birth=None, email=NOT_GIVEN))
-    assert body == {"phone": "1"}
-    body = sent(
-        server,
-        lambda client: client.appointments.create(
-            patient={"phone": "1", "dni": None, "date_of_birth": None, "email": NOT_GIVEN},  # type: ignore[typeddict-item]
-            start_at=TIME,
-            doctor=None,
-            type=None,
-            external_id=None,
-            idempotency_key=None,
-        ),
-        APPOINTMENT,
-    )
-    assert body == {"patient": {"phone": "1"}, "startAt": TIME}
-    assert sent(server, lambda client: client.appointments.cancel("apt_1", reason=None), APPOINTMENT) is None
-    sent(server, lambda c: c.patients.list(limit=None, starting_after=None, ending_before=None, phone=None), page())
-    assert urlsplit(server.received[-1].target).query == ""
-
-
-def test_none_in_an_event_is_omitted_and_in_its_data_sent_as_null(server: ScriptedServer) -> None:
-    event: EventInput = {
-        "id": "1",
-        "type": "order.issued",
-        "data": {"patient": None, "order": {"notes": None}},
-        "occurred_at": None,
-        "schema_version": None,
-        "source": {"system": "pms", "version": None},
-    }
-    body = sent(server, lambda client: client.events.create([event]), BATCH)
-    assert body == [
-        {
-            "id": "1",
-            "type": "order.issued",
-            "data": {"patient": None, "order": {"notes": None}},
-            "source": {"system": "pms"},
-        }
-    ]
-
-
-def test_none_in_an_input_dict_of_an_update_is_omitted(server: ScriptedServer) -> None:
-    body = sent(
-        server,
-        lambda client: client.appointments.update("apt_1", doctor={"external_id": "D-1", "specialty": None}, type=None),
-        APPOINTMENT,
-    )
-    assert body == {"doctor": {"externalId": "D-1"}, "type": None}
-
-
-def test_data_may_be_any_mapping(server: ScriptedServer) -> None:
-    data = types.MappingProxyType({"patient": {"phone": "1"}})
-    body = sent(server, lambda client: client.events.create({"id": "1", "type": "order.issued", "data": data}), BATCH)
-    assert body["data"] == {"patient": {"phone": "1"}}
-
-
 class TestConfiguration:
     @pytest.mark.parametrize(
         ("options", "text"),
@@ -237,6 +184,8 @@ class TestConfiguration:
             ({"base_url": "api.example.com"}, "http or https URL"),
             ({"base_url": "ftp://api.example.com"}, "http or https URL"),
             ({"base_url": "https://"}, "http or https URL"),
+            ({"base_url": "http://api..example"}, "http or https URL"),
+            ({"base_url": f"https://{'a' * 64}.example"}, "http or https URL"),
             ({"base_url": "https://x:99999"}, "http or https URL"),
             ({"base_url": "https://us er@x"}, "http or https URL"),
             ({"base_url": "https://user:secret@x"}, "without user name"),
@@ -253,7 +202,10 @@ class TestConfiguration:
             ],
             ({"timeout": httpx.Timeout(math.inf)}, "timeout must be an httpx.Timeout of at most"),
             ({"timeout": httpx.Timeout(5, read=10**400)}, "timeout must be an httpx.Timeout of at most"),
-            ({"requests_per_minute": 10**30}, "requests_per_minute must be"),
+            *[
+                ({"requests_per_minute": each}, "requests_per_minute must be a whole number from 1 to 1,000,000")
+                for each in (0, True, 1.5, "600", math.nan, 10**30)
+            ],
             ({"max_retries": -1}, "max_retries must be"),
             ({"max_retries": 1.5}, "max_retries must be"),
             ({"service_version": ""}, "service_version must be"),

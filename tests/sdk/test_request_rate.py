@@ -17,7 +17,6 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.drivers import Driver
 from support.responses import patient
 from support.server import Action, Received, ScriptedServer, hang, reply
 from support.times import ManualTime
@@ -26,10 +25,8 @@ from support.waiting import wait_for
 from followup import (
     APITimeoutError,
     AsyncFollowUp,
-    ConfigurationError,
     FollowUp,
     FollowUpError,
-    InternalServerError,
     RateLimitError,
 )
 from followup._call import request_rate
@@ -192,21 +189,6 @@ def test_a_cancelled_call_that_is_still_referred_to_lets_nobody_go_early() -> No
     assert second.sent >= first.done + 60
 
 
-def test_few_calls_never_wait() -> None:
-    world = World(600)
-    for number in range(300):
-        world.call(number / 5, repeated(0.05))
-    world.run()
-    assert [each.sent for each in world.attempts] == pytest.approx([number / 5 for number in range(300)])
-
-
-def test_retries_count() -> None:
-    world = World(2)
-    world.call(0.0, iter([(0.0, NotSent("ConnectError")), (0.0, NotSent("ConnectError")), (0.0, OK)]))
-    world.run()
-    assert [each.sent for each in world.attempts] == [0.0, pytest.approx(30.0), pytest.approx(60.0)]
-
-
 def test_a_call_that_would_have_to_wait_beyond_its_deadline_fails_at_once() -> None:
     world = World(1, deadline=10.0)
     world.call(0.0, repeated(1.0))
@@ -292,20 +274,6 @@ def test_a_thread_that_sends_while_another_computes_its_wait_does_not_disturb_it
     assert third.wait(60.0) == pytest.approx(60.0)
 
 
-def test_tasks_and_derived_clients_share_it(server: ScriptedServer, short_minute: float) -> None:
-    seen = Clocked()
-    server.script = [seen]
-
-    async def calls() -> None:
-        async with AsyncFollowUp(api_key="k", base_url=server.url, requests_per_minute=5) as client:
-            derived = client.with_options(max_retries=0)
-            await asyncio.gather(*(each.patients.retrieve("pat_1") for each in (client, derived) * 8))
-
-    asyncio.run(calls())
-    assert len(seen.times) == 16
-    assert seen.are_at_most(5, short_minute)
-
-
 def test_the_minute_of_a_request_begins_when_its_attempt_ends_however_long_it_takes() -> None:
     governor = Governor(1)
     first, second = (governor.slot(0.0, within=None) for _ in range(2))
@@ -334,26 +302,3 @@ def test_a_call_that_is_cancelled_in_flight_holds_up_no_other(server: ScriptedSe
             return (await asyncio.wait_for(client.patients.retrieve("pat_1"), 60)).id
 
     assert asyncio.run(calls()) == "pat_1"
-
-
-def test_two_clients_do_not_share_it(server: ScriptedServer, driver: Driver) -> None:
-    server.script = [reply(200, patient())]
-    for _ in range(3):
-        found = driver.call(
-            server.url, lambda client: client.patients.retrieve("pat_1"), requests_per_minute=1, deadline=30
-        )
-        assert found.id == "pat_1"
-
-
-def test_the_deadline_holds_over_sockets_too(server: ScriptedServer, driver: Driver) -> None:
-    server.script = [reply(500)]
-    with pytest.raises(InternalServerError) as caught:
-        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"), requests_per_minute=1, deadline=5)
-    assert caught.value.attempts == 1
-    assert len(server.received) == 1
-
-
-@pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "600", float("nan"), 10**30])
-def test_anything_else_is_rejected(driver: Driver, wrong: Any) -> None:
-    with pytest.raises(ConfigurationError, match="requests_per_minute must be a whole number from 1 to 1,000,000"):
-        driver.call("http://127.0.0.1:1", lambda client: None, requests_per_minute=wrong)

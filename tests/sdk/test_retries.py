@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from support.drivers import Driver
-from support.responses import page, patient
+from support.responses import patient
 from support.server import Action, ScriptedServer, hang_up, reply
 
-from followup import APIConnectionError, FollowUp, InternalServerError
+from followup import APIConnectionError, InternalServerError
 
 
 def create(client: Any) -> Any:
@@ -56,19 +56,6 @@ class TestRetries:
         assert len({each.body for each in server.received}) == 1
         assert len(server.received) == 3
 
-    def test_a_key_of_the_caller_is_the_one_that_is_sent(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [reply(200, patient())]
-        driver.call(server.url, lambda client: client.patients.create(phone="1", idempotency_key="mine-1"))
-        assert server.received[0].headers["idempotency-key"] == "mine-1"
-
-    def test_two_calls_have_two_keys(self, server: ScriptedServer) -> None:
-        server.script = [reply(200, patient())]
-        with FollowUp(api_key="k", base_url=server.url) as client:
-            create(client)
-            create(client)
-        first, second = (each.headers["idempotency-key"] for each in server.received)
-        assert first != second
-
     def test_a_connection_that_breaks_may_have_been_sent(self, server: ScriptedServer, driver: Driver) -> None:
         server.script = [hang_up]
         with pytest.raises(APIConnectionError) as caught:
@@ -84,15 +71,6 @@ class TestRetries:
         assert caught.value.was_sent == "no"
         assert caught.value.attempts == 2
         assert caught.value.idempotency_key
-
-    def test_a_retried_list_page_goes_on(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [
-            reply(200, page(patient("pat_2"), more=True)),
-            reply(503),
-            reply(200, page(patient("pat_1"))),
-        ]
-        items = driver.items(server.url, lambda client: client.patients.list())
-        assert [each.id for each in items] == ["pat_2", "pat_1"]
 
 
 class TestSleeping:

@@ -14,7 +14,6 @@ from support.server import Action, Received, ScriptedServer, hang_up, reply
 from followup import (
     APIConnectionError,
     AsyncFollowUp,
-    AuthenticationError,
     EventInput,
     EventResult,
     FollowUp,
@@ -79,11 +78,6 @@ def test_events_go_in_batches_of_100_and_come_back_in_order(server: ScriptedServ
     assert len({each.headers["idempotency-key"] for each in server.received}) == 3
 
 
-def test_no_events_send_nothing(server: ScriptedServer, driver: Driver) -> None:
-    assert send_all(driver, server.url, iter(())) == []
-    assert server.received == []
-
-
 def test_failed_events_are_sent_again_with_their_ids(server: ScriptedServer, driver: Driver) -> None:
     server.script = [
         batch(lambda each: result(each, "failed" if each in ("e1", "e3") else "processed")),
@@ -100,7 +94,7 @@ def test_max_rounds_counts_every_sending(server: ScriptedServer, driver: Driver,
     server.script = [batch(lambda each: result(each, "failed" if each == "e1" else "processed"))]
     results = send_all(driver, server.url, many(3), max_rounds=rounds)
     assert outcomes(results) == [("e0", "processed"), ("e1", "failed"), ("e2", "processed")]
-    assert [ids.count("e1") for ids in sent_ids(server)] == [1] * rounds
+    assert sent_ids(server) == [["e0", "e1", "e2"], ["e1"], ["e1"], ["e1"]][:rounds]
 
 
 def test_a_batch_of_which_nothing_was_accepted_is_results_too(server: ScriptedServer, driver: Driver) -> None:
@@ -163,12 +157,7 @@ def test_a_rate_limit_that_never_ends_is_raised(server: ScriptedServer, driver: 
 
 
 @pytest.mark.parametrize(
-    ("action", "raised"),
-    [
-        (reply(400, error()), InvalidRequestError),
-        (reply(401, error()), AuthenticationError),
-        (hang_up, APIConnectionError),
-    ],
+    ("action", "raised"), [(reply(400, error()), InvalidRequestError), (hang_up, APIConnectionError)]
 )
 def test_any_other_failure_is_raised(
     server: ScriptedServer, driver: Driver, action: Action, raised: type[Exception]
@@ -196,14 +185,11 @@ def test_events_are_read_when_they_are_needed(server: ScriptedServer) -> None:
 
     with FollowUp(api_key="k", base_url=server.url) as client:
         results = client.events.send_all(events())
-        assert read == []
-        next(results)
-        assert len(read) == 100
-        for _ in range(99):
+        counts = [len(read)]
+        for _ in range(101):
             next(results)
-        assert len(read) == 100
-        next(results)
-        assert len(read) == 200
+            counts.append(len(read))
+    assert counts == [0, *[100] * 100, 200]
 
 
 def test_events_of_an_asynchronous_iterable_are_read_when_they_are_needed(server: ScriptedServer) -> None:

@@ -66,9 +66,3 @@ def test_tools_still_find_the_declaration() -> None:
     create = CLIENT.patients.create
     assert get_type_hints(create, include_extras=True)["phone"].__metadata__
     assert "phone: NonEmpty," in inspect.getsource(create)
-
-
-def test_an_operation_can_be_called_like_a_function_of_its_group() -> None:
-    patients: Any = CLIENT.patients
-    with pytest.raises(TypeError, match="phone must be a str"):
-        type(patients).create(patients, phone=1)

@@ -67,11 +67,6 @@ class TestEndlessResponses:
             driver.call(server.url, retrieve, max_retries=0, **options, deadline=0.3)
         assert len(server.received) == 1
 
-    @pytest.mark.usefixtures("quick_backoff")
-    def test_are_tried_again(self, server: ScriptedServer, driver: Driver, endless: str) -> None:
-        server.script = [ENDLESS[endless](server.released), reply(200, patient())]
-        assert driver.call(server.url, retrieve, timeout=0.3, max_retries=20).id == "pat_1"
-
     @pytest.mark.parametrize("own", [False, True], ids=["our connections", "http_client"])
     def test_leave_a_client_that_works_at_once_and_nothing_behind(
         self, server: ScriptedServer, endless: str, own: bool
@@ -171,13 +166,6 @@ class TestWhatATimeoutMeans:
         chosen = options.options_from("k", "http://x", "1", NOT_GIVEN, 2, None, None, own_client=False)
         assert chosen.attempt_seconds == 30
         assert chosen.timeouts == {"connect": 5, "read": 30, "write": 30, "pool": 30}
-
-    def test_a_deadline_is_named_in_the_error(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [hang(server.released)]
-        with pytest.raises(APITimeoutError, match=r"deadline of 0\.2 s"):
-            driver.call(server.url, retrieve, deadline=0.2)
-        with pytest.raises(APITimeoutError, match="in time"):
-            driver.call(server.url, retrieve, timeout=0.2, deadline=60, max_retries=0)
 
 
 class TestConnecting:

@@ -258,21 +258,9 @@ def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
     while history != before:
         before = history
         for candidates in (_without_runs, _without_pairs, _with_simpler_steps):
-            history = _first_that_breaks(history, candidates, breaks)
+            while (shorter := next(filter(breaks, candidates(history)), None)) is not None:
+                history = shorter
     return history
-
-
-def _first_that_breaks(
-    history: History, candidates: Callable[[History], Iterator[History]], breaks: Callable[[History], bool]
-) -> History:
-    """Replace a history by its first candidate that breaks a promise, until there is none."""
-    while True:
-        for candidate in candidates(history):
-            if breaks(candidate):
-                history = candidate
-                break
-        else:
-            return history
 
 
 def _without_runs(history: History) -> Iterator[History]:

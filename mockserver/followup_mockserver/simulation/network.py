@@ -116,28 +116,6 @@ class PendingFaults:
         return step
 
 
-@attrs.frozen
-class Call:
-    """A request to the service.
-
-    Attributes:
-        operation: name of the operation, such as ``appointments.create``; for any other request, its method and path.
-        about: external ids of the appointments that it concerns.
-        writes: whether it may change something.
-        identity: method, path and body.
-        idempotency_key: the idempotency key; None if there is none.
-    """
-
-    operation: str
-    about: tuple[str, ...]
-    writes: bool
-    identity: bytes
-    idempotency_key: str | None
-
-    def __str__(self) -> str:
-        return f"{self.operation} for {' and '.join(self.about)}" if self.about else self.operation
-
-
 @attrs.define(eq=False)
 class Network:
     """Carries the requests of the clinic to the service, and lets faults affect them. Thread-safe.
@@ -167,24 +145,26 @@ class Network:
         """
         with self._lock:
             process.check()
-            call = described(self._service, request)
+            operation, path_id = _operation(request)
+            about = self._about(path_id, request.content)
+            call = f"{operation} for {' and '.join(about)}" if about else operation
             crash = self._pending.next_crash()
             if crash is not None and not crash.after:
                 self._story.add(f"The clinic crashed before it sent {call}.")
                 raise process.crash()
-            sentence = f"The clinic sent {call}{self._repetition(call)}"
+            sentence = f"The clinic sent {call}{self._repetition(request)}"
             if crash is not None:
                 call_wsgi(self._service.app, request)
                 self._story.add(f"{sentence}, and crashed before it saw the response.")
                 raise process.crash()
-            fault = self._pending.next_fault(call.operation)
+            fault = self._pending.next_fault(operation)
             if fault is not None:
                 self._story.add(f"{sentence}; {fault.story}.")
                 return self._with_fault(request, fault)
             response = call_wsgi(self._service.app, request)
             if not response.is_success:
                 self._story.add(f"{sentence}; the service responded with a {response.status_code}.")
-            elif call.writes:
+            elif request.method != "GET":
                 self._story.add(f"{sentence}.")
             return response
 
@@ -196,56 +176,40 @@ class Network:
         finally:
             self._service.clear_faults()  # a request that matches no operation leaves its fault behind
 
-    def _repetition(self, call: Call) -> str:
+    def _repetition(self, request: httpx.Request) -> str:
         """Return how the request repeats an earlier one, as a part of the sentence."""
-        if not call.writes:
+        if request.method == "GET":
             return ""
-        is_new = call.identity not in self._sent
-        key_before = self._sent.get(call.identity)
-        self._sent[call.identity] = call.idempotency_key
+        identity = b"\0".join((request.method.encode(), request.url.raw_path, request.content))
+        key = request.headers.get("idempotency-key")
+        is_new, key_before = identity not in self._sent, self._sent.get(identity)
+        self._sent[identity] = key
         if is_new:
             return ""
-        if call.idempotency_key is None:
+        if key is None:
             return " again"
-        return " again, under the same key" if call.idempotency_key == key_before else " again, under a new key"
+        return " again, under the same key" if key == key_before else " again, under a new key"
 
-
-def described(service: MockService, request: httpx.Request) -> Call:
-    """Return the description of a request."""
-    operation, path_id = _operation(request)
-    about = [] if path_id is None else [_external_id(service, path_id)]
-    about += _external_ids(_json(request.content))
-    return Call(
-        operation=operation,
-        about=tuple(dict.fromkeys(each for each in about if each is not None)),
-        writes=request.method != "GET",
-        identity=b"\0".join((request.method.encode(), request.url.raw_path, request.content)),
-        idempotency_key=request.headers.get("idempotency-key"),
-    )
+    def _about(self, path_id: str | None, content: bytes) -> list[str]:
+        """Return the external ids of the appointments that a request concerns."""
+        found = [*_external_ids(json.loads(content or b"null"))]
+        tenant = self._service._access.tenant
+        with tenant.lock:
+            appointment = None if path_id is None else tenant.appointments.get(path_id)
+        if appointment is not None and appointment.external_id is not None:
+            found.insert(0, appointment.external_id)
+        return list(dict.fromkeys(found))
 
 
 def _operation(request: httpx.Request) -> tuple[str, str | None]:
+    """Return the name of the operation, and the id in the path; method and path of any other request."""
     for method, path, name in _PATHS:
         if method == request.method and (found := path.fullmatch(request.url.path)) is not None:
             return name, found.group(1) if found.groups() else None
     return f"{request.method} {request.url.path}", None
 
 
-def _external_id(service: MockService, id: str) -> str | None:
-    tenant = service._access.tenant
-    with tenant.lock:
-        appointment = tenant.appointments.get(id)
-        return None if appointment is None else appointment.external_id
-
-
-def _json(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except ValueError:
-        return None
-
-
-def _external_ids(data: Any) -> Iterator[str | None]:
+def _external_ids(data: Any) -> Iterator[str]:
     """Yield the external ids of the appointments in the body of a request."""
     match data:
         case {"patient": _, "startAt": _, "externalId": str(id)}:

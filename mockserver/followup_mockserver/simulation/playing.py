@@ -57,7 +57,8 @@ class Player:
     """Plays histories for one class of clinics.
 
     Attributes:
-        has_receiver: whether the clinic receives webhooks.
+        clinic: the user's class.
+        secret: signing secret of its webhook endpoint; empty without one.
         booking_error: why a booking failed before any fault occurred, as text; None if none did.
         has_booked: whether the clinic believed in a booking at the end of any history.
 
@@ -67,17 +68,16 @@ class Player:
     """
 
     def __init__(self, clinic: type[Clinic], begin: Callable[[], object]) -> None:
-        self.has_receiver = clinic.receiver_url is not None
+        self.clinic = clinic
         self.booking_error: str | None = None
         self.has_booked = False
-        self._clinic = clinic
         self._begin = begin
         self._template = MockService(start_time=START, seed=0, rate_limit=0)
-        self._secret = ""
+        self.secret = ""
         if clinic.receiver_url is not None:
             with self._template.client() as client:
                 endpoint = client.webhook_endpoints.create(url=clinic.receiver_url, enabled_events=["*"])
-            self._secret = endpoint.secret or ""
+            self.secret = endpoint.secret or ""
 
     def play(self, history: History) -> Finding | None:
         """Play a history, and return what it found; None if all promises were kept.
@@ -89,36 +89,26 @@ class Player:
         self._begin()
         try:
             with self._template.fork() as service, _folder() as folder:
-                play = _Play(self._clinic, service, self._secret, folder)
-                finding = play.play(history)
+                return _Play(self, service, folder).play(history)
         except Exception as error:
-            error.add_note(f"Repeat this history with {call_that_repeats(self._clinic, history)}")
+            error.add_note(f"Repeat this history with {call_that_repeats(self.clinic, history)}")
             raise
-        self.booking_error = play.booking_error or self.booking_error
-        self.has_booked |= play.has_booked
-        return finding
 
 
 class _Play:
-    """One history in the course of being played.
+    """One history in the course of being played."""
 
-    Attributes:
-        booking_error: see ``Player``.
-        has_booked: see ``Player``.
-    """
-
-    def __init__(self, clinic: type[Clinic], service: MockService, secret: str, folder: Path) -> None:
-        self.booking_error: str | None = None
-        self.has_booked = False
-        self._has_receiver = clinic.receiver_url is not None
+    def __init__(self, player: Player, service: MockService, folder: Path) -> None:
+        url, secret = player.clinic.receiver_url, player.secret
+        self._player = player
         self._service = service
         self._time = service._time_of(service.api_key)
         self._story = Story()
         self._pending = PendingFaults()
         self._ledger = Ledger()
         network = Network(service, self._pending, self._story)
-        self._runner = Runner(clinic, service, self._time, network, self._story, folder, secret)
-        self._traffic = Traffic(service, self._runner, self._pending, self._story, clinic.receiver_url, secret)
+        self._runner = Runner(player.clinic, service, self._time, network, self._story, folder, secret)
+        self._traffic = Traffic(service, self._runner, self._pending, self._story, url, secret)
 
     def play(self, history: History) -> Finding | None:
         with (
@@ -188,7 +178,7 @@ class _Play:
         self._story.add(f"The same person again {what}." if again else f"A person {what}.")
         outcome = self._runner.call(operation, booking)
         if operation == "book" and outcome == "raised":
-            self.booking_error = self._runner.unprovoked
+            self._player.booking_error = self._runner.unprovoked or self._player.booking_error
         self._ledger.record(entry, operation, returned=outcome == "returned")
 
     def _come_to_rest(self) -> None:
@@ -220,10 +210,10 @@ class _Play:
 
     def _judge(self) -> None:
         believed = self._believed()
-        self.has_booked = bool(believed)
+        self._player.has_booked |= bool(believed)
         check_bookings(self._ledger.entries, believed, self._appointments())
         handled = handled_of(self._runner.up().clinic)
-        if self._has_receiver and handled is not None:
+        if self._player.secret and handled is not None:
             genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}
             check_events(handled, genuine, self._traffic.invented)
 

@@ -5,11 +5,10 @@ clinic asked for, and what may therefore be in its bookings; its story tells wha
 developer of a clinic understands.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from enum import Enum
-from typing import Literal
+from typing import Final, Literal
 
 import attrs
 
@@ -101,15 +100,10 @@ _PATIENTS = (
 Operation = Literal["book", "reschedule", "cancel"]
 
 
-class Absent(Enum):
-    """The state of a booking that the clinic does not have."""
+ABSENT: Final = "absent"
+"""The state of a booking that the clinic does not have."""
 
-    ABSENT = "not there"
-
-
-ABSENT = Absent.ABSENT
-
-State = datetime | None | Absent
+State = datetime | Literal["absent"] | None
 """A time; None for a cancelled booking; or ``ABSENT``."""
 
 
@@ -223,28 +217,25 @@ def check_bookings(
         if external_id not in entries:
             which = f"{external_id!r}, which is the external_id of no booking; use that of book()"
             raise PromiseBroken(REACHES_SERVICE, f"bookings() has {which}.")
-    at_service: dict[str | None, list[Appointment]] = {}
+    at_service: dict[str | None, list[Appointment]] = defaultdict(list)
     for appointment in appointments:
-        at_service.setdefault(appointment.external_id, []).append(appointment)
-    for external_id in believed:
-        _check_booking(external_id, believed[external_id], at_service.get(external_id, []), at_service.get(None, []))
-        at_service.pop(external_id, None)
+        at_service[appointment.external_id].append(appointment)
+    for external_id, start_at in believed.items():
+        found = at_service.pop(external_id, [])
+        states = f"the service has {_texts(found)}"
+        if at_service[None] and not found:
+            states += f" under this external id, but without an external id {_texts(at_service[None])}"
+        if start_at is None:
+            if any(each.status != "cancelled" for each in found):
+                raise PromiseBroken(CANCELS, f"{external_id}: bookings() says cancelled; {states}.")
+        elif [_state(each) for each in found] != [start_at]:
+            raise PromiseBroken(REACHES_SERVICE, f"{external_id}: bookings() says {_text(start_at)}; {states}.")
     for unknown, found in at_service.items():
         which = "an appointment without an external id" if unknown is None else unknown
-        raise PromiseBroken(NOTHING_UNKNOWN, f"The service has {which}: {_texts(found)}; bookings() does not have it.")
-
-
-def _check_booking(
-    external_id: str, start_at: datetime | None, found: Sequence[Appointment], nameless: Sequence[Appointment]
-) -> None:
-    states = f"the service has {_texts(found)}"
-    if nameless and not found:
-        states += f" under this external id, but without an external id {_texts(nameless)}"
-    if start_at is None:
-        if any(each.status != "cancelled" for each in found):
-            raise PromiseBroken(CANCELS, f"{external_id}: bookings() says cancelled; {states}.")
-    elif [_state(each) for each in found] != [start_at]:
-        raise PromiseBroken(REACHES_SERVICE, f"{external_id}: bookings() says {_text(start_at)}; {states}.")
+        if found:
+            raise PromiseBroken(
+                NOTHING_UNKNOWN, f"The service has {which}: {_texts(found)}; bookings() does not have it."
+            )
 
 
 def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Collection[str]) -> None:

@@ -10,7 +10,8 @@ import attrs
 from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import NoSuchExample
 
-from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, check_numbers, unused_receiver
+from followup_mockserver.schema.checks import integer
+from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic
 from followup_mockserver.simulation.history import History, histories, history_of, shrunk
 from followup_mockserver.simulation.playing import Player
 from followup_mockserver.simulation.promises import Finding, report_of
@@ -57,10 +58,14 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     """
     __tracebackhide__ = True
     check_clinic(clinic)
-    check_numbers(examples, seed)
+    integer(1)("examples", examples)
+    if seed is not None:
+        integer(0)("seed", seed)
     with fast_collections() as begin, _silent_crashes():
         player = Player(clinic, begin)
-        found = _Search(player).search(examples, _fresh_seed() if seed is None else seed)
+        found = _Search(player).search(
+            examples, random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
+        )
     if found is None:
         _warn_of_little_use(clinic, player)
         return
@@ -69,11 +74,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
 
 
 class _Stop(BaseException):
-    """Carries an exception through Hypothesis, which would take it for a failure to shrink."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
+    """Carries an exception, its cause, through Hypothesis, which would take it for a failure to shrink."""
 
 
 class _Search:
@@ -115,11 +116,12 @@ class _Search:
         )
         random_ = random.Random(seed)  # noqa: S311 - histories are reproducible on purpose
         try:
-            return find(histories(with_webhooks=self._player.has_receiver), self._breaks, settings=own, random=random_)
+            return find(histories(with_webhooks=bool(self._player.secret)), self._breaks, settings=own, random=random_)
         except NoSuchExample:
             return None
         except _Stop as stop:
-            error = stop.error
+            error = stop.__cause__
+        assert error is not None
         raise error
 
     def _breaks(self, history: History) -> bool:
@@ -132,8 +134,8 @@ class _Search:
                 return False
         try:
             finding = self._player.play(history)
-        except Exception as error:  # noqa: BLE001 - raised again outside of Hypothesis
-            raise _Stop(error) from None
+        except Exception as error:
+            raise _Stop from error
         if finding is not None and self._first is None:
             self._first = history, finding
         self._known[history] = finding is not None
@@ -159,16 +161,13 @@ def _warn_of_little_use(clinic: type[Clinic], player: Player) -> None:
             f"without any fault, {player.booking_error}",
             stacklevel=3,
         )
-    if unused_receiver(clinic):
+    has_chosen = any("receiver_url" in vars(each) for each in clinic.__mro__ if each is not Clinic)
+    if not has_chosen and clinic.receiver is not Clinic.receiver:
         warnings.warn(
             f"{name} has receiver(), but no receiver_url, so no webhooks were simulated: "
             "set receiver_url to an https URL, or to None if that is intended",
             stacklevel=3,
         )
-
-
-def _fresh_seed() -> int:
-    return random.SystemRandom().getrandbits(_FRESH_BITS)
 
 
 @contextmanager

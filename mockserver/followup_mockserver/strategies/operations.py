@@ -21,7 +21,6 @@ from followup._for_mockserver import (
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.rules.doctors import ROSTER
 from followup_mockserver.strategies.values import (
-    NOTHING,
     Values,
     arguments,
     digest_of,
@@ -120,7 +119,8 @@ def event_of(type: EventType, *, processable: bool = False) -> SearchStrategy[Ev
     annotations = {name: each for name, each in annotations_of(declared).items() if name not in ("id", "return")}
     parameters = inspect.signature(declared).parameters
     required = [name for name in annotations if parameters[name].default is inspect.Parameter.empty]
-    replaced = _existing() if processable else NOTHING if type == "intake.requested" else _by_form()
+    # The id of a doctor who does not exist makes an event invalid.
+    replaced = _existing() if processable else {"doctor": input_dict(DoctorInput)}
     drawn = arguments(
         annotations, required, replaced={name: replaced[name] for name in replaced if name in annotations}
     )
@@ -136,11 +136,6 @@ def _built(build: Callable[..., EventInput], drawn: dict[str, Any], prefix: str,
     if versioned:
         event["schema_version"] = SCHEMA_VERSION
     return event
-
-
-def _by_form() -> dict[str, SearchStrategy[Any]]:
-    # The id of a doctor who does not exist makes an event invalid.
-    return {"doctor": input_dict(DoctorInput)}
 
 
 def _existing() -> dict[str, SearchStrategy[Any]]:

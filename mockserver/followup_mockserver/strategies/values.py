@@ -41,7 +41,7 @@ _CONTACT_OF_AN_INTAKE = ("name", "phone")
 LONGEST_TEXT = 40
 LONGEST_LIST = 4
 
-_HANDLES = "abcdefghijklmnopqrstuvwxyz0123456789"
+_HANDLES = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=12)
 _HOSTS = ("clinic.example", "patient.example", "correo.example", "hospital.org.example")
 """Names that nobody can own (RFC 2606), so that nothing that a test generates reaches a person."""
 
@@ -165,11 +165,6 @@ def identified(declared: Any, names: tuple[str, ...]) -> SearchStrategy[dict[str
     return st.one_of([input_dict(declared, name) for name in names])
 
 
-def aware_datetimes(first: datetime = _FIRST, last: datetime = _LAST) -> SearchStrategy[datetime]:
-    """Return datetimes in several time zones, also with historical offsets and in the gaps of daylight saving."""
-    return st.datetimes(first, last, timezones=st.sampled_from(_ZONES) | _fixed_zones())
-
-
 @functools.cache
 def json_objects() -> SearchStrategy[dict[str, Any]]:
     """Return JSON objects."""
@@ -193,7 +188,7 @@ def _member_of(union: Any, name: str) -> Values:
     kinds = [bare(each) for each in members]
     instant, day = _TIMES
     if instant in kinds:
-        return aware_datetimes() | _timestamps()
+        return _times()
     if day in kinds:
         return st.dates(_FIRST.date(), _LAST.date()).flatmap(lambda each: st.sampled_from([each, each.isoformat()]))
     # For an enum, a string stands for values that are not known yet, which the service rejects.
@@ -245,15 +240,16 @@ def _integer(metadata: Iterable[object]) -> SearchStrategy[int]:
 
 
 @functools.cache
-def _fixed_zones() -> SearchStrategy[timezone]:
-    minutes = st.integers(-_MOST_MINUTES, _MOST_MINUTES)
-    return minutes.map(lambda each: timezone(timedelta(minutes=each)))
+def _times() -> Values:
+    """Return datetimes in several time zones, and RFC 3339 timestamps.
 
-
-def _timestamps() -> SearchStrategy[str]:
-    """Return RFC 3339 timestamps: with an offset of whole minutes, in UTC also with a Z."""
-    instants = st.datetimes(_FIRST, _LAST, timezones=st.just(UTC) | _fixed_zones())
-    return instants.map(datetime.isoformat).flatmap(lambda text: st.sampled_from([text, text.replace("+00:00", "Z")]))
+    The zones have historical offsets and gaps of daylight saving; a timestamp has whole minutes, or in UTC also a Z.
+    """
+    fixed = st.integers(-_MOST_MINUTES, _MOST_MINUTES).map(lambda each: timezone(timedelta(minutes=each)))
+    texts = st.datetimes(_FIRST, _LAST, timezones=st.just(UTC) | fixed).map(datetime.isoformat)
+    return st.datetimes(_FIRST, _LAST, timezones=st.sampled_from(_ZONES) | fixed) | texts.flatmap(
+        lambda text: st.sampled_from([text, text.replace("+00:00", "Z")])
+    )
 
 
 def _phone() -> SearchStrategy[str]:
@@ -266,17 +262,13 @@ def _document() -> SearchStrategy[str]:
 
 
 def _email() -> SearchStrategy[str]:
-    names = st.text(_HANDLES, min_size=1, max_size=12)
-    tags = st.just("") | st.text(_HANDLES, min_size=1, max_size=6).map("+".__add__)
-    return st.builds("{}{}@{}".format, names, tags, st.sampled_from(_HOSTS))
+    return st.builds("{}@{}".format, _HANDLES, st.sampled_from(_HOSTS))
 
 
 def _https_url() -> SearchStrategy[str]:
-    part = st.text(_HANDLES, min_size=1, max_size=10)
     ports = st.just("") | st.integers(1, 65535).map(":{}".format)
-    paths = st.lists(part, max_size=3).map(lambda each: "".join(f"/{segment}" for segment in each))
-    queries = st.just("") | st.builds("?{}={}".format, part, part)
-    return st.builds("https://{}{}{}{}".format, st.sampled_from(_HOSTS), ports, paths, queries)
+    paths = st.lists(_HANDLES, max_size=3).map(lambda each: "".join(f"/{segment}" for segment in each))
+    return st.builds("https://{}{}{}".format, st.sampled_from(_HOSTS), ports, paths)
 
 
 _Maker = Callable[[], Values]

@@ -4,11 +4,10 @@ import copy
 import functools
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast, get_args
 
-import attrs
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -82,37 +81,14 @@ def _deliveries(type: OutboundEventType | None) -> SearchStrategy[WebhookDeliver
     return _deliveries_of(type)
 
 
-@attrs.frozen(kw_only=True)
-class _Setup:
-    """A new organization, and what happens in it before a webhook is sent.
-
-    Attributes:
-        now: time of the service.
-        livemode: whether it is a production organization.
-        history: the inbound events, oldest first.
-        source: source of the events.
-        opted_out: whether the patients of the events have opted out.
-        endpoint: description, subscription and URL of the webhook endpoint.
-        reason: reason of a handoff.
-    """
-
-    now: datetime
-    livemode: bool
-    history: Sequence[EventInput]
-    source: EventSource
-    opted_out: bool
-    endpoint: Mapping[str, Any]
-    reason: str | None
-
-
 _ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [EVERY_TYPE]}
 _EARLIEST, _LATEST = datetime(2020, 1, 1), datetime(2099, 1, 1)  # noqa: DTZ001 - the strategy adds the time zone
 
 
 @functools.cache
 def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
-    setups = st.builds(
-        _Setup,
+    return st.builds(
+        functools.partial(_delivery, type),
         now=st.datetimes(_EARLIEST, _LATEST, timezones=st.just(UTC)),
         livemode=st.booleans(),
         history=_history_of(type),
@@ -122,7 +98,6 @@ def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
         endpoint=_endpoints() if type == "webhook.ping" else st.just(_ENDPOINT),
         reason=st.none() | st.text(max_size=LONGEST_TEXT) if type == "conversation.handoff" else st.none(),
     )
-    return setups.map(functools.partial(_delivery, type))
 
 
 def _endpoints() -> SearchStrategy[dict[str, Any]]:
@@ -132,18 +107,19 @@ def _endpoints() -> SearchStrategy[dict[str, Any]]:
     )
 
 
-def _delivery(type: OutboundEventType, setup: _Setup) -> WebhookDelivery:
-    """Let the mock send a webhook, and return its delivery."""
-    options = Options(start_time=setup.now, seed=int(digest_of(type, setup), 16))
-    settings = {"livemode": setup.livemode, "activated_events": NOT_YET_SENT}
-    subscribers = (_opt_out, *SUBSCRIBERS) if setup.opted_out else SUBSCRIBERS
+def _delivery(type: OutboundEventType, *, opted_out: bool, **drawn: Any) -> WebhookDelivery:
+    """Let the mock send a webhook from a new organization, in which these events happened, and return its delivery."""
+    options = Options(start_time=drawn["now"], seed=int(digest_of(type, opted_out, drawn), 16))
+    settings = {"livemode": drawn["livemode"], "activated_events": NOT_YET_SENT}
+    subscribers = (_opt_out, *SUBSCRIBERS) if opted_out else SUBSCRIBERS
     tenant = Tenant(options.organization("org_strategies", **settings), (), options, subscribers)
     with tenant.lock:
         doctors.add_roster(tenant)
-        webhook_endpoints.create(tenant, **setup.endpoint)
-        for event in setup.history:
-            _process(tenant, event, setup)
-        _end(tenant, type, setup)
+        webhook_endpoints.create(tenant, **drawn["endpoint"])
+        for event in drawn["history"]:
+            result = events.process(tenant, json.loads(Events.create.call((event,), {}).content or ""), drawn["source"])
+            assert result.accepted, result.error
+        _end(tenant, type, drawn["reason"])
         return [each for each in tenant.webhook_deliveries if each.event_type == type][-1]
 
 
@@ -153,18 +129,11 @@ def _opt_out(tenant: Tenant, event: DomainEvent) -> None:
         patients.set_service_fields(tenant, event.patient, opted_out=True)
 
 
-def _process(tenant: Tenant, event: EventInput, setup: _Setup) -> None:
-    sent = Events.create.call((event,), {}).content
-    assert sent is not None
-    result = events.process(tenant, json.loads(sent), setup.source)
-    assert result.accepted, result.error
-
-
-def _end(tenant: Tenant, type: OutboundEventType, setup: _Setup) -> None:
+def _end(tenant: Tenant, type: OutboundEventType, reason: str | None) -> None:
     """Cause the webhook, if no inbound event causes it."""
     match type:
         case "conversation.handoff":
-            patients.hand_off(tenant, [*tenant.patients][-1], reason=setup.reason)
+            patients.hand_off(tenant, [*tenant.patients][-1], reason=reason)
         case "patient.silent":
             patients.fall_silent(tenant, [*tenant.patients][-1])
         case "webhook.ping":
@@ -182,9 +151,9 @@ def _history_of(type: OutboundEventType) -> _Histories:
             return st.builds(_cancelled, _event("appointment.created"), _event(type))
         case "visit.completed":
             attended = st.builds(_attended, _event("appointment.created"), _event(type), _TEXT)
-            return _alone(type) | attended
+            return _event(type).map(_alone) | attended
         case "intake.created":
-            return _alone("intake.requested")
+            return _event("intake.requested").map(_alone)
         case "intake.ready":
             complete = st.fixed_dictionaries(
                 dict.fromkeys(("fullName", "insurer", "address", "requestedService"), _TEXT)
@@ -194,15 +163,14 @@ def _history_of(type: OutboundEventType) -> _Histories:
             return st.builds(_with_phone, _event("patient.upserted"), _identity("phone"))
         case "webhook.ping":
             return st.builds(list)
-    return _alone(cast("EventType", type))
+    return _event(cast("EventType", type)).map(_alone)
 
 
-def _event(type: EventType) -> SearchStrategy[EventInput]:
-    return event_of(type, processable=True)
+_event = functools.partial(event_of, processable=True)
 
 
-def _alone(type: EventType) -> _Histories:
-    return _event(type).map(lambda event: [event])
+def _alone(event: EventInput) -> list[EventInput]:
+    return [event]
 
 
 def _identity(name: str) -> SearchStrategy[str]:

@@ -91,7 +91,7 @@ def _attempts(call: Call[R], options: Options) -> Steps[R]:
         history.add(outcome)
         wait = None
         if attempt <= options.max_retries:
-            wait = _seconds_before_retry(outcome, attempt, options.time)
+            wait = seconds_before_retry(outcome, attempt, options.time)
         if wait is None or deadline.expires_within(wait):
             raise error_of(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
         if wait > 0:
@@ -217,7 +217,7 @@ RETRIED_STATUSES = frozenset({408, 409, 429})
 """The retried statuses besides every 5xx."""
 
 
-def _seconds_before_retry(outcome: Outcome, attempt: int, time: Time) -> float | None:
+def seconds_before_retry(outcome: Outcome, attempt: int, time: Time) -> float | None:
     """Return the seconds to wait after an attempt that failed; None if the call must not be retried."""
     if isinstance(outcome, Response):
         if outcome.status_code not in RETRIED_STATUSES and outcome.status_code < 500:

@@ -213,7 +213,10 @@ class AsyncPage(_Page[T]):
             yield page
             page = await page.next_page()
 
-    async def __aiter__(self) -> AsyncIterator[T]:
+    def __aiter__(self) -> AsyncIterator[T]:  # not a generator itself, which jedi does not follow
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
         async for page in self.pages():
             for item in page._items_in_order():
                 yield item
@@ -242,6 +245,9 @@ class AsyncListing(Generic[T]):
         async for page in (await self).pages():
             yield page
 
-    async def __aiter__(self) -> AsyncIterator[T]:
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
         async for item in await self:
             yield item
