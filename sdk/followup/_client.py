@@ -73,7 +73,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
     """
 
     _http_client_class: ClassVar[type[Any]]
-    _used_by_calls: ClassVar[tuple[str, ...]] = ("email.utils", "followup._codec.slow_path", "followup._http.network")
+    _used_by_calls: ClassVar[tuple[str, ...]] = ("email.utils", "followup._http.network")
 
     def __init__(
         self,

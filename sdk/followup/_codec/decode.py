@@ -5,7 +5,8 @@ A result class has one plan, its fields and their JSON types (``fields_of``), wh
 - The fast path is a function that is compiled for each result class and expects every field. Nearly every response has
   every field, and a function call for each of them would take twice as long as parsing the JSON. Where a field is
   missing or has another type, the fast path bails out.
-- The slow path (``slow_path``) then decides whether that is an error.
+- The slow path then decides whether that is an error. It accepts missing optional fields, and names the path of an
+  invalid one.
 """
 
 import functools
@@ -80,14 +81,20 @@ class FieldPlan:
     """One field of a result class.
 
     Attributes:
-        annotation: its type, with type variables replaced.
+        annotation: its type without None, with type variables replaced.
+        nullable: whether it may be null.
+        required: whether it must be there.
         often_absent: whether most objects lack it.
+        decode: its fast decoder.
     """
 
     name: str
     wire_name: str
     annotation: Any
+    nullable: bool
+    required: bool
     often_absent: bool
+    decode: "Decoder"
 
 
 def leaf_of(annotation: Any) -> Leaf | None:
@@ -121,21 +128,23 @@ def class_of(annotation: Any) -> type[Any]:
 def fields_of(annotation: Any) -> tuple[FieldPlan, ...]:
     """Return the plan of a result class, one entry per field."""
     cls = class_of(annotation)
-    declared = names.annotations_of(cls)
-    metadata = {field.name: field.metadata for field in attrs.fields(cls)}
+    declared = {
+        name: each[get_args(annotation)] if getattr(each, "__parameters__", ()) else each
+        for name, each in names.annotations_of(cls).items()
+    }
     return tuple(
         FieldPlan(
-            name=name,
-            wire_name=wire_name,
-            annotation=_with_arguments(declared[name], get_args(annotation)),
-            often_absent=metadata[name].get(names.ABSENT_IF_NONE, False),
+            name=field.name,
+            wire_name=names.camel(field.name),
+            annotation=without_none(declared[field.name]),
+            nullable=is_optional(declared[field.name]),
+            required=field.default is attrs.NOTHING,
+            often_absent=field.metadata.get(names.ABSENT_IF_NONE, False),
+            decode=fast_decoder(without_none(declared[field.name])),
         )
-        for name, wire_name in names.wire_fields(cls).items()
+        for field in attrs.fields(cls)
+        if field.name not in names.NOT_IN_JSON
     )
-
-
-def _with_arguments(annotation: Any, arguments: tuple[Any, ...]) -> Any:
-    return annotation[arguments] if getattr(annotation, "__parameters__", ()) else annotation
 
 
 Decoder = Callable[[Any], Any]
@@ -207,12 +216,11 @@ class _Field:
     """
 
     def __init__(self, plan: FieldPlan, value: str) -> None:
-        annotation = without_none(plan.annotation)
-        leaf = leaf_of(annotation)
+        leaf = leaf_of(plan.annotation)
         self.plan = plan
         self.value = value
-        self.decode = fast_decoder(annotation) if leaf is None else leaf.parse
-        self._null = f"{value} is None" if is_optional(plan.annotation) else ""
+        self.decode = plan.decode if leaf is None else leaf.parse
+        self._null = f"{value} is None" if plan.nullable else ""
         self._class = leaf.json_class.__name__ if leaf else ""
 
     @property
@@ -251,7 +259,51 @@ def decode(annotation: type[T], raw: Any) -> T:
         return cast("T", fast_decoder(cast("Hashable", annotation))(raw))
     except BAILS_OUT:
         pass
-    # This imports cattrs, which a webhook receiver rarely needs. The constructor of a client has imported it already.
-    from followup._codec.slow_path import decode_slowly
-
     return cast("T", decode_slowly(annotation, raw))
+
+
+def decode_slowly(annotation: Any, raw: Any, path: str = "") -> Any:
+    """Decode parsed JSON on the slow path.
+
+    Raises:
+        WireError: the JSON does not match the schema; its path begins with this one, and names the first invalid field.
+    """
+    annotation = bare(annotation)
+    if leaf := leaf_of(annotation):
+        try:
+            return leaf.decode(raw)
+        except WireError as error:
+            problem = error.problem
+        raise WireError(path, problem)
+    if is_list(annotation):
+        if raw.__class__ is not list:
+            raise WireError(path, "is not an array")
+        (item,) = get_args(annotation)
+        decode_item = fast_decoder(item)
+        return [_decode_part(item, decode_item, each, path, position) for position, each in enumerate(raw)]
+    if raw.__class__ is not dict:
+        raise WireError(path, "is not an object")
+    values: dict[str, Any] = {}
+    others = dict(raw)
+    for field in fields_of(annotation):
+        if field.wire_name in raw:
+            value = others.pop(field.wire_name)
+            if value is not None or not field.nullable:
+                value = _decode_part(field.annotation, field.decode, value, path, field.wire_name)
+            values[field.name] = value
+        elif field.required:
+            raise WireError(f"{path}.{field.wire_name}".removeprefix("."), "is missing")
+    if others:
+        values["extra"] = others
+    return class_of(annotation)(**values)
+
+
+def _decode_part(annotation: Any, decode_fast: Decoder, raw: Any, path: str, step: str | int) -> Any:
+    """Decode a field or an item. It tries the fast path first, so that only unusual items are slow."""
+    if not isinstance(raw, list):  # the fast path would decode all of its items again
+        try:
+            return decode_fast(raw)
+        except BAILS_OUT:
+            pass
+    place = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}".removeprefix(".")
+    return decode_slowly(annotation, raw, place)

@@ -9,7 +9,7 @@ of three ways:
 - ``send_async`` is cancelled by the event loop.
 
 A signal handler may raise an exception between any two steps of the main thread: ``KeyboardInterrupt``, or the time
-limit of a task queue. httpcore's pool may then be in any state. So a pool of ours is retired (``private_names``), and
+limit of a task queue. httpcore's pool may then be in any state. So a pool of ours is dropped, and its connections are closed (``private_names.tidy``):
 the next call opens a new one. An attempt with a user's own client, whose pool cannot be replaced, never runs in the
 main thread.
 """
@@ -89,7 +89,7 @@ def _send_in_time(connections: Connections, step: Send) -> Outcome:
         if client.is_closed:  # by another thread, and httpx raises a RuntimeError
             connections.client()
         if connections.drop(client):
-            private_names.retire(client, step)
+            private_names.tidy(client, step)
         raise
 
 
@@ -105,7 +105,7 @@ async def _send_or_retire(connections: AsyncConnections, step: Send) -> Outcome:
         if client.is_closed:
             connections.client()
         if connections.drop(client):
-            await private_names.retire_async(client, step)
+            await private_names.tidy_async(client, step)
         raise
     except (KeyboardInterrupt, SystemExit):  # they stop the event loop, so that nothing can be awaited
         connections.drop(client)
@@ -135,7 +135,7 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
                 if client.is_closed and "network_stream" in response.extensions:
                     response.extensions["network_stream"].close()  # a pool closed meanwhile has forgotten it
     except BaseException as failure:
-        private_names.forget_unopened(client)
+        private_names.tidy(client)
         if isinstance(failure, _FAILURES):
             return _with_proxy(client, step, _outcome_of(failure))
         raise
@@ -160,7 +160,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
                     if client.is_closed and "network_stream" in response.extensions:
                         await response.extensions["network_stream"].aclose()
     except (Exception, asyncio.CancelledError) as failure:
-        await private_names.forget_unopened_async(client)
+        await private_names.tidy_async(client)
         if isinstance(failure, _FAILURES):
             return _with_proxy(client, step, _outcome_of(failure))
         if isinstance(failure, TimeoutError) and limit.expired():

@@ -245,41 +245,28 @@ def _pools(client: httpx.Client | httpx.AsyncClient) -> list[Any]:
     return [pool_of(each) for each in (client._transport, *mounted)]
 
 
-def forget_unopened(client: httpx.Client) -> None:
-    """Remove connections that will never be opened from the pools of a client, after a failed attempt.
+def tidy(client: httpx.Client, interrupted: Send | None = None) -> None:
+    """Close the connections in the pools of a client that a failed attempt left unusable.
 
     httpcore assigns a waiting request a connection that is not open yet. If the request fails at that moment, nothing
     ever opens the connection, and the pool would count it forever: neither idle nor closed.
+
+    Args:
+        client: the client.
+        interrupted: an attempt that was interrupted anywhere in the code of httpcore. Then no connection of the client,
+            which is one of ours, is used again: those of requests in other threads are closed once these end.
     """
     for pool in _tidied(client):
         with _lock_of(pool):
-            closing = _without(_unopened(pool), pool)
+            closing = _lost(pool, interrupted)
         pool._close_connections(closing)
 
 
-async def forget_unopened_async(client: httpx.AsyncClient) -> None:
-    """Do the same as ``forget_unopened`` for an asynchronous client, whose requests can be cancelled at any moment."""
+async def tidy_async(client: httpx.AsyncClient, interrupted: Send | None = None) -> None:
+    """Do the same as ``tidy`` for an asynchronous client, whose requests can be cancelled at any moment."""
     for pool in _tidied(client):
-        closing = _without(_unopened(pool), pool)
-        if closing:
+        if closing := _lost(pool, interrupted):
             await pool._close_connections(closing)
-
-
-def retire(client: httpx.Client, attempt: Send) -> None:
-    """Close the connections of a client of ours, after an attempt was interrupted anywhere in the code of httpcore.
-
-    Those of requests in other threads are closed once these end.
-    """
-    for pool in _tidied(client):
-        with _lock_of(pool):
-            closing = _without(_unowned(pool, attempt), pool)
-        pool._close_connections(closing)
-
-
-async def retire_async(client: httpx.AsyncClient, attempt: Send) -> None:
-    """Do the same as ``retire`` for an asynchronous client."""
-    for pool in _tidied(client):
-        await pool._close_connections(_without(_unowned(pool, attempt), pool))
 
 
 def _tidied(client: httpx.Client | httpx.AsyncClient) -> list[Any]:
@@ -292,26 +279,17 @@ def _lock_of(pool: Any) -> Any:
     return getattr(lock, "_lock", lock)
 
 
-def _unopened(pool: Any) -> list[Any]:
+def _lost(pool: Any, interrupted: Send | None) -> list[Any]:
+    """Remove the unusable connections, assign their places to waiting requests, and return the connections to close."""
+    if interrupted is not None:
+        pool._max_keepalive_connections = 0
+        pool._requests = [each for each in pool._requests if each.request.extensions.get(ATTEMPT) is not interrupted]
     held = {id(each.connection) for each in pool._requests}
-    return [each for each in pool._connections if id(each) not in held and _is_unused(each)]
-
-
-def _unowned(pool: Any, attempt: Send) -> list[Any]:
-    """Forget the request of an attempt, and return the connections that no other request uses."""
-    pool._max_keepalive_connections = 0
-    pool._requests = [each for each in pool._requests if each.request.extensions.get(ATTEMPT) is not attempt]
-    held = {id(each.connection) for each in pool._requests}
-    return [each for each in pool._connections if id(each) not in held]
-
-
-def _without(lost: list[Any], pool: Any) -> list[Any]:
-    """Remove the connections, assign their places to waiting requests, and return the connections to close."""
-    if not lost:
-        return []
+    unheld = [each for each in pool._connections if id(each) not in held]
+    lost = [each for each in unheld if interrupted is not None or _is_unused(each)]
     for each in lost:
         pool._connections.remove(each)
-    return [*lost, *pool._assign_requests_to_connections()]
+    return [*lost, *pool._assign_requests_to_connections()] if lost else []
 
 
 def _is_unused(connection: Any) -> bool:
