@@ -79,20 +79,23 @@ def test_a_history_of_a_seed_that_passes_is_followed_by_others() -> None:
 
 
 COURSE = """
-import sys
+import logging, sys
+logging.disable()
 sys.path.insert(0, {tests!r})
-from support.integrations.intentions import Intentions
+from support.integrations.stores import Stores
 from support.integrations.planted import SendsAfterCommit
 from support.plain_clinic import PlainClinic
 from followup_mockserver.simulation import simulate
 
-class Noted(Intentions):
+class Noted(Stores):
     def book(self, booking):
         print("book", booking)
         super().book(booking)
-    def call(self, *arguments):
-        print("call", arguments[:3], self.now())
-        super().call(*arguments)
+    def work(self):
+        try:
+            super().work()
+        finally:
+            print("work", self.now(), sorted(self.bookings().items()), self.handled())
     def start(self, client, folder):
         print("start", self.now())
         super().start(client, folder)

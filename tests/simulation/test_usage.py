@@ -142,17 +142,8 @@ def test_a_booking_that_was_made_before_the_exception_is_no_reason_to_warn() -> 
     simulate(Raising, examples=5, seed=1)  # a warning is an error in this suite
 
 
-class WithoutUrl(Clinic):
-    start = PlainClinic.start
-    save = PlainClinic.save
-    book = PlainClinic.book
-    reschedule = PlainClinic.reschedule
-    cancel = PlainClinic.cancel
-    work = PlainClinic.work
-    do = PlainClinic.do
-    send = PlainClinic.send
-    bookings = PlainClinic.bookings
-    receiver = PlainClinic.receiver
+METHODS = {name: each for name, each in vars(PlainClinic).items() if callable(each)}
+WithoutUrl = type("WithoutUrl", (Clinic,), METHODS)
 
 
 def test_a_receiver_without_a_url_is_warned_of() -> None:
@@ -167,29 +158,20 @@ def test_a_receiver_that_is_switched_off_is_no_reason_to_warn() -> None:
     simulate(SwitchedOff, examples=1, seed=1)
 
 
-def test_a_clinic_that_never_starts() -> None:
-    class Broken(PlainClinic):
-        def start(self, client: Any, folder: Any) -> None:
-            raise RuntimeError("no such table: bookings\nhint: call create_tables()")
+@pytest.mark.parametrize(
+    ("method", "error", "line"),
+    [
+        ("start", RuntimeError("no table\nhint: create_tables()"), "1. start() raised RuntimeError: no table"),
+        ("receiver", NotImplementedError(), "1. receiver() raised NotImplementedError."),
+    ],
+)
+def test_a_clinic_that_never_starts(method: str, error: Exception, line: str) -> None:
+    def fail(*_: Any) -> Any:
+        raise error
 
     with pytest.raises(AssertionError) as caught:
-        simulate(Broken, seed=1)
-    assert str(caught.value).splitlines()[:4] == [
-        "Broken breaks a promise.",
-        "",
-        "1. start() raised RuntimeError: no such table: bookings",
-        "",
-    ]
-
-
-def test_a_clinic_without_a_receiver_although_it_has_an_url() -> None:
-    class Broken(PlainClinic):
-        def receiver(self) -> Any:
-            raise NotImplementedError
-
-    with pytest.raises(AssertionError) as caught:
-        simulate(Broken, seed=1)
-    assert str(caught.value).splitlines()[2] == "1. receiver() raised NotImplementedError."
+        simulate(type("Broken", (PlainClinic,), {method: fail}), seed=1)
+    assert str(caught.value).splitlines()[:4] == ["Broken breaks a promise.", "", line, ""]
 
 
 def test_an_exit_ends_the_simulation() -> None:

@@ -107,7 +107,7 @@ State = datetime | Literal["absent"] | None
 """A time; None for a cancelled booking; or ``ABSENT``."""
 
 
-@attrs.define
+@attrs.define(eq=False)
 class Entry:
     """One booking.
 
@@ -115,7 +115,6 @@ class Entry:
         booking: as it was last asked for.
         possible: the states that are right.
         failed: the operation that failed last and has not been repeated; None if there is none.
-        failed_at: orders the failed operations.
         is_booked: whether ``book`` has returned.
         cancellation_began: whether somebody has tried to cancel it.
     """
@@ -123,7 +122,6 @@ class Entry:
     booking: Booking
     possible: list[State] = attrs.field(factory=lambda: [ABSENT])
     failed: Operation | None = None
-    failed_at: int = 0
     is_booked: bool = False
     cancellation_began: bool = False
 
@@ -142,7 +140,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
-        self._failures = 0
+        self._failed: list[Entry] = []
 
     def new(self, patient: int, slot: int) -> Entry | None:
         """Return an entry for a new booking; None if there are enough."""
@@ -160,18 +158,19 @@ class Ledger:
 
     def failed(self) -> Entry | None:
         """Return the entry whose operation failed last and was not repeated; None if there is none."""
-        found = [each for each in self.entries.values() if each.failed is not None]
-        return max(found, key=lambda each: each.failed_at, default=None)
+        return self._failed[-1] if self._failed else None
 
     def record(self, entry: Entry, operation: Operation, *, returned: bool) -> None:
         """Record the end of an operation on ``entry.booking``."""
         state = None if operation == "cancel" else entry.booking.start_at
         entry.cancellation_began |= operation == "cancel"
+        if entry.failed is not None:
+            self._failed.remove(entry)
         if returned:
             entry.possible, entry.failed, entry.is_booked = [state], None, True
             return
-        self._failures += 1
-        entry.failed, entry.failed_at = operation, self._failures
+        self._failed.append(entry)
+        entry.failed = operation
         if state not in entry.possible:
             entry.possible.append(state)
 

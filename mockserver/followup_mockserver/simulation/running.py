@@ -98,25 +98,18 @@ class Runner:
     def call(self, method: str, *arguments: Any) -> CallOutcome:
         """Call a method of the clinic, and return how the call ended."""
         process = self.up()
-        outcome: CallOutcome = "returned"
-        try:
-            getattr(process.clinic, method)(*arguments)
-        except _EXITS:
-            raise
-        except BaseException as error:
-            if not process.has_crashed:
-                if not isinstance(error, Exception):
-                    raise
-                outcome = "raised"
-                self._story.add(f"{method}() raised {type(error).__name__}.")
-                self.note(error)
-                if self._network.faults == 0:
-                    self.unprovoked = f"{method}() raised {type(error).__name__}: {error}"
+        _, error = self._result_of(process, method, *arguments)
         if process.has_crashed:
             del process
             self.discard()
             return "crashed"
-        return outcome
+        if error is None:
+            return "returned"
+        self._story.add(f"{method}() raised {type(error).__name__}.")
+        self.note(error)
+        if self._network.faults == 0:
+            self.unprovoked = f"{method}() raised {type(error).__name__}: {error}"
+        return "raised"
 
     def discard(self) -> None:
         """Drop a process that has crashed, with everything that it held, such as the locks of its databases."""
@@ -137,11 +130,11 @@ class Runner:
         if isinstance(error, Exception) and not isinstance(error, FollowUpError):
             self.problem = error
 
-    def _start(self) -> Process | None:
+    def _start(self) -> Process:
         if self._starts:
             self._story.add("The clinic restarted.")
         self._starts += 1
-        faults = self._network.faults
+        faults, url = self._network.faults, self._clinic.receiver_url
         process = Process(
             self._clinic,
             base_url=self._service.url,
@@ -150,31 +143,38 @@ class Runner:
             carry=self._network.carry,
         )
         process.clinic.secret = self._secret
-        method, receiver = "start", None
+        receiver = None
+        for method, arguments in {"start": (process.client, self._folder), "receiver": ()}.items():
+            if method == "receiver" and url is None:
+                continue
+            receiver, error = self._result_of(process, method, *arguments)
+            if error is not None:
+                process.has_crashed = True
+                problem = f"{method}() raised {self._text_of(error)}"
+                if self._network.faults == faults:
+                    self._story.add(problem)
+                    raise PromiseBroken(STARTS, problem) from error
+                self._story.add(f"The clinic did not start: {problem}")
+                self._time.sleep(_SECONDS_BETWEEN_STARTS)
+            if process.has_crashed:
+                return process
+        if url is not None:
+            process.receiving = Receiving(process, url, receiver)
+        return process
+
+    def _result_of(self, process: Process, method: str, *arguments: Any) -> tuple[Any, Exception | None]:
+        """Call a method of the clinic; return its result, and the exception that it raised unless it crashed."""
         try:
-            process.clinic.start(process.client, self._folder)
-            if self._clinic.receiver_url is not None:
-                method = "receiver"
-                receiver = process.clinic.receiver()
+            return getattr(process.clinic, method)(*arguments), None
         except _EXITS:
             raise
         except BaseException as error:
             if process.has_crashed:
-                return process
+                return None, None
             if not isinstance(error, Exception):
                 raise
-            process.has_crashed = True
             clear_frames(error, of_user=True)
-            if self._network.faults == faults:
-                problem = f"{method}() raised {self._text_of(error)}"
-                self._story.add(problem)
-                raise PromiseBroken(STARTS, problem) from error
-            self._story.add(f"The clinic did not start: {method}() raised {self._text_of(error)}")
-            self._time.sleep(_SECONDS_BETWEEN_STARTS)
-            return process
-        if self._clinic.receiver_url is not None:
-            process.receiving = Receiving(process, self._clinic.receiver_url, receiver)
-        return process
+            return None, error
 
     def _text_of(self, error: Exception) -> str:
         """Return an exception in one line, without the path of the folder, which is another one in each run."""

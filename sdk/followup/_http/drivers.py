@@ -9,9 +9,9 @@ of three ways:
 - ``send_async`` is cancelled by the event loop.
 
 A signal handler may raise an exception between any two steps of the main thread: ``KeyboardInterrupt``, or the time
-limit of a task queue. httpcore's pool may then be in any state. So a pool of ours is dropped, and its connections are closed (``private_names.tidy``):
-the next call opens a new one. An attempt with a user's own client, whose pool cannot be replaced, never runs in the
-main thread.
+limit of a task queue. httpcore's pool may then be in any state. So a pool of ours is dropped, its connections are
+closed (``private_names.tidy``), and the next call opens a new one. An attempt with a user's own client, whose pool
+cannot be replaced, never runs in the main thread.
 """
 
 import contextvars
@@ -74,7 +74,7 @@ async def drive_async(steps: Steps[R], connections: AsyncConnections, time: Time
             if isinstance(step, Wait):
                 await time.sleep_async(step.seconds)
             else:
-                outcome = await _send_or_retire(connections, step)
+                outcome = await _send_or_drop(connections, step)
     finally:
         steps.close()
 
@@ -97,7 +97,7 @@ def _is_interruptible(client: httpx.Client, step: Send) -> bool:
     return threading.current_thread() is threading.main_thread() and private_names.has_pool(client, step)
 
 
-async def _send_or_retire(connections: AsyncConnections, step: Send) -> Outcome:
+async def _send_or_drop(connections: AsyncConnections, step: Send) -> Outcome:
     client = connections.client()
     try:
         return await send_async(client, step)
