@@ -62,7 +62,7 @@ def date(seconds_from_now: float) -> str:
 OK = r(200, patient())
 GONE = r(404, error(code="resource_missing"))
 REFUSED = NotSent("ConnectError", detail="refused")
-NO_CONNECTION_IN_TIME = NotSent("ConnectTimeout", in_time=False)
+NO_CONNECTION_IN_TIME = NotSent("ConnectTimeout", timed_out=True)
 BROKEN = Broken("ReadError")
 TIMED_OUT = TimedOut("ReadTimeout")
 LOST = Lost("DecodingError")

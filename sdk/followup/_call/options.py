@@ -177,14 +177,14 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 def checked_retries(retries: object) -> int:
     """Validate a number of retries."""
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise ConfigurationError("max_retries must be a whole number, 0 or more")
-    return retries
+    if _is_number(retries) and isinstance(retries, int) and retries >= 0:
+        return retries
+    raise ConfigurationError("max_retries must be a whole number, 0 or more")
 
 
 def _checked_rate(rate: object) -> int:
-    if isinstance(rate, bool) or not isinstance(rate, int) or not 1 <= rate <= HIGHEST_RATE:
-        raise ConfigurationError(
-            f"requests_per_minute must be a whole number from 1 to {HIGHEST_RATE:,}, or None for no limit"
-        )
-    return rate
+    if _is_number(rate) and isinstance(rate, int) and 1 <= rate <= HIGHEST_RATE:
+        return rate
+    raise ConfigurationError(
+        f"requests_per_minute must be a whole number from 1 to {HIGHEST_RATE:,}, or None for no limit"
+    )

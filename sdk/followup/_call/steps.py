@@ -31,14 +31,12 @@ class Response:
         content: the body, decompressed.
         problem: reason why the body cannot be used, such as ``is larger than 64 MiB``; then ``content`` is empty, or
             the beginning of the body of an error.
-        note: what else the error for this response says.
     """
 
     status_code: int
     headers: Mapping[str, str] = attrs.field(repr=False)
     content: bytes = attrs.field(repr=False)
     problem: str | None = None
-    note: str = ""
 
     @property
     def is_success(self) -> bool:
@@ -54,15 +52,12 @@ class NoResponse:
         name: name of the failure in logs and errors: the HTTP library's class of exception.
         detail: details that are safe to show. Most messages of HTTP libraries are not, since they may quote bytes of
             the response.
+        timed_out: whether the attempt ended because its time limit was reached.
     """
 
     name: str
     detail: str = ""
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether the attempt ended because its time limit was reached."""
-        return False
+    timed_out: bool = attrs.field(default=False, kw_only=True)
 
 
 @attrs.frozen
@@ -72,17 +67,7 @@ class NotSendable(NoResponse):
 
 @attrs.frozen
 class NotSent(NoResponse):
-    """There was no connection to send the request on.
-
-    Attributes:
-        in_time: False if connecting took too long, True if it failed.
-    """
-
-    in_time: bool = True
-
-    @property
-    def timed_out(self) -> bool:
-        return not self.in_time
+    """There was no connection to send the request on."""
 
 
 @attrs.frozen
@@ -94,9 +79,7 @@ class Broken(NoResponse):
 class TimedOut(NoResponse):
     """Writing the request or reading the response took too long."""
 
-    @property
-    def timed_out(self) -> bool:
-        return True
+    timed_out: bool = attrs.field(default=True, kw_only=True)
 
 
 @attrs.frozen

@@ -20,7 +20,6 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import attrs
 import httpx
 
 from followup._call.bodies import LONGEST_ERROR_TEXT, Body, problem_of
@@ -129,7 +128,7 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
                 request.extensions["trace"] = _trace_that_stops_if(abandoned)
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
             try:
-                return _with_proxy(client, step, _read(response))
+                return _read(response)
             finally:
                 response.close()
                 if client.is_closed and "network_stream" in response.extensions:
@@ -137,7 +136,7 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
     except BaseException as failure:
         private_names.tidy(client)
         if isinstance(failure, _FAILURES):
-            return _with_proxy(client, step, _outcome_of(failure))
+            return _outcome_of(failure)
         raise
 
 
@@ -154,7 +153,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
                     return request
                 response = await client.send(request, stream=True, auth=None, follow_redirects=False)
                 try:
-                    return _with_proxy(client, step, await _read_async(response))
+                    return await _read_async(response)
                 finally:
                     await response.aclose()
                     if client.is_closed and "network_stream" in response.extensions:
@@ -162,7 +161,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
     except (Exception, asyncio.CancelledError) as failure:
         await private_names.tidy_async(client)
         if isinstance(failure, _FAILURES):
-            return _with_proxy(client, step, _outcome_of(failure))
+            return _outcome_of(failure)
         if isinstance(failure, TimeoutError) and limit.expired():
             return _TOO_LATE
         raise
@@ -275,28 +274,6 @@ def _response(response: httpx.Response, content: bytes, problem: str | None) -> 
     return Response(status_code=response.status_code, headers=response.headers, content=content, problem=problem)
 
 
-def _with_proxy(client: httpx.Client | httpx.AsyncClient, step: Send, outcome: Outcome) -> Outcome:
-    """Name the proxy in the error of a request to this machine, which proxies of the environment do not reach."""
-    if isinstance(outcome, Response) and (outcome.is_success or outcome.content[:1] == b"{"):
-        return outcome
-    host = httpx.URL(step.url).host
-    if not _is_loopback(host) or (proxy := private_names.proxy_of(client, step.url)) is None:
-        return outcome
-    note = f"The request went through the proxy {proxy}: set NO_PROXY={host} if it should not"
-    if isinstance(outcome, Response):
-        return attrs.evolve(outcome, note=note)
-    return attrs.evolve(outcome, detail=f"{outcome.detail}. {note}" if outcome.detail else note)
-
-
-def _is_loopback(host: str) -> bool:
-    import ipaddress  # only failed calls need it
-
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _outcome_of(failure: Exception) -> Outcome:
     name = type(failure).__name__
     match failure:
@@ -309,7 +286,7 @@ def _outcome_of(failure: Exception) -> Outcome:
         case httpx.UnsupportedProtocol():
             return NotSendable(name)
         case httpx.ConnectTimeout() | httpx.PoolTimeout():
-            return NotSent(name, in_time=False)
+            return NotSent(name, timed_out=True)
         case httpx.ConnectError():
             return NotSent(name, detail=str(failure))
         case httpx.ProxyError():

@@ -183,14 +183,6 @@ def secret() -> Any:
     return attrs.field(default=None, repr=False, metadata={ABSENT_IF_NONE: True, _NEVER_DISPLAYED: True})
 
 
-def _case_insensitive(headers: Mapping[str, str]) -> Mapping[str, str]:
-    if not headers:
-        return {}
-    import httpx
-
-    return headers if isinstance(headers, httpx.Headers) else httpx.Headers(headers)
-
-
 @attrs.frozen(kw_only=True)
 class ResponseInfo:
     """The HTTP response that a result came from.
@@ -202,7 +194,7 @@ class ResponseInfo:
     """
 
     status_code: int
-    _headers: Mapping[str, str] = attrs.field(alias="headers", repr=False, converter=_case_insensitive)
+    _headers: Mapping[str, str] = attrs.field(alias="headers", repr=False)
     request_id: str | None
 
     @property
@@ -210,7 +202,7 @@ class ResponseInfo:
         """The headers of the response; their case does not matter."""
         import httpx
 
-        return self._headers if isinstance(self._headers, httpx.Headers) else httpx.Headers()
+        return httpx.Headers(self._headers)
 
 
 NO_RESPONSE = ResponseInfo(status_code=0, headers={}, request_id=None)
