@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpcore
 import httpx
@@ -235,27 +236,17 @@ def test_parameters_of_a_users_own_client_do_not_replace_ours(server: ScriptedSe
     assert dict(query) == {"subscription": "1", "phone": "+54 9 11"}
 
 
-def test_a_request_that_httpx_cannot_make_is_an_error_of_ours(server: ScriptedServer, driver: Driver) -> None:
+@pytest.mark.parametrize("error", [httpx.InvalidURL("Ana"), UnicodeEncodeError("ascii", "Ana", 0, 1, "Ana")])
+def test_a_request_that_httpx_cannot_make_is_an_error_of_ours(
+    server: ScriptedServer, driver: Driver, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in (httpx.Client, httpx.AsyncClient):
+        monkeypatch.setattr(kind, "build_request", mock.Mock(side_effect=error))
     with pytest.raises(APIConnectionError, match="cannot be sent") as caught:
-        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"), http_client=unable(driver))
-    assert caught.value.was_sent == "no"
-    assert caught.value.attempts == 1
+        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"))
+    assert (caught.value.was_sent, caught.value.attempts) == ("no", 1)
     assert caught.value.__context__ is None
     assert server.received == []
-
-
-def unable(driver: Driver) -> Any:
-    """A client that fails as httpx does where a URL or a header cannot be written."""
-
-    class Unable(httpx.Client):
-        def build_request(self, *_: Any, **__: Any) -> httpx.Request:
-            raise httpx.InvalidURL("Ana")
-
-    class AsyncUnable(httpx.AsyncClient):
-        def build_request(self, *_: Any, **__: Any) -> httpx.Request:
-            raise UnicodeEncodeError("ascii", "Ana", 0, 1, "Ana")
-
-    return Unable() if driver.name == "sync" else AsyncUnable()
 
 
 def assert_attempts_end() -> None:

@@ -165,20 +165,12 @@ def test_section_6_1_a_patient_is_an_object_and_never_an_id(type: str) -> None:
         (lambda: inbound.appointment_created(patient=ANA), TypeError, "start_at"),
         (lambda: inbound.patient_upserted(ANA), TypeError, "positional"),
         (lambda: inbound.patient_upserted(patient=ANA, fullname="A"), TypeError, "fullname"),
-        (lambda: inbound.patient_upserted(patient={"fullName": "A"}), ValueError, "unknown key 'fullName'"),
         (lambda: inbound.patient_upserted(id=4711, patient=ANA), TypeError, "id must be a string, not an int"),
-        (
-            lambda: inbound.appointment_rescheduled(external_id="T-1", start_at=NAIVE),
-            ValueError, "start_at is a naive datetime",
-        ),
-        (
-            lambda: inbound.patient_upserted(patient=ANA, occurred_at=NAIVE),
-            ValueError, "occurred_at is a naive datetime",
-        ),
+        (lambda: inbound.patient_upserted(patient=ANA, occurred_at=NAIVE), ValueError, "occurred_at is a naive"),
         (lambda: inbound.appointment_cancelled(external_id=None), TypeError, "external_id must be a string"),
         (lambda: inbound.order_issued(patient=ANA, order=[]), TypeError, "order must be a dict, not a list"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_argument_is_named(build: Callable[[], EventInput], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         build()

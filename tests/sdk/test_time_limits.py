@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,21 +51,16 @@ def own_client(driver: Driver, **options: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("endless", ENDLESS)
 class TestEndlessResponses:
-    @pytest.mark.parametrize("bound", ["timeout", "deadline"])
-    def test_end_in_time(self, server: ScriptedServer, driver: Driver, endless: str, bound: str) -> None:
+    @pytest.mark.parametrize(("bound", "own"), [("timeout", False), ("deadline", False), ("deadline", True)])
+    def test_end_in_time(self, server: ScriptedServer, driver: Driver, endless: str, bound: str, own: bool) -> None:
         server.script = [ENDLESS[endless](server.released)]
-        with pytest.raises(APITimeoutError) as caught:
-            driver.call(server.url, retrieve, max_retries=0, **{bound: 0.3})
+        with (
+            own_client(driver) if own else nullcontext({}) as options,
+            pytest.raises(APITimeoutError) as caught,
+        ):
+            driver.call(server.url, retrieve, max_retries=0, **options, **{bound: 0.3})
         assert len(server.received) == 1
         assert caught.value.was_sent == "maybe"
-
-    def test_end_in_time_with_a_client_of_the_users_own(
-        self, server: ScriptedServer, driver: Driver, endless: str
-    ) -> None:
-        server.script = [ENDLESS[endless](server.released)]
-        with own_client(driver) as options, pytest.raises(APITimeoutError):
-            driver.call(server.url, retrieve, max_retries=0, **options, deadline=0.3)
-        assert len(server.received) == 1
 
     @pytest.mark.parametrize("own", [False, True], ids=["our connections", "http_client"])
     def test_leave_a_client_that_works_at_once_and_nothing_behind(
