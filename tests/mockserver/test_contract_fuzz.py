@@ -1,4 +1,4 @@
-"""schemathesis plays every operation of the served contract, with valid and with wrong requests, and its links."""
+"""schemathesis plays every operation of the served contract, with valid and wrong requests, and sequences of them."""
 
 from collections import Counter
 from typing import Any
@@ -34,12 +34,11 @@ def test_no_request_breaks_the_contract(case: schemathesis.Case) -> None:
 
 
 linked = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", service.app)
-linked.config.phases.stateful.inference.algorithms.clear()  # no links but those of the document
 linked.config.generation.update(modes=[schemathesis.GenerationMode.POSITIVE])
 
 
 class _Following(linked.as_state_machine()):  # type: ignore[misc]
-    """Follows links from response to response."""
+    """Follows the links that schemathesis infers, from response to response."""
 
     followed: Counter[int]
     """The number of links whose target responded with each status."""
@@ -63,7 +62,7 @@ class _Following(linked.as_state_machine()):  # type: ignore[misc]
         case.validate_response(response, excluded_checks=excluded, transport_kwargs=options)
 
 
-def test_the_links_lead_from_response_to_response() -> None:
+def test_sequences_of_requests_keep_to_the_contract() -> None:
     _Following.followed = Counter()
     _Following.run(
         settings=settings(

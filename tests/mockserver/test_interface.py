@@ -264,21 +264,6 @@ def test_an_option_that_a_mock_does_not_have(mock: type[Any]) -> None:
         mock(country_code="AR")
 
 
-def test_a_type_error_of_a_receiver_leaves_advance_as_it_is() -> None:
-    own = TypeError("startAt is None")
-
-    def receive(request: httpx.Request) -> httpx.Response:
-        raise own
-
-    with MockService(rate_limit=0) as service, service.client() as client:
-        service.mount("https://clinic.example/hooks", receive)
-        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-        client.patients.create(phone="+5491155550000")
-        with pytest.raises(TypeError) as caught:
-            service.advance()
-        assert caught.value is own
-
-
 def test_asynchronous_methods_remain_coroutine_functions() -> None:
     async def use(service: MockService) -> None:
         with pytest.raises(TypeError, match="positional argument"):

@@ -49,42 +49,6 @@ def test_the_limit_of_a_body_is_described(document: dict[str, Any]) -> None:
     assert "1,048,576 bytes" in document["paths"]["/v1/patients"]["post"]["responses"]["413"]["description"]
 
 
-LINKS = {
-    "appointments.create": {
-        "appointments.retrieve": {"path.id": "$response.body#/id"},
-        "appointments.update": {"path.id": "$response.body#/id"},
-        "appointments.cancel": {"path.id": "$response.body#/id"},
-        "patients.retrieve": {"path.id": "$response.body#/patient"},
-    },
-    "webhook_endpoints.ping": {
-        "webhook_deliveries.retrieve": {"path.id": "$response.body#/id"},
-        "webhook_endpoints.retrieve": {"path.id": "$response.body#/webhookEndpoint"},
-    },
-    "doctors.list": {"doctors.retrieve": {"path.id": "$response.body#/data/0/id"}},
-    "account.retrieve": {},
-}
-
-
-@pytest.mark.parametrize(("name", "expected"), LINKS.items(), ids=LINKS)
-def test_a_response_links_to_the_operations_that_take_its_ids(
-    document: dict[str, Any], name: str, expected: dict[str, Any]
-) -> None:
-    (operation,) = (each for each in spec.OPERATIONS if each.name == name)
-    success = document["paths"][operation.path][operation.method.lower()]["responses"]["200"]
-    assert {target: link["parameters"] for target, link in success.get("links", {}).items()} == expected
-
-
-@each_operation
-def test_each_operation_with_an_id_in_its_path_can_be_reached(document: dict[str, Any], operation: Operation) -> None:
-    linked = {
-        target
-        for item in document["paths"].values()
-        for described in item.values()
-        for target in described["responses"]["200"].get("links", {})
-    }
-    assert ("{id}" in operation.path) <= (operation.name in linked)
-
-
 NULLABLE = {
     "patients.update": {"fullName", "email", "dni", "externalId", "dateOfBirth"},
     "appointments.update": {"doctor", "type"},
@@ -92,38 +56,32 @@ NULLABLE = {
 }
 
 
-@pytest.fixture
-def contract(api: Api) -> dict[str, Any]:
-    document: dict[str, Any] = api.get("/api/v1/openapi.json").json()
-    return document
-
-
-def takes_null(schema: Any, contract: dict[str, Any]) -> bool:
+def takes_null(schema: Any, document: dict[str, Any]) -> bool:
     """Whether a schema takes null, at its top or anywhere below."""
     if isinstance(schema, list):
-        return any(takes_null(each, contract) for each in schema)
+        return any(takes_null(each, document) for each in schema)
     if not isinstance(schema, dict):
         return False
     if "$ref" in schema:
-        return takes_null(contract["components"]["schemas"][schema["$ref"].rpartition("/")[2]], contract)
+        return takes_null(document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], document)
     kinds = schema.get("type")
-    return kinds == "null" or (isinstance(kinds, list) and "null" in kinds) or takes_null([*schema.values()], contract)
+    return kinds == "null" or (isinstance(kinds, list) and "null" in kinds) or takes_null([*schema.values()], document)
 
 
-def test_null_is_taken_in_updates_alone_and_below_none_of_their_fields(contract: dict[str, Any]) -> None:
+def test_null_is_taken_in_updates_alone_and_below_none_of_their_fields(document: dict[str, Any]) -> None:
     seen = set()
-    for path in contract["paths"].values():
+    for path in document["paths"].values():
         for operation in path.values():
             name = operation["operationId"]
             seen.add(name)
-            assert not takes_null([each["schema"] for each in operation["parameters"]], contract), name
+            assert not takes_null([each["schema"] for each in operation["parameters"]], document), name
             body = operation.get("requestBody")
             if body is None:
                 continue
             schema = body["content"]["application/json"]["schema"]
             fields = schema.get("properties", {"": schema})
-            assert {field for field in fields if takes_null(fields[field], contract)} == NULLABLE.get(name, set()), name
+            assert {field for field in fields if takes_null(fields[field], document)} == NULLABLE.get(name, set()), name
             for field in NULLABLE.get(name, ()):
                 inside = [each.get("properties") for each in fields[field].get("anyOf", [])]
-                assert not takes_null(inside, contract), name
+                assert not takes_null(inside, document), name
     assert len(seen) == 32

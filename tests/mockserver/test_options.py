@@ -185,11 +185,13 @@ FILE = """
 country = "UY"
 idempotency_hours = 2
 refuse_unknown_fields = false
-reminder_hours = [48, 1.5]
+reminder_hours = [48]
 post_visit_hours = 1.5
 intake_required = ["dni", "patient.email"]
 language = "en"
 time_zone = "Europe/Madrid"
+mobiles = "assume"
+ref = "trigger"
 rate_limit = 7
 start_time = 2026-09-28T12:00:00Z
 
@@ -206,21 +208,10 @@ def settings(tmp_path: Path) -> Path:
 
 
 def test_each_option_in_the_file_takes_effect(settings: Path) -> None:
-    service = MockService(settings=settings)
-    client = service.client(max_retries=0)
+    service = MockService(settings=settings, rate_limit=0)
     assert service.clock.frozen
     assert service.clock.now.isoformat() == "2026-09-28T12:00:00+00:00"
-    assert client.account.retrieve().time_zone == "Europe/Madrid"
-    booked = client.appointments.create(patient={"phone": "094 123 456"}, start_at="2026-10-05T12:00:00Z")
-    assert client.patients.retrieve(booked.patient).phone == "+59894123456"
-    assert [f"{each.send_at:%m-%d %H:%M}" for each in service.reminders] == ["10-03 12:00", "10-05 10:30"]
-    assert client.intake_requests.create(contacts=[{"name": "Ana"}]).missing == ["dni", "patient.email"]
-    visit = client.visits.create(patient=booked.patient, visited_at=service.clock.now, idempotency_key="k")
-    service.advance(hours=1.5)
-    assert [each.about for each in service.messages if each.kind == "post_visit"] == [visit.id]
-    service.advance(hours=1)
-    again = client.visits.create(patient=booked.patient, visited_at=service.clock.now, idempotency_key="k")
-    assert again.id != visit.id
+    behaves_as_asked(service, service.api_key)
 
 
 def test_the_file_may_set_the_rate_limit(settings: Path) -> None:
@@ -234,7 +225,7 @@ def test_the_file_may_set_the_rate_limit(settings: Path) -> None:
 def test_the_path_may_be_text_and_a_passed_option_takes_precedence(settings: Path) -> None:
     service = MockService(settings=str(settings), country="AR", rate_limit=0)
     client = service.client()
-    assert client.patients.create(phone="11 4123-4567").phone == "+541141234567"
+    assert client.patients.create(phone="11 4123-4567").phone == "+5491141234567"
     assert client.intake_requests.create(contacts=[{"name": "Ana"}]).missing == ["dni", "patient.email"]
     for _ in range(8):
         client.account.retrieve()

@@ -89,12 +89,6 @@ class TestServe:
         ("content", "line"),
         [
             (b"", "The snapshot must be JSON."),
-            (b"\xff\xfe", "The snapshot must be UTF-8."),
-            (b"[" * 1_000_000, "The snapshot is nested too deeply."),
-            (
-                b"[1]",
-                "format: This must be followup-mock-snapshot: it is not a snapshot of the mock.",
-            ),
             (
                 b'{"format": "followup-mock-snapshot", "version": 99}',
                 "version: This must be at most 2: a newer followup saved this snapshot; upgrade followup to load it.",
@@ -117,11 +111,6 @@ class TestServe:
         assert "organizations[0].appointments[0].patient: This must be the id of one of the patients" in result.stderr
         assert len(result.stderr.splitlines()) == 1
 
-    def test_a_missing_file(self, tmp_path: Path) -> None:
-        result = run("serve", "--port", 0, "--from", tmp_path / "none.json")
-        assert result.returncode == 1
-        assert result.stderr == f"followup-mock: cannot read {tmp_path / 'none.json'}: No such file or directory\n"
-
     def test_a_fifo_does_not_block(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "fifo")
         result = run("serve", "--port", 0, "--from", tmp_path / "fifo")
@@ -131,7 +120,8 @@ class TestServe:
         with MockServer() as other:
             port = other.url.rpartition(":")[2]
             result = run("serve", "--port", port, "--from", tmp_path / "none.json")
-        assert "cannot read" in result.stderr
+        assert result.returncode == 1
+        assert result.stderr == f"followup-mock: cannot read {tmp_path / 'none.json'}: No such file or directory\n"
 
     @pytest.mark.parametrize(
         ("option", "value", "text"),

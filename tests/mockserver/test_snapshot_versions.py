@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from support.histories import PROLOGUE, Step, World, histories, plain
 
-from followup import RateLimitError, WebhookSignatureError, verify_signature
+from followup import RateLimitError, verify_signature
 from followup_mockserver import MockService
 from followup_mockserver.state.snapshots import document
 from followup_mockserver.state.snapshots.document import UPGRADES, VERSION
@@ -44,21 +44,6 @@ def test_version_1_has_its_records(service: MockService) -> None:
         assert [each.status for each in client.events.list()] == ["processed", "failed", "unhandled"]
         assert [each.status for each in client.webhook_endpoints.list()] == ["disabled", "enabled", "enabled"]
         assert len(list(client.doctors.list())) == 5
-
-
-def test_version_1_replays_a_response(service: MockService) -> None:
-    with service.client() as client:
-        again = client.patients.create(
-            phone="+5491155550000", full_name="Ana Pérez", dni="30.123.456", idempotency_key="ana"
-        )
-    assert again.id == ANA
-    assert again.email is None  # as it was when the key was used
-    assert again.last_response.headers["Idempotent-Replayed"] == "true"
-
-
-def test_version_1_continues_its_ids(service: MockService) -> None:
-    with service.client() as client:
-        assert client.patients.create(phone="+5491155550099").id == "pat_gQnzTGxPDGdd2vLByHsAsa4T"
 
 
 def test_version_1_continues_its_faults(service: MockService) -> None:
@@ -96,30 +81,6 @@ def test_version_1_continues_in_time(service: MockService) -> None:
     assert {each.status for each in service.deliveries if each.attempts} == {"succeeded", "failed"}
     with service.client() as client:
         assert not client.treatments.list().data[0].active
-
-
-def test_version_1_keeps_its_webhook_faults(service: MockService) -> None:
-    received: list[httpx.Request] = []
-    service.mount("https://clinic.example/hooks", lambda request: received.append(request) or httpx.Response(204))
-    with service.client() as client:
-        client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")
-    service.advance()
-    visit = next(each for each in received if each.headers["x-service-event-type"] == "visit.completed")
-    with pytest.raises(WebhookSignatureError):
-        verify_signature(visit.content, visit.headers, SECRET)
-
-
-def test_version_1_has_its_other_organization(service: MockService) -> None:
-    keys = json.loads((FOLDER / "version_1.json").read_text())["organizations"][1]["apiKeys"]
-    reader, writer, old = (key["value"] for key in keys)
-    with service.client(api_key=writer) as client:
-        account = client.account.retrieve()
-        assert (account.name, account.time_zone) == ("Laboratorio", "America/Sao_Paulo")
-        assert [each.phone for each in client.patients.list()] == ["+5511961234567"]
-        assert client.patients.create(phone="(21) 96123-4567").phone == "+5521961234567"
-    with service.client(api_key=reader) as client:
-        assert client.account.retrieve().api_key.scopes == ["patients:read"]
-    assert service.organization(old).clock.now == datetime(2026, 9, 28, 17, tzinfo=UTC)
 
 
 def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:

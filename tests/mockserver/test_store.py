@@ -1,12 +1,11 @@
 """Collections: pages in both directions under every filter, against a plain list as the model."""
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -186,57 +185,6 @@ def walk_newer(
 
 TestAgainstAList = AgainstAList.TestCase
 
-MANY = 6_000
-
-
-@pytest.fixture(scope="module", params=["rising", "shuffled"])
-def aged(request: pytest.FixtureRequest) -> tuple[Collection[Visit], list[Visit]]:
-    """Thousands of visits, with times that rise with arrival or do not, some of them moved and some removed."""
-    draw = random.Random(5)
-    times = list(range(MANY))
-    if request.param == "shuffled":
-        draw.shuffle(times)
-    many = [Visit(f"vis_{n}", f"pat_{n % 7}", "old" if n % 50 else "new", at) for n, at in enumerate(times)]
-    collection = filled(*many)
-    for visit in draw.sample(many, 300):
-        collection.update(visit, at=draw.randrange(MANY), patient="pat_moved")
-    removed = {visit.id for visit in [*draw.sample(many, 300), *many[2_000:4_000]]}
-    for each in removed:
-        collection.remove(each)
-    return collection, [visit for visit in many if visit.id not in removed]
-
-
-wide_bound = st.none() | st.integers(-10, MANY + 10)
-
-
-@settings(max_examples=settings.default.max_examples // 2)
-@given(
-    where=st.fixed_dictionaries(
-        {},
-        optional={
-            "patient": st.sampled_from(["pat_1", "pat_moved", "pat_none"]),
-            "status": st.sampled_from(["new", "old"]),
-        },
-    ),
-    between=st.fixed_dictionaries({"at": st.tuples(wide_bound, wide_bound)}),
-    limit=st.integers(1, 100),
-    way=st.sampled_from("ab-"),
-    position=st.floats(0, 1, exclude_max=True),
-)
-def test_pages_of_a_large_collection(
-    aged: tuple[Collection[Visit], list[Visit]],
-    where: dict[str, Any],
-    between: dict[str, Bounds],
-    limit: int,
-    way: str,
-    position: float,
-) -> None:
-    collection, model = aged
-    cursor = model[int(position * len(model))].id
-    after, before = (cursor if way == "a" else None), (cursor if way == "b" else None)
-    found = collection.page(limit=limit, after=after, before=before, where=where, between=between)
-    assert found == expected_page(model, limit, after, before, where, between)
-
 
 class TestCost:
     """What a page costs is counted in objects looked at, so that it is the same on every machine."""
@@ -289,11 +237,4 @@ class TestCost:
     ) -> None:
         page = collection.page(limit=10, between={"at": (None, 10_000)}, **way)  # type: ignore[arg-type]
         assert ids(page)[0] == "vis_9999"
-        assert len(set(looked_at)) <= 1_100
-
-    def test_what_arrived_long_before_the_range_is_passed_over(
-        self, collection: Collection[Visit], looked_at: list[str]
-    ) -> None:
-        page = collection.page(limit=10, between={"at": (10_000, None)}, before="vis_0")
-        assert ids(page)[-1] == "vis_10000"
         assert len(set(looked_at)) <= 1_100

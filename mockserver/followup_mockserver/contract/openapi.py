@@ -4,7 +4,6 @@ The gateway validates requests with the schemas of the document, under the optio
 """
 
 import functools
-from collections.abc import Mapping
 from typing import Any, cast
 
 from followup import EventBatch, WebhookEvent
@@ -19,8 +18,9 @@ from followup._for_mockserver import (
     WEBHOOK_ATTEMPT_TIMEOUT,
     WEBHOOK_TOLERANCE,
     Model,
+    camel,
 )
-from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, REQUEST_EXAMPLES, Operation, links_of
+from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, REQUEST_EXAMPLES, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, MAX_HEAD_BYTES, Schema, open_schema, shape_of
 from followup_mockserver.webhooks.payloads import USER_AGENT
@@ -128,12 +128,10 @@ def _parameters(operation: Operation) -> list[Document]:
         if parameter.place in ("path", "query")
     ]
     version = {"type": "string", "enum": [SERVICE_VERSION]}
-    parameters.append(_header_parameter("Service-Version", "Version of the API, as a date.", version))
+    parameters.append(_header("Service-Version", "Version of the API, as a date.", version))
     if operation.declaration.idempotent:
         schema = {"type": "string", "pattern": IDEMPOTENCY_KEY}
-        parameters.append(
-            _header_parameter("Idempotency-Key", "Requests with the same key take effect only once.", schema)
-        )
+        parameters.append(_header("Idempotency-Key", "Requests with the same key take effect only once.", schema))
     return parameters
 
 
@@ -142,34 +140,23 @@ def _as_text(schema: Schema) -> Schema:
     return {"type": "string", "enum": ["true", "false"]} if schema == {"type": "boolean"} else schema
 
 
-def _header_parameter(name: str, description: str, schema: Schema) -> Document:
-    return {"name": name, "in": "header", "required": False, "description": description, "schema": schema}
+def _header(name: str, description: str, schema: Schema, *, required: bool = False) -> Document:
+    return {"name": name, "in": "header", "required": required, "description": description, "schema": schema}
 
 
 def _request_body(operation: Operation) -> Document | None:
     if not operation.takes_body or (operation.body is not None and not operation.body.schema["properties"]):
         return None
-    if operation.body is None:
-        schema = _batch_schema(operation)
-    else:
-        meanings = operation.meanings
-        properties = {
-            parameter.wire_name: {
-                **operation.body.schema["properties"][parameter.wire_name],
-                **_meaning(parameter.name, meanings),
-            }
-            for parameter in operation.declaration.parameters
-            if parameter.place == "body"
+    schema = _batch_schema(operation) if operation.body is None else dict(operation.body.schema)
+    if operation.body is not None:
+        described = {camel(name): {"description": text} for name, text in operation.meanings.items()}
+        schema["properties"] = {
+            name: {**each, **described.get(name, {})} for name, each in operation.body.schema["properties"].items()
         }
-        schema = {**operation.body.schema, "properties": properties}
     media: Document = {"schema": schema}
     if operation.name in REQUEST_EXAMPLES:
         media["example"] = REQUEST_EXAMPLES[operation.name]
     return {"required": operation.body_required, "content": {"application/json": media}}
-
-
-def _meaning(name: str, meanings: Mapping[str, str]) -> dict[str, str]:
-    return {"description": meanings[name]} if name in meanings else {}
 
 
 def _batch_schema(operation: Operation) -> Schema:
@@ -189,19 +176,15 @@ def _batch_schema(operation: Operation) -> Schema:
 
 def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
     replayed = ["Idempotent-Replayed"] if operation.declaration.idempotent else []
-    success = response_of("The operation succeeded.", _success_schema(operation, schemas), *_ALWAYS, *replayed)
-    if links := links_of(operation):
-        success["links"] = links
-    errors = {
-        status: response_of(
-            _ERRORS[status],
-            _error_of(operation, status),
-            *_ALWAYS,
-            *(["Retry-After"] if status == "429" else []),
-        )
-        for status in _error_statuses(operation)
+    responses = {
+        "200": response_of("The operation succeeded.", _success_schema(operation, schemas), *_ALWAYS, *replayed)
     }
-    return {"200": success, **errors}
+    applies = {"404": operation.has_path_id, "409": operation.declaration.idempotent, "415": operation.takes_body}
+    for status, description in _ERRORS.items():
+        if applies.get(status, True):
+            headers = [*_ALWAYS, *(["Retry-After"] if status == "429" else [])]
+            responses[status] = response_of(description, _error_of(operation, status), *headers)
+    return responses
 
 
 def response_of(description: str, schema: Schema, *headers: str) -> Document:
@@ -210,11 +193,6 @@ def response_of(description: str, schema: Schema, *headers: str) -> Document:
     if headers:
         response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
     return response
-
-
-def _error_statuses(operation: Operation) -> list[str]:
-    without = {"404": operation.has_path_id, "409": operation.declaration.idempotent, "415": operation.takes_body}
-    return [status for status in _ERRORS if without.get(status, True)]
 
 
 def _error_of(operation: Operation, status: str) -> Schema:
@@ -303,34 +281,29 @@ each has a timestamp and a signature of its own. Redirects are not followed."""
 
 
 def _webhook() -> Document:
-    body = {"required": True, "content": {"application/json": {"schema": _reference("WebhookEvent")}}}
-    event_type = shape_of(WebhookEvent).schema["properties"]["type"]
+    signature = (
+        "sha256= and the HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret, in lowercase "
+        "hexadecimal digits."
+    )
+    headers: list[tuple[str, str, Schema]] = [
+        (SIGNATURE_HEADER, signature, {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"}),
+        (TIMESTAMP_HEADER, "Time of sending, in seconds since the epoch.", {"type": "integer", "minimum": 0}),
+        (EVENT_TYPE_HEADER, "The type of the event.", shape_of(WebhookEvent).schema["properties"]["type"]),
+        (ATTEMPT_HEADER, "Number of the attempt, from 1.", {"type": "integer", "minimum": 1}),
+        ("user-agent", f"{USER_AGENT}.", {"type": "string", "const": USER_AGENT}),
+    ]
     return {
         "post": {
             "summary": "Receive a signed event.",
             "description": _RECEIVERS_DUTY,
-            "parameters": [
-                _webhook_header(
-                    SIGNATURE_HEADER,
-                    "sha256= and the HMAC-SHA256 of <timestamp>.<raw body>, keyed with the endpoint's secret, in "
-                    "lowercase hexadecimal digits.",
-                    {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
-                ),
-                _webhook_header(
-                    TIMESTAMP_HEADER, "Time of sending, in seconds since the epoch.", {"type": "integer", "minimum": 0}
-                ),
-                _webhook_header(EVENT_TYPE_HEADER, "The type of the event.", event_type),
-                _webhook_header(ATTEMPT_HEADER, "Number of the attempt, from 1.", {"type": "integer", "minimum": 1}),
-                _webhook_header("user-agent", f"{USER_AGENT}.", {"type": "string", "const": USER_AGENT}),
-            ],
-            "requestBody": body,
+            "parameters": [_header(*each, required=True) for each in headers],
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": _reference("WebhookEvent")}},
+            },
             "responses": {"2XX": {"description": "Received. Any other response is a failed attempt."}},
         }
     }
-
-
-def _webhook_header(name: str, description: str, schema: Schema) -> Document:
-    return {**_header_parameter(name, description, schema), "required": True}
 
 
 def _reference(schema: str) -> Schema:

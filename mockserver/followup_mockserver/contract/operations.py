@@ -5,24 +5,17 @@ its rule, and add its row here.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
 
 from followup._for_mockserver import (
     Declaration,
-    IdPrefix,
-    Parameter,
     all_groups,
-    annotations_of,
-    bare,
-    camel,
     declarations_of,
     group_name,
-    is_union,
     lazy,
-    wire_fields,
 )
 from followup_mockserver.rules import (
     account,
@@ -205,54 +198,6 @@ OPERATIONS: Mapping[str, Operation] = {
     for name, declaration in declarations_of(group).items()
 }
 """The 32 operations, by name."""
-
-
-def links_of(operation: Operation) -> dict[str, dict[str, Any]]:
-    """Return the links of the successful response of an operation, each under the name of the operation it leads to."""
-    declaration = operation.declaration
-    result = declaration.item_type or declaration.returns
-    # The first item of a list; a tool does not follow the link if there is none.
-    start = "/" if declaration.item_type is None else "/data/0/"
-    links = {}
-    for name, annotation in annotations_of(result).items():
-        prefix = _prefix_in(annotation) if name in wire_fields(result) else None
-        for taken, parameter, other in _takers() if prefix is not None else ():
-            # To the id of another object, only retrieving it is a link.
-            if (
-                taken == prefix
-                and other is not operation
-                and (name == "id" or other.declaration.method_name == "retrieve")
-            ):
-                links[other.name] = {
-                    "operationId": other.name,
-                    "parameters": {parameter: f"$response.body#{start}{camel(name)}"},
-                    "description": other.description.partition("\n\n")[0],
-                }
-    return links
-
-
-def _takers() -> Iterator[tuple[IdPrefix, str, Operation]]:
-    """Iterate over the parameters that take an id: the prefix of the id, the parameter, and its operation."""
-    for operation in OPERATIONS.values():
-        declaration = operation.declaration
-        if declaration.id_prefix is not None:
-            yield declaration.id_prefix, "path.id", operation
-        for parameter in declaration.parameters if declaration.item_type is not None else ():
-            for prefix in map(_prefix_in, _types_of(parameter)):
-                if prefix is not None and parameter.name not in ("starting_after", "ending_before"):
-                    yield prefix, f"query.{parameter.wire_name}", operation
-
-
-def _types_of(parameter: Parameter) -> tuple[Any, ...]:
-    """Return the types of a parameter; that of an omitted argument is one of them."""
-    return get_args(parameter.annotation) if is_union(parameter.annotation) else (parameter.annotation,)
-
-
-def _prefix_in(annotation: Any) -> IdPrefix | None:
-    """Return the prefix of an id that is never null; None for any other value."""
-    if bare(annotation) is not str:
-        return None
-    return next((each for each in get_args(annotation)[1:] if isinstance(each, IdPrefix)), None)
 
 
 _EXAMPLE_PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez", "dni": "30.123.456"}

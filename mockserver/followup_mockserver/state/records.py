@@ -177,10 +177,6 @@ class Attempts:
         for position in range(len(self._by_delivery.pop(delivery, ()))):
             self._size -= self._sizes.pop((delivery, position), 0)
 
-    def deliveries(self) -> list[str]:
-        """Return the ids of the deliveries that have attempts."""
-        return list(self._by_delivery)
-
     def copy(self) -> "Attempts":
         """Return an independent copy."""
         copy = Attempts()

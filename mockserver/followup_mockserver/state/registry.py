@@ -24,6 +24,8 @@ class Registry:
     """The tenants of a mock. Thread-safe.
 
     Attributes:
+        options: the options of the mock.
+        default: the tenant of the default organization.
         loading: held while a snapshot is loaded, so that the memory for several of them is not needed at the same time.
         on_change: called after a tenant was created or reset, and after a job was scheduled in one.
         has_virtual_time: whether a delay advances the mock's clock; otherwise it takes real time.
@@ -44,7 +46,7 @@ class Registry:
         virtual_time: bool = False,
     ) -> None:
         self.has_virtual_time = virtual_time
-        self._options = options
+        self.options = options
         self._subscribers = subscribers
         self._populate = populate
         self._lock = threading.Lock()
@@ -61,11 +63,6 @@ class Registry:
         self._install(self._origin)
 
     @property
-    def options(self) -> Options:
-        """The options of the mock."""
-        return self._options
-
-    @property
     def stopped(self) -> bool:
         """Whether the mock has stopped."""
         return self._stopped.is_set()
@@ -80,11 +77,6 @@ class Registry:
     def pause(self, seconds: float) -> None:
         """Wait for a number of seconds, or until the mock stops."""
         self._stopped.wait(seconds)
-
-    @property
-    def default(self) -> Tenant:
-        """The tenant of the default organization."""
-        return self._default
 
     def by_key(self, value: str) -> Tenant | None:
         """Return the tenant that an API key belongs to, even if the key is revoked or expired; None if unknown."""
@@ -103,7 +95,7 @@ class Registry:
             keys: name and scopes of each API key.
         """
         with self._lock:
-            organization = self._options.organization(self._unused("org_", self._tenants), **settings)
+            organization = self.options.organization(self._unused("org_", self._tenants), **settings)
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
             self._initial[organization.id] = self._new_tenant(organization, records)
             tenant = self._tenants[organization.id] = self._copy_of(self._initial[organization.id])
@@ -193,12 +185,12 @@ class Registry:
         tenants = [self._copy_of(each) for each in state.tenants]
         for each in state.tenants:
             self._initial.setdefault(each.organization.id, each)
-        self._use(tenants, IdFactory(self._options.seed, "") if state.ids is None else state.ids.copy())
+        self._use(tenants, IdFactory(self.options.seed, "") if state.ids is None else state.ids.copy())
 
     def _use(self, tenants: Sequence[Tenant], ids: IdFactory) -> None:
         # Assigned only when all of it is complete: the mock handles requests meanwhile.
         self._ids = ids
-        self._default = tenants[0]
+        self.default = tenants[0]
         self._tenants = {each.organization.id: each for each in tenants}
         self._by_key = {key: each for each in tenants for key in each.keys}
 
@@ -219,7 +211,7 @@ class Registry:
         return new
 
     def _copy_of(self, tenant: Tenant) -> Tenant:
-        new = Tenant(tenant.organization, (), self._options, self._subscribers, lambda: self.on_change())
+        new = Tenant(tenant.organization, (), self.options, self._subscribers, lambda: self.on_change())
         with tenant.lock:
             copy_state(tenant, new)
         return new
@@ -236,11 +228,11 @@ class Registry:
         others = {value: tenant for value, tenant in self._by_key.items() if tenant is not old}
         self._by_key = others | dict.fromkeys(new.keys, new)
         self._tenants[new.organization.id] = new
-        if old is self._default:
-            self._default = new
+        if old is self.default:
+            self.default = new
 
     def _new_tenant(self, organization: Organization, keys: Sequence[KeyRecord]) -> Tenant:
-        tenant = Tenant(organization, keys, self._options)
+        tenant = Tenant(organization, keys, self.options)
         self._populate(tenant)
         return tenant
 
