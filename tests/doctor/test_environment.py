@@ -1,7 +1,5 @@
 """Set-ups that are broken before anything is sent: the environment variables."""
 
-from pathlib import Path
-
 import pytest
 from support.doctor import KEY, SECRET, Doctor
 from support.ports import free_port
@@ -12,10 +10,9 @@ URL = "https://api.example.com"
 
 BASE_URLS = {
     "unset": (None, "FOLLOWUP_BASE_URL is not set"),
-    "empty": (" ", "FOLLOWUP_BASE_URL is empty"),
+    "empty": (" ", "FOLLOWUP_BASE_URL is not set"),
     "in quotes": (f'"{URL}"', "FOLLOWUP_BASE_URL has quotes in its value"),
-    "with a line end of Windows": (f"{URL}\r", "FOLLOWUP_BASE_URL contains a line break"),
-    "with a space at its end": (f"{URL} ", "FOLLOWUP_BASE_URL begins or ends with a space"),
+    "with a line end of Windows": (f"{URL}\r", "FOLLOWUP_BASE_URL begins or ends with a space or a line break"),
     "a placeholder": ("<URL of the service>", "FOLLOWUP_BASE_URL is a placeholder"),
     "not expanded": ("${BASE_URL}", "FOLLOWUP_BASE_URL is a placeholder"),
     "without a scheme": ("api.example.com", "FOLLOWUP_BASE_URL has no scheme"),
@@ -29,10 +26,9 @@ BASE_URLS = {
 
 KEYS = {
     "unset": (None, "FOLLOWUP_API_KEY is not set"),
-    "empty": ("", "FOLLOWUP_API_KEY is empty"),
     "in quotes": (f"'{KEY}'", "FOLLOWUP_API_KEY has quotes in its value"),
     "with a quote at its end": (f"{KEY}'", "FOLLOWUP_API_KEY has quotes in its value"),
-    "with a line break": (f"{KEY}\n", "FOLLOWUP_API_KEY contains a line break"),
+    "with a line break inside": (f"{KEY}\n{KEY}", "FOLLOWUP_API_KEY is invalid"),
     "with a space at its beginning": (f" {KEY}", "FOLLOWUP_API_KEY begins or ends with a space"),
     "with the word Bearer": (f"Bearer {KEY}", 'FOLLOWUP_API_KEY begins with "Bearer"'),
     "the secret of an endpoint": (SECRET, "FOLLOWUP_API_KEY is the secret of a webhook endpoint (whsec_...)"),
@@ -63,7 +59,7 @@ def test_a_key_that_cannot_be_used(doctor: Doctor, server: ScriptedServer, value
     (problem,) = found.problems
     assert problem.startswith(f"environment {expected}")
     assert found.not_checked == ["key, mode, scopes, lines, version, endpoints (FOLLOWUP_API_KEY cannot be used)."]
-    assert all("authorization" not in each.headers for each in server.received)
+    assert {each.headers["authorization"] for each in server.received} == {"Bearer none"}
     assert found.of("contract").startswith("OK")
 
 
@@ -83,32 +79,30 @@ def test_a_secret_that_is_none(doctor: Doctor, server: ScriptedServer, secret: s
     assert problem.startswith("environment FOLLOWUP_WEBHOOK_SECRET ")
 
 
-def test_a_setting_of_telemetry_that_no_client_accepts(doctor: Doctor, server: ScriptedServer) -> None:
-    server.script = [service()]
-    found = doctor(server.url, FOLLOWUP_TELEMETRY="no")
-    assert found.status == 1
-    assert found.problems == ["environment FOLLOWUP_TELEMETRY is invalid. Unset it, or set it to on or off."]
-
-
 def test_secrets_of_a_rotation(doctor: Doctor, server: ScriptedServer) -> None:
     server.script = [service()]
     assert doctor(server.url, FOLLOWUP_WEBHOOK_SECRET=f"{SECRET},{SECRET}").status == 0
 
 
-def test_certificates_that_do_not_exist(doctor: Doctor, tmp_path: Path) -> None:
-    found = doctor(URL, SSL_CERT_FILE=str(tmp_path / "missing.pem"))
+@pytest.mark.parametrize(
+    ("variable", "value", "problem"),
+    [
+        (
+            "SSL_CERT_FILE",
+            "/nowhere/missing.pem",
+            "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be",
+        ),
+        ("HTTPS_PROXY", "http://user:hidden@proxy:port", "the proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY"),
+        ("FOLLOWUP_TELEMETRY", "no", "FOLLOWUP_TELEMETRY must be"),
+    ],
+)
+def test_a_variable_that_no_client_accepts(doctor: Doctor, variable: str, value: str, problem: str) -> None:
+    found = doctor(URL, **{variable: value})
     assert found.status == 1
-    (problem,) = found.problems
-    assert problem.startswith("environment the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be loaded")
+    assert len(found.problems) == 1
+    assert found.problems[0].startswith(f"environment {problem}")
     assert found.not_checked[0].endswith("(the environment cannot be used).")
-
-
-def test_a_proxy_that_is_no_url(doctor: Doctor) -> None:
-    found = doctor(URL, HTTPS_PROXY="http://user:hidden@proxy:port")
-    assert found.status == 1
-    (problem,) = found.problems
-    assert problem.startswith("environment the proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY cannot be used")
-    assert "hidden" not in problem
+    assert "hidden" not in found.problems[0]
 
 
 def test_a_remote_proxy_for_a_mock_on_this_computer(doctor: Doctor) -> None:
@@ -116,7 +110,7 @@ def test_a_remote_proxy_for_a_mock_on_this_computer(doctor: Doctor) -> None:
     port = free_port()
     found = doctor(f"http://127.0.0.1:{port}", HTTP_PROXY=f"http://user:hidden@proxy.example:{port}")
     assert found.problems[0] == (
-        f"environment requests to 127.0.0.1 go through the proxy proxy.example:{port} (HTTP_PROXY), but 127.0.0.1 is "
-        "this computer. Add it to NO_PROXY: export NO_PROXY=127.0.0.1"
+        f"environment requests to 127.0.0.1 go through the proxy proxy.example:{port}, but 127.0.0.1 is this computer. "
+        "Set NO_PROXY=127.0.0.1."
     )
     assert "hidden" not in str(found.lines)

@@ -52,19 +52,6 @@ def test_nothing_is_changed_at_the_service(doctor: Doctor, mock: MockServer) -> 
     assert {each.method for each in mock.requests} == {"GET"}
 
 
-@pytest.mark.parametrize("change", ["unknown", "revoked", "expired"])
-def test_keys_that_the_mock_rejects(doctor: Doctor, mock: MockServer, change: str) -> None:
-    mock.reset()
-    key = "fu_live_of_another_environment"
-    if change != "unknown":
-        key = mock.add_api_key(name="sistema").value
-        mock.update_api_key(key, **({"revoked": True} if change == "revoked" else {"expires_at": mock.clock.now}))
-    found = doctor(mock.url, key)
-    assert found.status == 1
-    code = {"unknown": "api_key_invalid", "revoked": "api_key_revoked", "expired": "api_key_expired"}[change]
-    assert found.of("key").startswith(f"FAIL the service rejects the key: 401 authentication_error ({code})")
-
-
 def test_scopes_and_lines_of_the_mock(doctor: Doctor, mock: MockServer) -> None:
     made = mock.create_organization(service_lines=["network"], keys=[{"name": "k", "scopes": ["patients:read"]}])
     found = doctor(mock.url, made.keys[0].value)

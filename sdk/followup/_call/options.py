@@ -91,8 +91,8 @@ def options_from(
     else:
         timeouts, attempt_seconds = httpx.Timeout(DEFAULT_TIMEOUT, connect=CONNECT_TIMEOUT).as_dict(), DEFAULT_TIMEOUT
     return Options(
-        api_key=_checked_key(_passed_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
-        base_url=_checked_base_url(_passed_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
+        api_key=checked_key(_passed_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
+        base_url=checked_base_url(_passed_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
         service_version=_checked_version(service_version),
         timeouts=timeouts,
         attempt_seconds=attempt_seconds,
@@ -112,7 +112,8 @@ def _passed_or_environment(option: str, value: object, variable: str) -> str:
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 
-def _checked_key(key: str) -> str:
+def checked_key(key: str) -> str:
+    """Validate an API key."""
     if not _VISIBLE.fullmatch(key):
         raise ConfigurationError("api_key must be printable ASCII, without spaces or line breaks")
     return key
@@ -124,7 +125,8 @@ def _checked_version(version: object) -> str:
     return version
 
 
-def _checked_base_url(url: str) -> str:
+def checked_base_url(url: str) -> str:
+    """Validate a base URL, and return it without a slash at its end."""
     import httpx
 
     # The message does not show the URL, which may contain a password.

@@ -32,8 +32,6 @@ Check = Literal[
 
 Outcome = Literal["OK", "WARN", "FAIL"]
 
-_WIDTH_OF_NAME = len("environment")
-
 
 @attrs.frozen
 class Finding:
@@ -41,7 +39,7 @@ class Finding:
 
     Attributes:
         detail: what the check found, without a final full stop.
-        advice: what to do about it; empty if there is nothing to do.
+        advice: what to do about it; None if there is nothing to do.
         ends: why no later check can be made; empty if they can.
         unreachable: whether no service can be reached because of it.
     """
@@ -49,7 +47,7 @@ class Finding:
     check: Check
     outcome: Outcome
     detail: str
-    advice: str = ""
+    advice: str | None = None
     ends: str = ""
     unreachable: bool = False
 
@@ -71,27 +69,6 @@ def fail(check: Check, detail: str, advice: str, *, ends: str = "", unreachable:
     """Return a finding that must be fixed."""
     return Finding(check, "FAIL", detail, advice, ends, unreachable)
 
-
-def _print_report(findings: Sequence[Finding], unchecked: Sequence[Unchecked]) -> None:
-    """Print everything that was found as a JSON object."""
-    count = [each.outcome for each in findings].count
-    checks = [
-        {"check": each.check, "outcome": each.outcome, "detail": each.detail, "advice": each.advice or None}
-        for each in findings
-    ]
-    report = {
-        "checks": checks,
-        "notChecked": [{"check": check, "reason": each.reason} for each in unchecked for check in each.checks],
-        "ok": count("OK"),
-        "warnings": count("WARN"),
-        "failures": count("FAIL"),
-        "reachable": not any(each.unreachable for each in findings),
-    }
-    write_line(json_line(report))
-
-
-UNREACHABLE = 2
-"""The exit status if no service can be reached."""
 
 commands = Application()
 
@@ -116,7 +93,7 @@ def doctor(
 
     Each line begins with OK, WARN (a scope or service line is missing) or FAIL.
     """
-    from followup.cli.doctor.examination import examine
+    from followup.cli.doctor.service import examine
 
     if not 0 < timeout < float("inf"):
         reject("--timeout must be a positive number of seconds")
@@ -128,13 +105,27 @@ def doctor(
             continue
         findings.append(found)
         if not as_json:
-            head = f"{found.outcome:4}  {found.check:{_WIDTH_OF_NAME}}  "
-            say_wrapped(head, *filter(None, (found.detail, found.advice)), between=". ")
+            sentences = filter(None, (found.detail, found.advice))
+            say_wrapped(f"{found.outcome:4}  {found.check:11}  ", *sentences, between=". ")
+    _conclude(findings, unchecked, as_json=as_json)
+
+
+def _conclude(findings: Sequence[Finding], unchecked: Sequence[Unchecked], *, as_json: bool) -> None:
+    """Print the checks that were not made, or everything as a JSON object, and exit with the status."""
+    count = [each.outcome for each in findings].count
+    reachable = not any(each.unreachable for each in findings)
     if as_json:
-        _print_report(findings, unchecked)
+        fields = attrs.filters.include("check", "outcome", "detail", "advice")
+        report = {
+            "checks": [attrs.asdict(each, filter=fields) for each in findings],
+            "notChecked": [{"check": check, "reason": each.reason} for each in unchecked for check in each.checks],
+            "ok": count("OK"),
+            "warnings": count("WARN"),
+            "failures": count("FAIL"),
+            "reachable": reachable,
+        }
+        write_line(json_line(report))
     else:
         for each in unchecked:
             say_wrapped("Not checked: ", f"{', '.join(each.checks)} ({each.reason}).")
-    if any(each.unreachable for each in findings):
-        raise typer.Exit(UNREACHABLE)
-    raise typer.Exit(FAILURE if any(each.outcome == "FAIL" for each in findings) else 0)
+    raise typer.Exit(FAILURE * bool(count("FAIL")) if reachable else 2)
