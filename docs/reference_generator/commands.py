@@ -9,7 +9,7 @@ import typer.main
 
 from followup.cli.app import EXAMPLES
 from followup.cli.app import app as followup
-from followup.cli.application import examples_of, name_values
+from followup.cli.application import Deferred, examples_of, name_values
 from followup.cli.exits import EXIT_STATUS
 from followup_mockserver.cli.app import EXAMPLES as EXAMPLES_OF_MOCK
 from followup_mockserver.cli.app import app as followup_mock
@@ -70,7 +70,10 @@ def _pages() -> Iterator[tuple[str, list[Command]]]:
     """Iterate over the pages: the name of each, and its commands, after the program or group that contains them."""
     for name, app in _PROGRAMS.items():
         program = typer.main.get_command(app)
-        inner = [(f"{name} {word}", each) for word, each in program.commands.items()]  # type: ignore[attr-defined]
+        inner = [
+            (f"{name} {word}", each.load() if isinstance(each, Deferred) else each)
+            for word, each in program.commands.items()  # type: ignore[attr-defined]
+        ]
         groups = [each for each in inner if _size(each[1]) >= _LARGE]
         single = [command for each in inner if each not in groups for command in _tree(*each)]
         yield name, [(name, program), *single]

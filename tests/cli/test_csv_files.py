@@ -50,7 +50,7 @@ def test_a_column_that_cannot_be_sent_is_found_before_anything_is_sent(shell: Sh
     text = "id,type,note,room,data.patient.phone\n1,patient.upserted,x,2,+5491155550000\n"
     (shell.directory / "events.csv").write_text(text)
     assert shell.error("events", "send", "events.csv") == (
-        f"followup: events.csv, line 1: the columns note, room cannot be sent; {COLUMNS}. "
+        f"followup: events.csv, line 1: no column note, room can be sent; {COLUMNS}. "
         "--ignore-columns note,room sends the others\n"
     )
     assert server.requests == []
@@ -67,12 +67,6 @@ def test_a_missing_column_is_named_with_the_others(shell: Shell) -> None:
     )
 
 
-def test_the_columns_are_spelled_as_in_the_help(shell: Shell) -> None:
-    written = " ".join(shell.run("events", "send", "--help").stdout.split())
-    assert "the columns are id, type, occurredAt, source and schemaVersion" in written
-    assert "such as data.patient.phone" in written
-
-
 def test_columns_with_the_names_of_python(shell: Shell, server: MockServer) -> None:
     text = "id,type, occurred_at ,schema_version\n1,order.issued,2026-09-28T11:00:00Z,1\n"
     (shell.directory / "events.csv").write_text(text)
@@ -84,14 +78,11 @@ def test_columns_with_the_names_of_python(shell: Shell, server: MockServer) -> N
     assert "two columns are named occurredAt" in shell.error("events", "send", "events.csv")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("id,type\n", "The file has a header, but no events.\n"), ("", "The file has no events.\n")],
-)
-def test_a_file_without_rows_says_so(shell: Shell, text: str, expected: str) -> None:
+@pytest.mark.parametrize("text", ["id,type\n", ""])
+def test_a_file_without_rows_says_so(shell: Shell, text: str) -> None:
     (shell.directory / "events.csv").write_text(text)
     result = shell.run("events", "send", "events.csv")
-    assert (result.stderr, result.returncode) == (expected, 0)
+    assert (result.stderr, result.returncode) == ("The file has no events.\n", 0)
 
 
 def test_a_blank_line_is_no_row_and_counts_as_a_line(shell: Shell) -> None:

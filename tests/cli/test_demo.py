@@ -61,7 +61,7 @@ def test_a_name_of_the_file_is_neither_markup_nor_a_command_to_the_terminal(tmp_
     [
         ("a.csv", "phone\n1\n", "row 1: start_at is missing"),
         ("a.csv", "", "no rows"),
-        ("a.json", "{", "is not JSON"),
+        ("a.json", "{", "is neither CSV nor JSON"),
         ("a.json", "{}", "an array of objects"),
         ("a.csv", "phone,start_at\n12,2026-12-03T13:30:00Z\n", "row 1: "),
         ("a.csv", "phone,start_at\n+54 9 11 4812-0001,tomorrow\n", "row 1: "),
@@ -75,9 +75,3 @@ def test_a_bad_file_is_one_clear_line(tmp_path: Path, name: str, content: str, t
     assert text in result.stderr
     assert "Traceback" not in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
-
-
-def test_a_file_that_is_not_there() -> None:
-    result = demo("nowhere.csv")
-    assert result.returncode != 0
-    assert "cannot read nowhere.csv" in result.stderr

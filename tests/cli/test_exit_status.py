@@ -51,16 +51,18 @@ def test_a_bug_is_one_line_without_personal_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "problem"),
     [
-        ("deep.jsonl", "[" * 100_000),
-        ("long.jsonl", "1" * 5_000),
-        ("long.json", '[{"id": ' + "1" * 5_000 + "}]"),
+        ("deep.jsonl", '{"a":' * 100_000, "nested too deeply"),
+        ("long.jsonl", "1" * 5_000, "not JSON"),
+        ("long.json", '[{"id": ' + "1" * 5_000 + "}]", "not JSON"),
     ],
 )
-def test_a_file_that_python_cannot_parse_is_one_line(shell: Shell, tmp_path: Path, name: str, text: str) -> None:
+def test_a_file_that_python_cannot_parse_is_one_line(
+    shell: Shell, tmp_path: Path, name: str, text: str, problem: str
+) -> None:
     (tmp_path / name).write_text(text)
-    assert f"{name} is not JSON" in shell.error("events", "send", name)
+    assert f"{name} is {problem}" in shell.error("events", "send", name)
 
 
 def test_an_argument_that_is_nested_too_deeply_is_one_line(shell: Shell) -> None:

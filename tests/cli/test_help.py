@@ -11,9 +11,12 @@ import json, sys, typer.main
 from {package}.cli.app import app
 
 group = typer.main.get_command(app)
-listed = {{name: group.commands.summary(name) for name in group.commands}}
-commands = {{name: " ".join(command.help.partition("\\n\\n")[0].split()) for name, command in group.commands.items()}}
-print(json.dumps([listed, commands]))
+def first_paragraph(command):
+    return " ".join(command.help.partition("\\n\\n")[0].split())
+
+listed = {{name: first_paragraph(command) for name, command in group.commands.items()}}
+loaded = {{name: first_paragraph(getattr(each, "load", lambda: each)()) for name, each in group.commands.items()}}
+print(json.dumps([listed, loaded]))
 """
 """Prints the summary of each command in the list, and the first paragraph of its own help."""
 

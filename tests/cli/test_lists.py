@@ -33,11 +33,6 @@ class TestColumns:
         assert "confirmed" not in shown
         assert "--json" not in shown
 
-    def test_a_shown_id_can_be_pasted_into_another_command(self, shell: Shell, server: MockServer) -> None:
-        book(server, "2030-05-17T14:30:00Z")
-        copied, _ = cells(shell.on_a_terminal(60, "appointments", "list", "--columns", "id,externalId"), "T-1")
-        assert shell.json("appointments", "retrieve", copied)[0]["externalId"] == "T-1"
-
     def test_columns_that_do_not_fit_are_wrapped_and_never_cut(self, shell: Shell, server: MockServer) -> None:
         (made,) = book(server, "2030-05-17T14:30:00Z")
         shown = shell.on_a_terminal(40, "appointments", "list", "--columns", "id,patient,status")
@@ -86,14 +81,14 @@ class TestTimes:
         assert cells(shown, "control") == [time, "control"]
         assert heading in shown
 
-    def test_times_on_both_sides_of_a_change_of_the_clocks_name_their_zones(
+    def test_a_time_on_the_other_side_of_a_change_of_the_clocks_names_its_zone(
         self, shell: Shell, server: MockServer
     ) -> None:
         book(server, "2030-10-26T10:00:00Z", "2030-10-28T10:00:00Z")
         shown = shell.on_a_terminal(80, "appointments", "list", TZ="Europe/Madrid")
         assert cells(shown, "T-1")[0] == "2030-10-26 12:00 CEST"
-        assert cells(shown, "T-2")[0] == "2030-10-28 11:00 CET"
-        assert "start at (" not in shown
+        assert cells(shown, "T-2")[0] == "2030-10-28 11:00"
+        assert "(CET)" in shown
 
 
 class TestMore:

@@ -144,7 +144,9 @@ def test_catch_up_adds_what_never_arrived(tmp_path: Path, inbox: Inbox) -> None:
         assert shell.json("inbox", "catch-up") == [{"seen": 1, "added": 1}]
         arguments = ["--webhook-endpoint", endpoint.id, "--since", "2026-09-29T00:00:00Z"]
         assert shell.json("inbox", "catch-up", *arguments) == [{"seen": 0, "added": 0}]
-        assert "--since has no offset" in shell.error("inbox", "catch-up", "--since", "2026-09-29T00:00:00")
+        assert "--since must be a time with an offset" in shell.error(
+            "inbox", "catch-up", "--since", "2026-09-29T00:00:00"
+        )
         assert "NotFound" not in shell.error("inbox", "catch-up", "--webhook-endpoint", "we_missing")
 
 

@@ -1,7 +1,6 @@
 """Fixtures: a service in process, with a frozen clock, whose responses are checked against the OpenAPI document."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,12 +22,6 @@ class CheckedTransport(InProcessTransport):
         response = super().handle_request(request)
         check_response(request, response)
         return response
-
-
-@pytest.fixture(autouse=True)
-def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the secrets of ``followup-mock listen`` out of the home folder."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture

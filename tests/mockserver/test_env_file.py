@@ -71,15 +71,8 @@ def test_what_is_no_file_is_rejected_and_stays(tmp_path: Path, monkeypatch: pyte
     with socket.socket(socket.AF_UNIX) as listener:
         monkeypatch.chdir(tmp_path)  # the path of a socket may have about 100 characters
         listener.bind(bound.name)
-        for path, reason in (
-            (fifo, "not a regular file"),
-            (link, "not a regular file"),
-            (bound, "not a regular file"),
-            (Path("/dev/null"), "not a regular file"),
-            (tmp_path, "a directory"),
-            (loop, "a symbolic link to itself"),
-        ):
-            with pytest.raises(OSError, match=reason):
+        for path in (fifo, link, bound, Path("/dev/null"), tmp_path, loop):
+            with pytest.raises(OSError, match="it is not a regular file"):
                 write_private_file(path, LINES)
     assert fifo.is_fifo()
     assert Path("/dev/null").is_char_device()

@@ -10,48 +10,39 @@ import pytest
 
 BOTH_PARSERS = """
 import json, sys, typer.main
-from followup_mockserver.cli.plain_serve import plain_options
-from followup_mockserver.cli.serve import commands
 from followup_mockserver.cli.generated import mock_options
-from followup_mockserver.settings.options import options_of
+from followup_mockserver.cli.plain_serve import plain_serve
+from followup_mockserver.cli.serve import commands
 
-OWN = ("host", "port", "env_file", "quiet")  # as text, since older versions of Typer make a path of it later
+OWN = ("host", "port", "env_file", "quiet", "snapshot")
 
 def by_typer(arguments):
     try:
-        values = typer.main.get_group(commands).commands["serve"].make_context("serve", arguments).params
-        return [str(values.pop(name)) for name in OWN], options_of(mock_options(values))
+        context = typer.main.get_group(commands).commands["serve"].make_context("serve", arguments)
     except (Exception, SystemExit) as error:
         return error
+    own = {name: context.params.pop(name) for name in OWN}
+    options = mock_options(context.params)
+    return own | {name: options[name] for name in options if context.get_parameter_source(name).name != "DEFAULT"}
 
-def plainly(arguments):
-    values = plain_options(arguments)
-    return values and ([str(values.pop(name)) for name in OWN], options_of(values))
+def shown(values):  # as text, since older versions of Typer make a path of it later
+    return isinstance(values, dict) and {name: str(value) for name, value in values.items() if value or value == 0}
 
 for arguments in json.loads(sys.argv[1]):
-    plain = plainly(arguments)
-    typer_reads = plain and by_typer(arguments)
-    print("left to Typer" if plain is None else "same" if plain == typer_reads else f"{plain} is not {typer_reads}")
+    plain = plain_serve(arguments)
+    same = plain is not None and shown({"quiet": False} | plain.keywords) == shown(by_typer(arguments))
+    print("left to Typer" if plain is None else "same" if same else f"{plain} is not {by_typer(arguments)}")
 """
 """Prints a line for each command line: whether both parsers agree, or only Typer parses it."""
 
 ONCE: dict[str, Sequence[str]] = {
     "--host": ["127.0.0.1", "localhost", "::1"],
-    "--port": ["0", "4210", "65535", "04210"],
+    "--port": ["0", "4210", "59999", "042"],
     "--env-file": ["mock.env", "/tmp/with space/mock.env", "C:\\temp\\mock.env", "día.env"],
-    "--rate-limit": ["0", "1000000"],
-    "--start-time": ["2026-09-28T12:00:00Z", "2026-09-28T12:00:00.5+02:00"],
-    "--forward-to": ["http://127.0.0.1:8000/hooks", "https://clinic.example/hooks,a@b"],
-    "--seed": ["0", "123456789"],
-    "--country": ["AR", "UY"],
-    "--idempotency-hours": ["1", "0.5", "24.0"],
-    "--reminder-hours": ["48", "48,1.5", "24, 3,"],
-    "--post-visit-hours": ["0", "4.25"],
-    "--intake-required": ["dni", "dni, coverage.insurer"],
-    "--language": ["pt"],
-    "--time-zone": ["Europe/Madrid"],
+    "--rate-limit": ["0", "1000"],
+    "--seed": ["0", "1234"],
 }
-FLAGS = ["--quiet", "--allow-http-webhooks", "--refuse-unknown-fields", "--accept-unknown-fields"]
+FLAGS = ["--quiet", "--allow-http-webhooks"]
 
 LEFT_TO_TYPER: list[list[str]] = [
     ["--help"],
@@ -64,22 +55,15 @@ LEFT_TO_TYPER: list[list[str]] = [
     ["--port", "4_210"],
     ["--port", " 4210"],
     ["--port", "\u0664\u0662\u0661\u0660"],
+    ["--port=0"],
     ["--seed", "-5"],
     ["--seed", "1.0"],
-    ["--idempotency-hours", "1e3"],
-    ["--idempotency-hours", "nan"],
-    ["--reminder-hours", ""],
-    ["--reminder-hours", "soon"],
+    ["--country", "AR"],
     ["--env-file", "~/mock.env"],
     ["--env-file", "$HOME/mock.env"],
     ["--env-file", "--port"],
-    ["--env-file="],
-    ["--forward-to", "https://clinic.example/?a=b"],
     ["--", "--port", "0"],
-    ["-p", "0"],
     ["0"],
-    ["--PORT", "0"],
-    ["--por", "0"],
 ]
 
 
@@ -95,7 +79,6 @@ def test_plain_options_mean_the_same_as_with_typer() -> None:
     command_lines: list[list[str]] = [[], *([flag] for flag in FLAGS), FLAGS, FLAGS[::-1]]
     for option, values in ONCE.items():
         command_lines += [[option, value] for value in values]
-        command_lines += [[f"{option}={value}"] for value in values]
         command_lines.append([part for value in values for part in (option, value)])  # the last one counts
     command_lines.append([part for option, values in ONCE.items() for part in (option, values[-1])] + FLAGS)
     found = dict(zip(map(tuple, command_lines), parsed(command_lines), strict=True))

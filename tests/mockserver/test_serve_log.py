@@ -12,7 +12,6 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.shell import clean_environment
-from support.terminal import Terminal
 
 from followup import FollowUp, NotFoundError
 
@@ -104,13 +103,6 @@ def test_a_line_for_each_attempt_to_deliver_a_webhook() -> None:
     ]
 
 
-def test_control_characters_in_a_path_are_made_visible() -> None:
-    with serving() as (process, url, _):
-        httpx.get(f"{url}/%1b%5b2J%e2%80%ae", trust_env=False)
-        (line,) = ended(process)
-    assert r"GET /\x1b[2J\u202e" in line
-
-
 def test_a_line_has_a_limit() -> None:
     data = {f"key{number:02}{'x' * 3_000}": 1 for number in range(60)}
     event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}, **data}}
@@ -118,7 +110,9 @@ def test_a_line_has_a_limit() -> None:
         headers = {"Authorization": "Bearer fu_test_mock"}
         httpx.post(f"{url}/v1/events", json={"events": [event]}, headers=headers, trust_env=False)
         httpx.get(f"{url}/v1/{'p' * 3_000}", headers=headers, trust_env=False)
-        events, unknown = ended(process)
+        httpx.get(f"{url}/%1b%5b2J%e2%80%ae", trust_env=False)
+        events, unknown, hostile = ended(process)
+    assert r"GET /\x1b[2J\u202e" in hostile
     assert "ignored: events[0].data.key00xxx" in events
     assert events.endswith("… and 55 more")
     assert len(events) < 600
@@ -163,17 +157,3 @@ def test_a_reader_that_stops_reading_does_not_stop_the_mock(closes: bool) -> Non
         assert process.wait(60) == 0
         assert process.stderr
         assert process.stderr.read() == ""
-
-
-def test_the_status_has_a_colour_on_a_terminal_only() -> None:
-    with Terminal(SERVE, {**clean_environment(), "TERM": "xterm"}) as terminal:
-        terminal.wait_for(lambda output: "follows." in output)
-        (url,) = re.findall(r"base URL   (\S+)", terminal.output)
-        with httpx.Client(base_url=url, trust_env=False) as http:
-            http.get("/v1/account", headers={"Authorization": "Bearer fu_test_mock"})
-            http.get("/v1/account")
-        terminal.wait_for(lambda output: re.search(r"m401\x1b.*\n", output))
-        terminal.process.send_signal(signal.SIGINT)
-        assert terminal.end() == 0
-        assert "\x1b[32m200\x1b[0m  GET /v1/account" in terminal.output
-        assert "\x1b[33m401\x1b[0m  GET /v1/account" in terminal.output

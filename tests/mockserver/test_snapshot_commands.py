@@ -193,6 +193,3 @@ class TestSnapshot:
         assert result.returncode == 1
         assert "no mock responds" in result.stderr
         assert not (tmp_path / "clinic.json").exists()
-
-    def test_without_a_file_is_a_usage_error(self) -> None:
-        assert run("snapshot", "load").returncode == 2

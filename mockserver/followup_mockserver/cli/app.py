@@ -8,58 +8,49 @@ from followup import __version__
 from followup.cli.application import Application, Deferred
 from followup.cli.exits import EXIT_STATUS
 
-_CONTROLS = {
-    "advance": "Advance the clock, and run everything that becomes due.",
-    "clock": "Show the time, and the jobs that are due next.",
-    "reset": "Reset the organization of the API key to its initial state; without a key, the whole mock.",
-    "explain": "Show what happened to an object, what caused it, and what was not sent and why.",
-    "trigger": "Send an outbound webhook of any type; without a type, list the types.",
-    "fault": "Make the next calls of an operation fail; without an operation, list the faults.",
-    "disturb": "Make the next webhook deliveries fail; without a kind, list the webhook faults.",
-    "resend": "Make one more attempt of a webhook delivery now.",
+_COMMANDS = {
+    "serve": ("Start the mock server.", "serve"),
+    "wait": ("Wait until the mock server is ready; for CI jobs.", "serve"),
+    "check": ("Compare a contract document with what SDK and mock implement.", "check"),
+    "advance": ("Advance the clock, and run everything that becomes due.", "controls"),
+    "clock": ("Show the time, and the jobs that are due next.", "controls"),
+    "reset": ("Reset the organization of the API key to its initial state; without a key, the whole mock.", "controls"),
+    "explain": ("Show what happened to an object, what caused it, and what was not sent and why.", "controls"),
+    "trigger": ("Send an outbound webhook of any type; without a type, list the types.", "controls"),
+    "fault": ("Make the next calls of an operation fail; without an operation, list the faults.", "controls"),
+    "disturb": ("Make the next webhook deliveries fail; without a kind, list the webhook faults.", "controls"),
+    "resend": ("Make one more attempt of a webhook delivery now.", "controls"),
+    "listen": ("Deliver webhooks to a receiver, and print a line for each attempt.", "listen"),
+    "reminders": ("List the pending reminders, in the order in which they are due.", "lists"),
+    "messages": ("List the messages to patients, oldest first.", "lists"),
+    "requests": ("List the API calls, oldest first.", "lists"),
+    "deliveries": ("List the webhook deliveries, oldest first.", "lists"),
+    "patients": ("Act as patients: opt out, reply, fall silent.", "groups"),
+    "doctors": ("Manage the roster of doctors.", "groups"),
+    "appointments": ("Book, confirm, reschedule and cancel appointments as the service or the team does.", "groups"),
+    "visits": ("Add visits as the practice system or the team does.", "groups"),
+    "intake-requests": ("Answer, load and discard intake requests.", "groups"),
+    "events": ("Receive inbound events from other sources than the API.", "groups"),
+    "organization": ("Change the settings of the organization.", "groups"),
+    "calibrate": ("Ask a test environment what the specification leaves open, and write a settings file.", "calibrate"),
+    "snapshot": ("Save the state of the mock to a file, or load it from one.", "files"),
+    "check-receiver": ("Send genuine, forged and repeated webhooks to a live receiver, and judge each case.", "check"),
 }
-"""The commands that control a running mock, with the first paragraph of each one's help."""
-
-_LISTS = {
-    "reminders": "List the pending reminders, in the order in which they are due.",
-    "messages": "List the messages to patients, oldest first.",
-    "requests": "List the API calls, oldest first.",
-    "deliveries": "List the webhook deliveries, oldest first.",
-}
-"""The commands that list what a mock has recorded, with the first paragraph of each one's help."""
-
-_GROUPS = {
-    "patients": "Act as patients: opt out, reply, fall silent.",
-    "doctors": "Manage the roster of doctors.",
-    "appointments": "Book, confirm, reschedule and cancel appointments as the service or the team does.",
-    "visits": "Add visits as the practice system or the team does.",
-    "intake-requests": "Answer, load and discard intake requests.",
-    "events": "Receive inbound events from other sources than the API.",
-    "organization": "Change the settings of the organization.",
-}
-"""The groups of commands that act as patients, staff and the service, with the help of each."""
-
-_CALIBRATE = "Ask a test environment of the service what the specification leaves open, and write a settings file."
+"""The commands and groups: the first paragraph of the help of each, and its module."""
 
 
 EXAMPLES = r"""
-serve --allow-http-webhooks
-serve --env-file mock.env --start-time 2030-01-01T09:00:00Z
+serve --env-file mock.env --start-time 2030-01-01T09:00:00Z --allow-http-webhooks
 wait
 check openapi.json
 advance 3h
-advance 2030-01-03T09:00:00Z
 clock
 reset
 explain apt_1a2b3c
-trigger intake.ready
 trigger order.issued --data '{"order": {"kind": "lab"}}'
 fault patients.create --status 503 --times 2
-fault '*' --kind delay --seconds 0.2
 disturb duplicate
-disturb --clear
 resend whd_1a2b3c
-listen --forward-to http://127.0.0.1:8000/webhooks
 listen --forward-to http://127.0.0.1:8000/webhooks --events intake.ready
 reminders
 messages --follow
@@ -84,36 +75,19 @@ organization update --time-zone Europe/Madrid
 calibrate https://test.example --api-key-env CLINIC_TEST_KEY --output mock.toml
 snapshot save clinic.json
 snapshot load clinic.json
-snapshot load - <clinic.json
 check-receiver http://127.0.0.1:8000/webhooks --secret whsec_1a2b3c
 """
 """Examples of each command, one a line, without the name of the program."""
 
-
-_MODULES = "followup_mockserver.cli"
 
 app = Application(
     name="followup-mock",
     no_args_is_help=True,
     examples=EXAMPLES,
     epilog=EXIT_STATUS,
-    deferred={
-        "serve": Deferred("Start the mock server.", f"{_MODULES}.serve"),
-        "wait": Deferred("Wait until the mock server is ready; for CI jobs.", f"{_MODULES}.serve"),
-        "check": Deferred("Compare a contract document with what SDK and mock implement.", f"{_MODULES}.check"),
-        **{name: Deferred(summary, f"{_MODULES}.controls") for name, summary in _CONTROLS.items()},
-        "listen": Deferred("Deliver webhooks to a receiver, and print a line for each attempt.", f"{_MODULES}.listen"),
-        **{name: Deferred(summary, f"{_MODULES}.lists") for name, summary in _LISTS.items()},
-        **{name: Deferred(summary, f"{_MODULES}.controls", "group", True) for name, summary in _GROUPS.items()},
-        "calibrate": Deferred(_CALIBRATE, f"{_MODULES}.calibrate"),
-        "snapshot": Deferred(
-            "Save the state of the mock to a file, or load it from one.", f"{_MODULES}.files", "snapshots", True
-        ),
-        "check-receiver": Deferred(
-            "Send genuine, forged and repeated webhooks to a live receiver: PASS, FAIL or NOT SEEN for each case.",
-            f"{_MODULES}.check",
-        ),
-    },
+    deferred=[
+        Deferred(name, summary, f"followup_mockserver.cli.{module}") for name, (summary, module) in _COMMANDS.items()
+    ],
 )
 
 

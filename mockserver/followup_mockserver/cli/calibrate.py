@@ -4,8 +4,6 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,16 +11,14 @@ import typer
 
 from followup._for_mockserver import visible
 from followup.cli.application import Application
-from followup.cli.exits import FAILURE, fail, reject
-from followup.cli.output import write_line
+from followup.cli.exits import FAILURE, fail, file_errors, reject
+from followup.cli.output import warn, write_line
 from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
     from followup import Account
     from followup_mockserver.judge.calibration.calibrate import Finding
     from followup_mockserver.judge.calibration.run import Run
-
-SUMMARY = "Ask a test environment of the service what the specification leaves open, and write a settings file."
 
 commands = Application()
 
@@ -46,19 +42,21 @@ _Phones = Annotated[
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before anything is written to the environment.")]
 
 
-@commands.command(
-    help=f"""{SUMMARY}
-
-It rejects an API key of production. It creates invented patients, appointments, visits, intake requests, treatments,
-events and webhook endpoints; at the end it cancels the appointments, deletes the endpoints, and lists what is left."""
-)
+@commands.command()
 def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Phones = None, yes: _Yes = False) -> None:
-    """Ask all questions, clean up, and write the settings file."""
+    """Ask a test environment what the specification leaves open, and write a settings file.
+
+    It rejects an API key of production. It creates invented patients, appointments, visits, intake requests,
+    treatments, events and webhook endpoints; at the end it cancels the appointments, deletes the endpoints, and lists
+    what is left.
+    """
     key = os.environ.get(api_key_env, "")
     if not key.strip():
         reject(f"--api-key-env: the environment variable {api_key_env} is not set")
     phones = [_checked_phone(each) for each in parts_of(phone or ())]
-    _check_output(output)
+    folder = output.resolve().parent  # checked before anything is asked
+    if output.is_dir() or not folder.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
+        reject(f"--output {output} must be a file that can be written, in a folder that exists")
     account = _account(url, key)
     if account.livemode is not False:
         reject("the API key is one of production (livemode is true); calibrate writes only to a test environment")
@@ -69,12 +67,12 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
 
     service = Service(url, key)
     run = Run(service, account, uuid.uuid4().hex[:8], phones)
-    with _ended_by_sigterm():
-        try:
-            findings = _ask(run)
-        finally:
-            is_clean = _clean_up(run)
-            service.close()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled CI job cleans up, too
+    try:
+        findings = _ask(run)
+    finally:
+        is_clean = _clean_up(run)
+        service.close()
     _write(output, run, findings)
     if not is_clean:
         fail("some objects could not be cleaned up; the list above names them", FAILURE)
@@ -102,40 +100,21 @@ def _checked_phone(phone: str) -> str:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
-def _check_output(output: Path) -> None:
-    """Check before anything is asked that the file can be written."""
-    folder = output.resolve().parent
-    if output.is_dir() or not folder.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
-        reject(f"--output {output} must be a file that can be written, in a folder that exists")
-
-
 def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) -> None:
     if yes or not sys.stdin.isatty():
         return
     from followup_mockserver.judge.calibration.run import KINDS
 
-    kinds = (f"{kind.replace('_', ' ')}s" for kind in KINDS)
+    kinds = ", ".join(f"{kind.replace('_', ' ')}s" for kind in KINDS)
     whom = "the phone numbers that you passed" if phones else "phone numbers that are reserved for fiction"
-    lines = [
-        f"This writes to the test environment of {visible(account.name)!r}: {', '.join(kinds)}.",
-        f"The patients are invented, and have {whom}. The service may write to these numbers.",
-        "Appointments are cancelled and webhook endpoints are deleted at the end; the others remain.",
-        *([f"{output} is replaced."] if output.exists() else []),
-    ]
     # On standard error, because standard output may be a pipe.
-    typer.echo("\n".join(lines), err=True)
+    warn(f"This writes to the test environment of {account.name!r}: {kinds}.")
+    warn(f"The patients are invented, and have {whom}. The service may write to these numbers.")
+    warn("Appointments are cancelled and webhook endpoints are deleted at the end; the others remain.")
+    if output.exists():
+        warn(f"{output} is replaced.")
     if not typer.confirm("Continue?", err=True):
         fail("nothing was written")
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the questions as Ctrl-C does, so that a cancelled CI job cleans up, too."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _ask(run: "Run") -> "list[Finding]":
@@ -170,10 +149,8 @@ def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
     from followup_mockserver.judge.calibration.calibrate import settings_file
 
     text = settings_file(run.settings, findings)
-    try:
+    with file_errors(f"write {output}"):
         output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fail(f"cannot write {output}: {error.strerror}")
     asked = [each for each in findings if each.outcome != "not asked"]
     different = sum(each.outcome == "different" for each in asked)
     write_line(f"\n{len(asked)} of {len(findings)} open points asked; {different} differ from the mock. See {output}.")

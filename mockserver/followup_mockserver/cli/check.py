@@ -1,17 +1,16 @@
 """``followup-mock check`` and ``check-receiver``: a contract document, and a live receiver, under examination."""
 
 import json
-import re
 import textwrap
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.exits import FAILURE, USAGE, fail, reject
-from followup.cli.output import json_line, say, say_wrapped, write_line
+from followup.cli.output import json_line, remark, say, say_wrapped, write_line
 
 if TYPE_CHECKING:
     from followup_mockserver.judge.drift.differences import Difference, Report
@@ -65,15 +64,10 @@ def check(
         raise typer.Exit(FAILURE)
 
 
-_WIDTH = 80
 _MOST_PLACES = 5
 """Places that are listed of one difference that occurs in many."""
-_OPERATION = re.compile(r"^[A-Z]+ \S+( response \d+)?")
-_FREQUENT = ("additionalProperties:", "maxLength:", "minLength:")
-"""Differences that most parts of a contract have in common, and that are shown together."""
-_LIST_ITEM = " body.data[]"
-_LONGEST_STRING = 60
-"""Characters of a string in a witness that are shown."""
+_LONGEST_WITNESS = 400
+"""Characters of a witness that are shown."""
 
 
 def lines_of(report: "Report") -> Iterator[str]:
@@ -84,59 +78,32 @@ def lines_of(report: "Report") -> Iterator[str]:
         yield "No differences: SDK and mock fit this contract."
         return
     for class_ in CLASSES:
-        differences = report.of_class(class_)
-        if differences:
-            yield f"{class_}: {len(differences)}"
-            for group in _grouped(differences):
+        groups: dict[str, list[Difference]] = {}
+        for each in report.of_class(class_):
+            groups.setdefault(each.detail, []).append(each)
+        if groups:
+            yield f"{class_}: {len(report.of_class(class_))}"
+            for group in groups.values():
                 yield from _group(group)
             yield ""
-    counts = ", ".join(f"{len(report.of_class(class_))} {class_}" for class_ in CLASSES)
-    yield counts
-
-
-def _grouped(differences: "Iterable[Difference]") -> "Iterable[list[Difference]]":
-    """Return the differences that are the same in several places together."""
-    groups: dict[tuple[str, str], list[Difference]] = {}
-    for each in differences:
-        part = _OPERATION.sub("", each.where).replace(_LIST_ITEM, " body")
-        is_frequent = each.class_ == "wording" or each.detail.startswith(_FREQUENT)
-        groups.setdefault(("" if is_frequent else part, each.detail), []).append(each)
-    return groups.values()
+    yield ", ".join(f"{len(report.of_class(class_))} {class_}" for class_ in CLASSES)
 
 
 def _group(group: "list[Difference]") -> Iterator[str]:
-    shown = group if len(group) <= _MOST_PLACES + 1 else group[:_MOST_PLACES]
-    for each in shown:
+    """Iterate over the lines of a difference that is the same in several places."""
+    for each in group[:_MOST_PLACES]:
         yield from _wrapped(each.where, "  ", "    ")
-    if len(group) > len(shown):
-        yield f"  … and {len(group) - len(shown)} other places"
+    if len(group) > _MOST_PLACES:
+        yield f"  … and {len(group) - _MOST_PLACES} other places"
     yield from _wrapped(group[0].detail, "      ", "      ")
-    witness = group[0].witness
-    if witness is not None:
-        yield from _wrapped(f"witness: {json.dumps(_shortened(witness), ensure_ascii=False)}", "      ", "        ")
+    if group[0].witness is not None:
+        witness = json.dumps(group[0].witness, ensure_ascii=False)
+        shown = witness if len(witness) <= _LONGEST_WITNESS else f"{witness[:_LONGEST_WITNESS]}…"
+        yield from _wrapped(f"witness: {shown}", "      ", "        ")
 
 
 def _wrapped(text: str, first: str, others: str) -> list[str]:
-    return textwrap.wrap(
-        visible(text),
-        _WIDTH,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_on_hyphens=False,
-    )
-
-
-def _shortened(value: Any) -> Any:
-    """Return a value in which long strings and arrays are cut."""
-    if isinstance(value, str) and len(value) > _LONGEST_STRING:
-        return f"{value[:_LONGEST_STRING]}… ({len(value):,} characters)"
-    if isinstance(value, list) and len(value) > 3:
-        return [*map(_shortened, value[:2]), f"… ({len(value):,} items)"]
-    if isinstance(value, list):
-        return [_shortened(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _shortened(each) for name, each in value.items()}
-    return value
+    return textwrap.wrap(visible(text), 80, initial_indent=first, subsequent_indent=others, break_on_hyphens=False)
 
 
 _SECRET = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
@@ -159,18 +126,14 @@ def check_receiver(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Send genuine, forged and repeated webhooks to a live receiver: PASS, FAIL or NOT SEEN for each case.
+    """Send genuine, forged and repeated webhooks to a live receiver, and judge each case.
 
-    It sends 66 requests about appointments of invented patients.
+    Each case is PASS, FAIL or NOT SEEN. The command sends 66 requests about appointments of invented patients.
     Run it against a test environment. Without --probe, the effects of requests are not seen.
 
     Exit status: 0 if no case fails, 1 if one fails, 2 if the receiver or the probe cannot be reached, or if the
     arguments are invalid.
     """
-    # Imported late, because a help page needs neither the rules of the service nor rich.
-    from rich.progress import TextColumn
-
-    from followup.cli.tables import progress
     from followup_mockserver.judge.receiver_check import check_receiver
     from followup_mockserver.judge.receiver_origin import Unreachable
     from followup_mockserver.schema.formats import is_webhook_target
@@ -178,15 +141,13 @@ def check_receiver(
     for argument, value in (("URL", url), ("--probe", probe)):
         if value is not None and not is_webhook_target(value):
             reject(f"{argument} must be an https URL, or an http URL of a loopback address")
-    usable = _usable(secret)
-    with progress(TextColumn("{task.description}")) as shown:
-        task = shown.add_task("Asking the probe" if probe else "Connecting")
-        try:
-            report = check_receiver(
-                url, usable, probe, on_step=lambda step: shown.update(task, description=visible(step))
-            )
-        except Unreachable as error:
-            fail(str(error), USAGE)
+    usable = next(filter(None, secret.split(",")), "")
+    if not usable.isascii() or not usable.isprintable() or not usable:
+        reject(f"no secret: set {_SECRET} to the secret of the endpoint, which is printable ASCII text such as whsec_…")
+    try:
+        report = check_receiver(url, usable, probe, on_step=remark)
+    except Unreachable as error:
+        fail(str(error), USAGE)
     if as_json:
         write_line(json_line(report.to_dict()))
     else:
@@ -195,12 +156,3 @@ def check_receiver(
         say(f"{report.count('PASS')} passed, {report.count('FAIL')} failed, {report.count('NOT SEEN')} not seen.")
     if report.count("FAIL"):
         raise typer.Exit(FAILURE)
-
-
-def _usable(secret: str) -> str:
-    first = next((each for each in secret.split(",") if each), "")
-    if not first:
-        reject(f"no secret: set the environment variable {_SECRET} to the whsec_… secret of the endpoint")
-    if not first.isascii() or not first.isprintable():
-        reject("--secret must be printable ASCII text, such as whsec_…")
-    return first

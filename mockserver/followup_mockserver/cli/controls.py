@@ -4,17 +4,16 @@ Their options are generated from the functions of the control API.
 """
 
 import functools
-import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import reject
-from followup.cli.options import AsJson, for_the_command_line
+from followup.cli.options import AsJson
 from followup.cli.output import show_rows
 from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
@@ -29,7 +28,7 @@ commands = Application()
 _control = functools.partial(control, commands)
 
 
-@_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a duration
+@_control()
 def advance(
     remote: Remote,
     duration: Annotated[
@@ -138,14 +137,8 @@ def parsed_duration(text: str) -> dict[str, Any]:
     """Convert ``1d12h`` or a timestamp to the arguments of ``Control.advance``.
 
     Raises:
-        UsageError: it is neither.
+        CommandFailed: it is neither.
     """
-    if text.startswith("-"):
-        reject(
-            "time only moves forward: the clock never goes back"
-            if re.match(r"-\d", text)
-            else f"No such option: {text}"
-        )
     parts = _PARTS.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
@@ -156,68 +149,3 @@ def parsed_duration(text: str) -> dict[str, Any]:
         return {"to": instant("to", text).isoformat()}
     except InvalidArgument:
         reject(f"cannot advance by {text!r}: use a duration such as 90s, 5m, 3h or 1d12h, or a time with an offset")
-
-
-_GROUPS: Mapping[str, tuple[Sequence[str], Mapping[str, Callable[..., Any]]]] = {
-    "patients": (
-        ("id", "fullName", "stage", "optedOut"),
-        {
-            "update": Control.update_patient,
-            "reply": Control.receive_reply,
-            "silence": Control.report_silence,
-            "handoff": Control.hand_off_conversation,
-        },
-    ),
-    "doctors": (
-        ("id", "fullName", "specialty", "externalId", "active"),
-        {"add": Control.add_doctor, "update": Control.update_doctor},
-    ),
-    "appointments": (
-        ("id", "startAt", "status", "source", "externalId"),
-        {
-            "add": Control.add_appointment,
-            "confirm": Control.confirm_appointment,
-            "reschedule": Control.reschedule_appointment,
-            "cancel": Control.cancel_appointment,
-        },
-    ),
-    "visits": (("id", "visitedAt", "source", "externalId", "appointment"), {"add": Control.add_visit}),
-    "intake-requests": (
-        ("id", "status", "missing", "discardReason"),
-        {
-            "answer": Control.answer_intake_request,
-            "load": Control.load_intake_request,
-            "discard": Control.discard_intake_request,
-        },
-    ),
-    "events": (("id", "type", "source", "status", "error"), {"receive": Control.receive_event}),
-    "organization": (("id", "name", "timeZone", "serviceLines"), {"update": Control.update_organization}),
-}
-"""The groups of commands: the columns of the table that shows the result, and the function that each command calls."""
-
-
-def group(name: str, summary: str) -> Application:
-    """Return a group of commands, with the help that sums it up."""
-    columns, functions = _GROUPS[name]
-    application = Application(help=summary, no_args_is_help=True)
-    for command, function in functions.items():
-        _add(application, command, function, columns, f"Id of the {name.removesuffix('s').replace('-', ' ')}.")
-    return application
-
-
-def _add(
-    application: Application, name: str, function: Callable[..., Any], columns: Sequence[str], id_help: str
-) -> None:
-    def on_one(remote: Remote, arguments: Mapping[str, Any], id: str, as_json: AsJson = False) -> None:
-        _show(remote.call(function, id, **arguments), as_json)
-
-    def on_none(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
-        _show(remote.call(function, **arguments), as_json)
-
-    def _show(result: Mapping[str, Any], as_json: bool) -> None:
-        show_rows([result], as_json, columns=columns, whole=result)
-
-    command: Callable[..., None] = on_one if "id" in inspect.signature(function).parameters else on_none
-    on_one.__annotations__["id"] = Annotated[str, typer.Argument(help=id_help)]
-    command.__doc__ = for_the_command_line((inspect.getdoc(function) or "").partition("\n\n")[0])
-    control(application, function, name=name)(command)

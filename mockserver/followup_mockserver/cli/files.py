@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from followup.cli.application import Application
-from followup.cli.exits import EXIT_STATUS, fail
+from followup.cli.exits import fail, file_errors
 from followup.cli.output import json_line, write_line, write_private_file
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
 from followup_mockserver.cli.generated import Key, Token, Url
@@ -16,16 +16,14 @@ from followup_mockserver.cli.remote import DEFAULT_URL, Remote
 from followup_mockserver.state.snapshots.codecs import SnapshotError
 from followup_mockserver.state.snapshots.document import MAX_BYTES, content_of
 
-SUMMARY = "Save the state of the mock to a file, or load it from one."
-
-snapshots = Application(name="snapshot", no_args_is_help=True, help=SUMMARY, epilog=EXIT_STATUS)
+commands = Application(no_args_is_help=True, help="Save the state of the mock to a file, or load it from one.")
 
 _FILE = typer.Argument(help="File of the snapshot; - writes to standard output.", metavar="FILE", show_default=False)
 
 _LOADED = typer.Argument(help="File of the snapshot; - reads standard input.", metavar="FILE", show_default=False)
 
 
-@snapshots.command()
+@commands.command()
 def save(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
     """Save the state to a file: of the organization of the API key, or without a key of the whole mock.
 
@@ -38,13 +36,11 @@ def save(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = No
     if str(file) == STANDARD_OUTPUT:
         write_line(json_line(saved))
         return
-    try:
+    with file_errors(f"write {file}"):
         write_private_file(file, text)
-    except OSError as error:
-        fail(f"cannot write {file}: {error.strerror}")
 
 
-@snapshots.command()
+@commands.command()
 def load(file: Annotated[Path, _LOADED], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
     """Replace the state by that in a file: of the organization of the API key, or without a key of the whole mock.
 
@@ -52,9 +48,8 @@ def load(file: Annotated[Path, _LOADED], url: Url = DEFAULT_URL, api_key: Key = 
     snapshot was saved from it.
     """
     try:
-        text = sys.stdin.buffer.read() if str(file) == STANDARD_INPUT else content_of(file)
-    except OSError as error:
-        fail(f"cannot read {file}: {error.strerror}")
+        with file_errors(f"read {file}"):
+            text = sys.stdin.buffer.read() if str(file) == STANDARD_INPUT else content_of(file)
     except SnapshotError as error:
         fail(f"cannot load {file}: {error}")
     if len(text) > MAX_BYTES:

@@ -16,7 +16,7 @@ from followup._for_mockserver import annotations_of, camel, descriptions_in
 from followup.cli.application import Application
 from followup.cli.exits import reject
 from followup.cli.options import argument as argument_option
-from followup.cli.options import keyword, option, sentence
+from followup.cli.options import keyword, option, own_parameters, sentence
 from followup.cli.values import kebab, literals, value_of_option
 from followup_mockserver.cli.remote import DEFAULT_URL, TOKEN_VARIABLE, Remote
 from followup_mockserver.settings.options import MockOptions, Options, meanings
@@ -46,7 +46,6 @@ def control(
     name: str | None = None,
     argument: str | None = None,
     defaults: Mapping[str, Any] | None = None,
-    **settings: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the decorated function, which takes a ``Remote``, as a command of an application.
 
@@ -59,27 +58,20 @@ def control(
         name: name of the command; default: that of the decorated function.
         argument: name of the parameter that becomes an argument of the command instead of an option.
         defaults: defaults that replace those of ``function``.
-        settings: the options of ``typer.Typer.command``.
     """
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
-        def run(*, url: str, api_key: str | None, token: str | None, **values: Any) -> None:
-            remote = Remote(url, api_key, token, options)
-            own = {each.name: values[each.name] for each in written}
-            if function is None:
-                command(remote, **own)
-            else:
-                command(remote, arguments_of(function, values, argument=argument), **own)
+        written = own_parameters(command, 1 if function is None else 2)
 
-        options = {} if function is None else names_in_errors(function, argument=argument)
+        def run(*, url: str, api_key: str | None, token: str | None, **values: Any) -> None:
+            options = {} if function is None else names_in_errors(function, argument=argument)
+            passed = [] if function is None else [arguments_of(function, values, argument=argument)]
+            own = {each.name: values[each.name] for each in written}
+            command(Remote(url, api_key, token, options), *passed, **own)
+
         generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
-        first = 1 if function is None else 2
-        written = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for each in [*inspect.signature(command).parameters.values()][first:]
-        ]
         run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
-        application.command(name or command.__name__, help=inspect.getdoc(command), **settings)(run)
+        application.command(name or command.__name__, help=inspect.getdoc(command))(run)
         return command
 
     return add
@@ -103,7 +95,7 @@ def mock_options(values: Mapping[str, Any]) -> Any:
     """Convert the values of options to the keyword arguments of a mock.
 
     Raises:
-        UsageError: an option that takes numbers contains something else.
+        CommandFailed: an option that takes numbers contains something else.
     """
     annotations = annotations_of(MockOptions)
     return {name: value_of_option(name, annotation, values[name]) for name, annotation in annotations.items()}
@@ -142,7 +134,7 @@ def arguments_of(
         argument: name of the parameter that is an argument of the command instead of an option.
 
     Raises:
-        UsageError: the value of an option that takes JSON is not JSON, or one that takes certain words is another.
+        CommandFailed: the value of an option that takes JSON is not JSON, or one that takes certain words is another.
     """
     arguments = {}
     for parameter, annotation in _parameters(function):
@@ -179,7 +171,7 @@ def reject_unless_one_of(name: str, value: str, allowed: Sequence[str], expected
         expected: a description of the valid values.
 
     Raises:
-        UsageError: the value is not one of these; the message suggests the most similar one.
+        CommandFailed: the value is not one of these; the message suggests the most similar one.
     """
     if value not in allowed:
         similar = difflib.get_close_matches(value, allowed, n=1)

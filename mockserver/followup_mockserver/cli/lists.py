@@ -54,7 +54,10 @@ def follow(
             write(row)
         while True:
             known: Counter[str] = Counter(map(str, rows))
-            version = _changed(remote, version)
+            before = version
+            while version == before:
+                version = remote.call(routes.changes, since=before, wait=longest_wait())["version"]
+                end_if_unread()
             rows = fetch()
             # Counted, because two rows can be equal while the clock is frozen.
             for row in rows:
@@ -62,15 +65,6 @@ def follow(
                     known[str(row)] -= 1
                 else:
                     write(row)
-
-
-def _changed(remote: Remote, version: int) -> int:
-    """Wait until the state has another version, and return it."""
-    while True:
-        current: int = remote.call(routes.changes, since=version, wait=longest_wait())["version"]
-        if current != version:
-            return current
-        end_if_unread()
 
 
 def longest_wait() -> float:
@@ -89,25 +83,6 @@ def end_if_unread() -> None:
     poll.register(sys.stdout, 0)  # errors are always reported
     if any(event & select.POLLERR for _, event in poll.poll(0)):
         end_quietly()
-
-
-def _write_followed(
-    row: Mapping[str, Any], as_json: bool, *, columns: Sequence[str], chosen: Sequence[str] | None
-) -> None:
-    """Print a row of a list that is followed: its values side by side, or JSON.
-
-    Args:
-        row: the row.
-        as_json: whether to print JSON on a terminal, too.
-        columns: the fields to print; in JSON all.
-        chosen: the fields to print instead, also in JSON.
-    """
-    if as_json or not sys.stdout.isatty():
-        write_line(json_line(limited_to(chosen, row)))
-    else:
-        values = (row.get(name) for name in chosen or columns)
-        write_line(visible("  ".join(str(value) for value in values if value is not None)))
-    flush()
 
 
 def _add(
@@ -146,13 +121,16 @@ def _add(
                 rows = [{**row, "outcome": outcome(row) or None} for row in rows]
             return rows[::-1] if newest_first else rows
 
+        def write(row: Row) -> None:
+            if as_json or not sys.stdout.isatty():
+                write_line(json_line(limited_to(chosen, row)))
+            else:
+                values = (row.get(name) for name in chosen or fields)
+                write_line(visible("  ".join(str(value) for value in values if value is not None)))
+            flush()
+
         if follow_new:
-            follow(
-                remote,
-                fetch,
-                lambda row: _write_followed(row, as_json, columns=fields, chosen=chosen),
-                last=None if all_of_them else limit,
-            )
+            follow(remote, fetch, write, last=None if all_of_them else limit)
             return
         rows = fetch()
         last = rows if all_of_them else rows[-limit:]

@@ -13,7 +13,7 @@ from followup.cli.exits import fail, reject
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4210
 DEFAULT_URL = f"http://{DEFAULT_HOST}:{DEFAULT_PORT}"
-MAX_PORT = 65535
+NO_URL = f"--url must be the base URL of a mock, such as {DEFAULT_URL}"
 
 TOKEN_VARIABLE = "FOLLOWUP_MOCK_TOKEN"  # noqa: S105 - the name of a variable
 """The environment variable with the token of the control API, for ``serve`` and for the commands that call it."""
@@ -34,7 +34,7 @@ class Remote:
         options: the options of the command, by the names of the parameters in JSON, for errors.
 
     Raises:
-        UsageError: the key or the token is empty.
+        CommandFailed: the key or the token is empty.
     """
 
     def __init__(self, url: str, key: str | None, token: str | None, options: Mapping[str, str] | None = None) -> None:
@@ -63,8 +63,7 @@ class Remote:
             The decoded JSON of the response.
 
         Raises:
-            CommandFailed: no mock responded, or it rejected the call.
-            UsageError: the URL is invalid.
+            CommandFailed: no mock responded, or it rejected the call, or the URL is invalid.
         """
         from followup_mockserver.http.control_routes import ROUTES
 
@@ -100,26 +99,18 @@ class Remote:
             response = httpx.request(
                 method, self._url + PREFIX + path, headers=headers, timeout=TIMEOUT, trust_env=False, **request
             )
-            body = response.json()
+            body = dict(response.json())
+            problem = None if response.status_code == httpx.codes.OK else body["error"]
+            param = problem and problem.get("param")
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-            reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
+            reject(NO_URL)
         except httpx.HTTPError as error:
             fail(f"no mock responds at {self._url} ({type(error).__name__}); start one with: followup-mock serve")
         except UnicodeEncodeError:
             reject("an option or argument has characters that cannot be sent")
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             fail(f"the server at {self._url} is not a mock")
-        if not isinstance(body, dict):
-            fail(f"the server at {self._url} is not a mock")
-        if response.status_code != httpx.codes.OK:
-            problem = body.get("error")
-            if not isinstance(problem, dict):
-                fail(f"the server at {self._url} is not a mock")
-            fail(f"{self._place_of(problem.get('param'))}{problem.get('message')}")
+        if problem is not None:
+            place = f"{self._options.get(param, param)}: " if isinstance(param, str) else ""
+            fail(f"{place}{problem.get('message')}")
         return body
-
-    def _place_of(self, param: object) -> str:
-        """Return the beginning of the line about an invalid parameter: its option, or its name in JSON."""
-        if not isinstance(param, str):
-            return ""
-        return f"{self._options.get(param, param)}: "

@@ -2,7 +2,6 @@
 
 import inspect
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +9,9 @@ import typer
 
 from followup.cli.application import Application
 from followup.cli.exits import fail, reject
-from followup.cli.options import keyword
+from followup.cli.options import own_parameters
 from followup_mockserver.cli.generated import Url, mock_options, options_of_mock
-from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_URL, MAX_PORT
+from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_URL, NO_URL
 
 if TYPE_CHECKING:
     import httpx
@@ -21,13 +20,23 @@ commands = Application()
 
 
 def serve(
-    *,
     context: typer.Context,
-    host: str,
-    port: int,
-    env_file: Path | None,
-    snapshot: Path | None,
-    quiet: bool,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = DEFAULT_HOST,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = DEFAULT_PORT,
+    env_file: Annotated[
+        Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file once ready.")
+    ] = None,
+    snapshot: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Start from a snapshot in this file; - reads standard input. The options are then as in the snapshot, "
+            "except those that are passed, and POST /_mock/reset returns to it.",
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no hints at the start, and no line for each call and attempt.")
+    ] = False,
     **values: Any,
 ) -> None:
     """Start the mock server.
@@ -38,42 +47,13 @@ def serve(
     from followup_mockserver.cli.serving import serve_until_stopped  # imported late, because a help page needs no mock
 
     # Only those that are passed take precedence over the options in a snapshot or a settings file.
-    options = {name: value for name, value in mock_options(values).items() if _is_passed(context, name)}
+    sources = {name: context.get_parameter_source(name) for name in values}
+    passed = {name for name, source in sources.items() if source is not None and source.name != "DEFAULT"}
+    options = {name: value for name, value in mock_options(values).items() if name in passed}
     serve_until_stopped(host, port, env_file, snapshot, quiet=quiet, **options)
 
 
-def _is_passed(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
-
-
-_HOST = Annotated[str, typer.Option(help="Address to listen on.")]
-_PORT = Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=MAX_PORT)]
-_ENV_FILE = Annotated[
-    Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file once ready.")
-]
-_QUIET = Annotated[
-    bool, typer.Option("--quiet", help="Print no hints at the start, and no line for each call and attempt.")
-]
-_SNAPSHOT = Annotated[
-    Path | None,
-    typer.Option(
-        "--from",
-        help="Start from a snapshot in this file; - reads standard input. The options are then as in the snapshot, "
-        "except those that are passed, and POST /_mock/reset returns to it.",
-    ),
-]
-serve.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [
-        keyword("context", typer.Context, inspect.Parameter.empty),
-        keyword("host", _HOST, DEFAULT_HOST),
-        keyword("port", _PORT, DEFAULT_PORT),
-        keyword("env_file", _ENV_FILE, None),
-        keyword("snapshot", _SNAPSHOT, None),
-        keyword("quiet", _QUIET, default=False),
-        *options_of_mock(),
-    ]
-)
+serve.__signature__ = inspect.Signature([*own_parameters(serve), *options_of_mock()])  # type: ignore[attr-defined]
 commands.command()(serve)
 
 
@@ -87,11 +67,17 @@ def wait(
     timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait.", min=0)] = 30,
 ) -> None:
     """Wait until the mock server is ready; for CI jobs."""
-    if env_file is None:
-        _wait_for_health(lambda: url, timeout, f"no mock responded at {url}")
-    else:
-        nobody = f"{env_file} named no mock that responded"
-        _wait_for_health(lambda: _url_in(env_file), timeout, nobody)
+    import httpx  # imported late, because a help page needs neither client nor mock
+
+    from followup_mockserver.state.clock import RealTime
+
+    ends = RealTime.monotonic() + timeout
+    with httpx.Client(trust_env=False) as client:
+        while not _is_healthy(client, _url_in(env_file) if env_file else url, ends - RealTime.monotonic()):
+            if RealTime.monotonic() >= ends:
+                found = f"{env_file} named no mock that responded" if env_file else f"no mock responded at {url}"
+                fail(f"{found} within {timeout:g} s")
+            threading.Event().wait(_BETWEEN_TRIES)
 
 
 def _url_in(env_file: Path) -> str | None:
@@ -108,31 +94,7 @@ _SHORTEST_TRY = 0.5
 """Seconds."""
 
 
-def _wait_for_health(url_of: Callable[[], str | None], timeout: float, problem: str) -> None:
-    """Wait until a mock is ready.
-
-    Args:
-        url_of: returns the base URL of the mock; None as long as it is not known.
-        timeout: seconds.
-        problem: what is wrong if it is not ready in time.
-
-    Raises:
-        CommandFailed: it is not ready in time.
-    """
-    import httpx  # imported late, because a help page needs neither client nor mock
-
-    from followup_mockserver.state.clock import RealTime
-
-    ends = RealTime.monotonic() + timeout
-    pause = threading.Event()
-    with httpx.Client(trust_env=False) as client:
-        while not _is_healthy(client, url_of(), max(ends - RealTime.monotonic(), _SHORTEST_TRY)):
-            if RealTime.monotonic() >= ends:
-                fail(f"{problem} within {timeout:g} s")
-            pause.wait(_BETWEEN_TRIES)
-
-
-def _is_healthy(client: "httpx.Client", url: str | None, timeout: float) -> bool:
+def _is_healthy(client: "httpx.Client", url: str | None, seconds: float) -> bool:
     import httpx
 
     from followup._for_mockserver import result_within
@@ -140,10 +102,11 @@ def _is_healthy(client: "httpx.Client", url: str | None, timeout: float) -> bool
 
     if url is None:
         return False
+    timeout = max(seconds, _SHORTEST_TRY)
     health = f"{url.rstrip('/')}{PREFIX}/health"
     try:
         return result_within(timeout, lambda: client.get(health, timeout=timeout)).status_code == httpx.codes.OK
     except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-        reject("--url must be the base URL of a mock, such as http://127.0.0.1:4210")
+        reject(NO_URL)
     except (httpx.HTTPError, TimeoutError):
         return False

@@ -33,8 +33,6 @@ _LONGEST_PATH = 200
 _IGNORED_SHOWN = 5
 """Ignored keys that are shown; the journal has all."""
 
-_RED, _GREEN, _YELLOW = 31, 32, 33
-
 _Item = tuple[str, EndedCall | EndedAttempt]
 
 
@@ -46,7 +44,6 @@ class ServeLog:
         self._dropped = 0
         self._output = sys.stdout.fileno()
         self._encoding = sys.stdout.encoding or "utf-8"
-        self._colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         # A daemon, because it may be blocked by a pipe that nobody reads.
         self._thread = threading.Thread(target=self._write_all, name="followup-mock log", daemon=True)
 
@@ -83,20 +80,7 @@ class ServeLog:
                 if self._dropped:
                     dropped, self._dropped = self._dropped, 0
                     self._write(f"{at}  {dropped} lines were dropped, because the output was not read")
-                self._write(f"{at}  {self._line(event)}")
-
-    def _line(self, event: EndedCall | EndedAttempt) -> str:
-        if isinstance(event, EndedCall):
-            # A batch that was accepted in part is no success: its refused events are not there.
-            tone = 400 if event.status == 200 and event.entry.refused else event.status
-            return f"{self._coloured(tone, status_of(event.status))}  {line_of_call(event)}"
-        status = event.attempt.status_code
-        return f"{self._coloured(status, status_of(status))}  {line_of_attempt(event)}"
-
-    def _coloured(self, status: int | None, text: str) -> str:
-        if not self._colours:
-            return text
-        return f"\x1b[{_colour(status)}m{text}\x1b[0m"
+                self._write(f"{at}  {_line_of(event)}")
 
     def _write(self, line: str) -> None:
         # Not through sys.stdout, whose lock a blocked thread would hold when the process ends.
@@ -105,9 +89,10 @@ class ServeLog:
             rest = rest[os.write(self._output, rest) :]
 
 
-def status_of(status: int | None) -> str:
-    """Return a status as three characters; dashes if there was no response."""
-    return "---" if status is None else str(status)
+def _line_of(event: EndedCall | EndedAttempt) -> str:
+    if isinstance(event, EndedCall):
+        return f"{event.status or '---'}  {line_of_call(event)}"
+    return f"{event.attempt.status_code or '---'}  {line_of_attempt(event)}"
 
 
 def line_of_call(call: EndedCall) -> str:
@@ -156,9 +141,3 @@ def line_of_attempt(ended: EndedAttempt) -> str:
     elif ended.exhausted:
         parts.append("that was the last attempt")
     return visible("  ".join(parts))
-
-
-def _colour(status: int | None) -> int:
-    if status is None or status >= 500:
-        return _RED
-    return _GREEN if status < 400 else _YELLOW

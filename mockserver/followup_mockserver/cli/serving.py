@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Unpack
 
 from followup import __version__
-from followup.cli.exits import fail, reject
+from followup.cli.exits import fail, file_errors, reject
 from followup.cli.output import write_private_file
 from followup.cli.values import STANDARD_INPUT, kebab, read_standard_input
 from followup_mockserver.cli.remote import TOKEN_VARIABLE
@@ -49,8 +49,7 @@ def serve_until_stopped(
             standard input.
 
     Raises:
-        CommandFailed: the port cannot be bound, the file cannot be written, or the snapshot cannot be loaded.
-        UsageError: an option is invalid.
+        CommandFailed: the port cannot be bound, a file cannot be read or written, or an option is invalid.
     """
     # waitress warns about queued requests, and about those that a stop cuts off; neither helps a user.
     logging.getLogger("waitress").setLevel(logging.ERROR)
@@ -107,10 +106,8 @@ def _token() -> str | None:
 def _content_of(snapshot: Path) -> bytes:
     if str(snapshot) == STANDARD_INPUT:
         return read_standard_input("--from")
-    try:
+    with file_errors(f"read {snapshot}"):
         return content_of(snapshot)
-    except OSError as error:
-        fail(f"cannot read {snapshot}: {error.strerror}")
 
 
 def _listen_for_signals() -> socket.socket:
@@ -139,10 +136,8 @@ def _announce(server: MockServer, env_file: Path | None, *, quiet: bool) -> None
     if token is not None:
         lines.append(f"token      {token}")
     if env_file is not None:
-        try:
+        with file_errors(f"write --env-file {env_file}"):
             write_private_file(env_file, "".join(f"{name}={value}\n" for name, value in values.items()))
-        except OSError as error:
-            fail(f"cannot write --env-file {env_file}: {error.strerror}")
     if not quiet:
         lines += _hints(values | ({} if token is None else {TOKEN_VARIABLE: token}))
     sys.stdout.write("\n".join(lines) + "\n")

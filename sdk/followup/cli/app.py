@@ -18,7 +18,7 @@ _RESOURCES = {
     "doctors": "The organization's roster of doctors.",
     "appointments": "Appointments and their reminders.",
     "visits": "Attended visits; each starts a post-visit follow-up.",
-    "intake-requests": ("Requests to admit patients to follow-up; the service completes their data by messaging app."),
+    "intake-requests": "Requests to admit patients to follow-up; the service completes their data by messaging app.",
     "treatments": "Treatments in the patients' records. The service sends no medication reminders.",
     "events": "Inbound events: what happened in the organization's systems.",
     "webhook-endpoints": "Endpoints of yours that the service sends webhooks to.",
@@ -26,15 +26,21 @@ _RESOURCES = {
 }
 """The groups of operations, with the first paragraph of each one's help, which is otherwise in the declarations."""
 
+_OTHERS = {
+    "doctor": "Check everything between this computer and the service, and say what to do about each problem.",
+    "inbox": "Handle the webhooks that an inbox has stored, and look after them.",
+    "outbox": "Send recorded events from your database to the service.",
+    "webhooks": "Verify webhooks that you received.",
+}
+"""The other commands and groups, each in a module of the same name."""
+
 
 EXAMPLES = r"""
 demo
 account retrieve
 patients create --phone '+54 9 11 5555-0000' --full-name 'Ana Pérez'
 patients retrieve pat_1a2b3c
-patients update pat_1a2b3c --email ana@example.com
-patients update pat_1a2b3c --clear email --clear dni
-patients list --external-id P-17
+patients update pat_1a2b3c --email ana@example.com --clear dni
 patients list --all --columns id,full-name
 doctors retrieve doc_1a2b3c
 doctors list --active
@@ -55,9 +61,7 @@ treatments create --patient pat_1a2b3c --name Ibuprofeno
 treatments retrieve trt_1a2b3c
 treatments list --patient pat_1a2b3c
 events create - <event.json
-events create - <events.jsonl
 events send events.jsonl
-events send - <events.jsonl
 events retrieve evt_1a2b3c
 events list --status failed
 webhook-endpoints create --url https://clinic.example/hooks --enabled-events '*'
@@ -69,7 +73,6 @@ webhook-endpoints ping we_1a2b3c
 webhook-deliveries retrieve whd_1a2b3c
 webhook-deliveries list --status failed
 webhooks verify body.json --headers headers.txt
-webhooks verify - --headers headers.txt --check-time <body.json
 doctor
 inbox run clinic.webhooks:inbox
 inbox drain clinic.webhooks:inbox
@@ -80,8 +83,7 @@ inbox purge --older-than 30
 inbox catch-up
 inbox ddl --database sqlite:///clinic.db
 inbox create-tables
-outbox run
-outbox run --until-empty --database sqlite:///clinic.db
+outbox run --until-empty
 outbox status --database sqlite:///clinic.db
 outbox dead --database sqlite:///clinic.db
 outbox failing --database sqlite:///clinic.db
@@ -99,20 +101,10 @@ app = Application(
     no_args_is_help=True,
     examples=EXAMPLES,
     epilog=EXIT_STATUS,
-    deferred={
-        **{name: Deferred(text, "followup.cli.operations", "commands_of", True) for name, text in _RESOURCES.items()},
-        "doctor": Deferred(
-            "Check everything between this computer and the service, and say what to do about each problem.",
-            "followup.cli.doctor",
-        ),
-        "inbox": Deferred(
-            "Handle the webhooks that an inbox has stored, and look after them.", "followup.cli.inbox", "inbox", True
-        ),
-        "outbox": Deferred(
-            "Send recorded events from your database to the service.", "followup.cli.outbox", "outbox", True
-        ),
-        "webhooks": Deferred("Verify webhooks that you received.", "followup.cli.webhooks", "webhooks", True),
-    },
+    deferred=[
+        *(Deferred(name, summary, "followup.cli.operations") for name, summary in _RESOURCES.items()),
+        *(Deferred(name, summary, f"followup.cli.{name}") for name, summary in _OTHERS.items()),
+    ],
 )
 
 

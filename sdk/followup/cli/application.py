@@ -2,9 +2,8 @@
 
 import importlib
 import sys
-from collections import UserDict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn
 
 import typer
 import typer.main
@@ -16,25 +15,8 @@ _ParserError: Any = typer.BadParameter.__base__
 """The base class of every error that Typer finds in the arguments. Newer versions of Typer bring their own copy of
 click, which it comes from."""
 
-
 _PLACEHOLDERS = (("int", "N"), ("float", "NUMBER"), ("path", "PATH"), ("file", "PATH"))
 """What stands for a value of a type whose name contains the first text; for all others TEXT."""
-
-_OPTIONS = "Options"
-
-_GROUPS = {
-    "Pages": ("limit", "starting_after", "ending_before", "all_pages", "all_of_them", "follow_new"),
-    "Output": ("columns", "as_json"),
-    "Which mock": ("url", "api_key", "token"),
-    "Server": ("host", "port", "env_file", "quiet", "rate_limit"),
-    "State at the start": ("snapshot", "settings", "start_time", "seed"),
-    "Webhooks": ("allow_http_webhooks", "forward_to"),
-    "Shell completion": ("install_completion", "show_completion"),
-}
-"""The groups of options, with the names of their parameters; all others are in ``Options``."""
-
-_LAST = ("Pages", "Output", "Which mock")
-"""Groups that follow those of the command itself, in this order."""
 
 
 def name_values(parameters: Sequence[Any]) -> None:
@@ -43,63 +25,22 @@ def name_values(parameters: Sequence[Any]) -> None:
     A flag gets none: Typer would write ``<bool>`` after it, as if a value had to follow.
     """
     for parameter in parameters:
-        if parameter.metavar is None:
-            if parameter.param_type_name == "argument":
-                parameter.metavar = parameter.name.upper()
-            elif getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-            else:
-                parameter.metavar = _placeholder(parameter)
-
-
-def _placeholder(parameter: Any) -> str:
-    # Newer versions of Typer describe the type themselves, older ones have the type of click.
-    kind = parameter.bare_type() if hasattr(parameter, "bare_type") else str(parameter.type.name)
-    return next((shown for part, shown in _PLACEHOLDERS if part in kind.lower()), "TEXT")
-
-
-def _usage_pieces(parameters: Sequence[Any]) -> list[str]:
-    """Return what follows the name of a command in its usage line. Versions of Typer write arguments differently."""
-    pieces = ["[OPTIONS]"]
-    for parameter in parameters:
-        if parameter.param_type_name == "argument":
-            name = parameter.metavar.strip("[]")
-            pieces.append(name if parameter.required else f"[{name}]")
-    return pieces
-
-
-def _write_options(parameters: Sequence[Any], context: Any, formatter: Any) -> None:
-    """Write the arguments and the options of a command, the options in groups."""
-    arguments: list[Any] = []
-    groups: dict[str, list[Any]] = {}
-    for parameter in parameters:
-        record = parameter.get_help_record(context)
-        if record is None:
+        if parameter.metavar is not None:
             continue
         if parameter.param_type_name == "argument":
-            arguments.append((parameter.metavar, record[1]))
+            parameter.metavar = parameter.name.upper()
+        elif getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
         else:
-            name = next((name for name, names in _GROUPS.items() if parameter.name in names), _OPTIONS)
-            groups.setdefault(name, []).append(record)
-    order = sorted(groups, key=lambda name: (name != _OPTIONS, _LAST.index(name) + 1 if name in _LAST else 0))
-    for name, records in (("Arguments", arguments), *((name, groups[name]) for name in order)):
-        if records:
-            with formatter.section(name):
-                formatter.write_dl(records)
+            # Newer versions of Typer describe the type themselves, older ones have the type of click.
+            kind = parameter.bare_type() if hasattr(parameter, "bare_type") else str(parameter.type.name)
+            shown = (shown for part, shown in _PLACEHOLDERS if part in kind.lower())
+            parameter.metavar = next(shown, "TEXT")
 
 
 def examples_of(command: str, examples: str) -> list[str]:
     """Return those of the examples, one a line, that begin with the command."""
     return [each for each in examples.splitlines() if f"{each} ".startswith(f"{command} ")]
-
-
-def _write_examples(context: Any, formatter: Any) -> None:
-    """Write the examples of a command, if its program has any."""
-    program, _, command = context.command_path.partition(" ")
-    if found := examples_of(command, getattr(context.find_root().command, "examples", "")):
-        with formatter.section("Examples"):
-            for example in found:
-                formatter.write(f"{'':>{formatter.current_indent}}{program} {example}\n")
 
 
 class _Described:
@@ -111,99 +52,60 @@ class _Described:
 
 class _Command(_Described, TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return _usage_pieces(self.get_params(ctx))
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        _write_options(self.get_params(ctx), ctx, formatter)
+        """Return what follows the name in the usage line. Versions of Typer write arguments differently."""
+        arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]
+        return ["[OPTIONS]", *(each.metavar if each.required else f"[{each.metavar}]" for each in arguments)]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        _write_examples(ctx, formatter)
+        """Write the examples of the command, if its program has any, and its epilog."""
+        program, _, command = ctx.command_path.partition(" ")
+        if found := examples_of(command, getattr(ctx.find_root().command, "examples", "")):
+            with formatter.section("Examples"):
+                for example in found:
+                    formatter.write(f"{'':>{formatter.current_indent}}{program} {example}\n")
         super().format_epilog(ctx, formatter)
 
 
-def _message_of(error: Any) -> str:
-    """Return the text of an error of the parser, with the command whose help says more."""
-    message: str = error.format_message()  # empty if the error has printed the help
-    if not message or error.ctx is None:
-        return message
-    end = "" if message.endswith((".", "?")) else "."
-    return f"{message}{end} See {error.ctx.command_path} --help."
-
-
-class Deferred(NamedTuple):
+class Deferred(TyperCommand):
     """A command, or a group of commands, that is imported when it is used.
 
-    Attributes:
+    Args:
+        name: its name.
         summary: the first paragraph of its help, for the list of commands.
-        module: the module that has it.
-        made_by: the module's application that is the group, or that has the command; or a function that returns it,
-            and takes the name and the summary.
-        is_group: whether the application is the group.
+        module: the module whose ``commands`` is the application that has the command, or is the group; or a function
+            that returns it, and takes the name and the summary.
     """
 
-    summary: str
-    module: str
-    made_by: str = "commands"
-    is_group: bool = False
+    def __init__(self, name: str, summary: str, module: str) -> None:
+        super().__init__(name, help=summary)
+        self._module = module
 
-    def load(self, name: str) -> Any:
+    def load(self) -> Any:
         """Import and return the command or the group."""
-        found = getattr(importlib.import_module(self.module), self.made_by)
-        group = typer.main.get_group(found if isinstance(found, typer.Typer) else found(name, self.summary))
-        command = group if self.is_group else group.commands[name]
-        command.name = name
+        found = importlib.import_module(self._module).commands
+        group = typer.main.get_group(found if isinstance(found, typer.Typer) else found(self.name, self.help))
+        command = group.commands.get(str(self.name), group)
+        command.name = self.name
         return command
 
-
-class _Commands(UserDict[str, Any]):
-    """The commands of a group by name. A deferred command is loaded when it is looked up."""
-
-    loads = True
-    """Whether a deferred command is loaded; otherwise one that has only its summary stands in for it."""
-
-    def __getitem__(self, name: str) -> Any:
-        command = self.data[name]
-        if isinstance(command, Deferred):
-            if not self.loads:
-                return TyperCommand(name, help=command.summary)
-            command = self.data[name] = command.load(name)
-        return command
-
-    def summary(self, name: str) -> str:
-        """Return the first paragraph of the help of a command, on one line, without loading the command."""
-        command = self.data[name]
-        text = command.summary if isinstance(command, Deferred) else command.help
-        return " ".join((text or "").partition("\n\n")[0].split())
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Return the context of the imported command."""
+        return self.load().make_context(*args, **options)
 
 
 class _Group(_Described, TyperGroup):
-    deferred: ClassVar[Mapping[str, Deferred]] = {}
+    deferred: ClassVar[Sequence[Deferred]] = ()
     examples: ClassVar[str] = ""
-    commands: _Commands
 
-    def __init__(self, *, commands: Mapping[str, Any], **options: Any) -> None:
-        super().__init__(**options)
-        self.commands = _Commands({**commands, **self.deferred})
+    def __init__(self, *, commands: dict[str, Any], **options: Any) -> None:
+        deferred: dict[str, Any] = {str(each.name): each for each in self.deferred}
+        super().__init__(commands=commands | deferred, **options)
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - in the order in which they were added
-        return [*self.commands]
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return the commands and options that begin with a text, without loading the commands."""
-        self.commands.loads = False
-        try:
-            return super().shell_complete(ctx, incomplete)
-        finally:
-            self.commands.loads = True
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        _write_options(self.get_params(ctx), ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands, each with the whole first sentence of its help; Typer would cut it at the line's end."""
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """List the commands, each with the whole first paragraph of its help; Typer would cut it at the line's end."""
+        summaries = {name: (each.help or "").partition("\n\n")[0] for name, each in self.commands.items()}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.commands.summary(name)) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, " ".join(text.split())) for name, text in summaries.items()])
 
 
 class Application(typer.Typer):
@@ -212,23 +114,16 @@ class Application(typer.Typer):
     Help is plain text: the boxes that Typer draws with rich cut option names and defaults on a narrow terminal.
 
     Args:
-        deferred: commands that are imported when they are used, by name. They follow the others in the list.
+        deferred: commands that are imported when they are used. They follow the others in the list.
         examples: the examples of a program's commands, one a line, without its name. A program, unlike a group of
             commands, also has options that install and show the completion of its commands in a shell.
         options: the options of ``typer.Typer``.
     """
 
-    def __init__(
-        self,
-        *,
-        deferred: Mapping[str, Deferred] | None = None,
-        examples: str | None = None,
-        **options: Any,
-    ) -> None:
-        # Typer makes the group, and takes a class only.
-        group = type("_Group", (_Group,), {"deferred": deferred or {}, "examples": examples or ""})
+    def __init__(self, *, deferred: Sequence[Deferred] = (), examples: str | None = None, **options: Any) -> None:
         super().__init__(
-            cls=group,
+            # Typer makes the group, and takes a class only.
+            cls=type("_Group", (_Group,), {"deferred": deferred, "examples": examples or ""}),
             add_completion=examples is not None,
             pretty_exceptions_enable=False,
             rich_markup_mode=None,
@@ -252,9 +147,12 @@ class Application(typer.Typer):
             except typer.Abort:  # Ctrl-C, with older versions of Typer
                 return INTERRUPTED
             except _ParserError as error:
+                message = error.format_message()
                 if type(error).__name__ == "NoArgsIsHelpError":
-                    sys.stderr.write(f"{error.format_message()}\n")
+                    sys.stderr.write(f"{message}\n")
                     return USAGE
-                raise CommandFailed(_message_of(error), USAGE) from None
+                if message and error.ctx is not None:  # it is empty if the error has printed the help
+                    message += f"{'' if message.endswith(('.', '?')) else '.'} See {error.ctx.command_path} --help."
+                raise CommandFailed(message, USAGE) from None
 
         run_program(str(self.info.name), command)

@@ -1,14 +1,12 @@
 """Files of events: JSON, JSON Lines and CSV of any length, read while their events are sent."""
 
 import csv
-import functools
 import io
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple
 
-import attrs
 import ijson
 
 from followup import EventInput
@@ -34,21 +32,12 @@ _REQUIRED = ("id", "type")
 _DELIMITERS = (",", ";", "\t", "|")
 """The first is that of the standard; spreadsheets use the second where a comma separates decimals."""
 
-_DEFAULT_ENCODING = "utf-8-sig"
-"""UTF-8, with or without the byte order mark that spreadsheets write."""
-
 _LONGEST_HEADER = 1_000_000
 """Characters. A file that is no CSV file may have no line end at all."""
 
 
-@attrs.frozen
-class FileEvent:
-    """A value in a file where an event is expected; it may be invalid.
-
-    Attributes:
-        place: its place in the file, such as ``line 7`` or ``event 7``.
-        event: the value.
-    """
+class FileEvent(NamedTuple):
+    """A value in a file where an event is expected, which may be invalid; and its place, such as ``line 7``."""
 
     place: str
     event: Any
@@ -64,13 +53,12 @@ def is_csv(file: Path) -> bool:
 
 
 def read_events(
-    file: Path, opened: BinaryIO, *, encoding: str | None = None, ignored: Collection[str] = ()
+    file: Path, opened: io.BufferedReader, *, encoding: str | None = None, ignored: Collection[str] = ()
 ) -> Iterator[FileEvent]:
     """Yield the events of a file one by one.
 
     Args:
-        file: path of the file, whose extension names the format; ``-`` is JSON if it begins with ``[``, else JSON
-            Lines.
+        file: path of the file, whose extension names the format; ``-`` is standard input. An array is JSON in any file.
         opened: the open file.
         encoding: encoding of a CSV file; by default UTF-8.
         ignored: columns of a CSV file that are not read.
@@ -78,134 +66,88 @@ def read_events(
     Raises:
         UnreadableFile: the file does not have the format of its extension, or the extension is unknown.
     """
-    is_input = file == STANDARD_INPUT
-    name, reader = _FORMATS.get(file.suffix.lower(), ("JSON Lines", _from_input))
+    shown = "standard input" if file == STANDARD_INPUT else file
     if is_csv(file):
-        name, reader = "CSV", functools.partial(_from_csv, encoding=encoding, ignored=ignored)
-    elif not is_input and reader is _from_input:
+        name, events = "CSV", _from_csv(opened, encoding or "utf-8-sig", ignored)
+    elif file != STANDARD_INPUT and file.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
         raise UnreadableFile(f"{file} must end in .json, .jsonl or .csv")
-    shown = "standard input" if is_input else file
+    elif opened.peek().lstrip()[:1] == b"[":
+        name, events = "JSON", _numbered(ijson.items(ijson.parse(_tokens(opened)), "item"))
+    elif file.suffix.lower() == ".json":
+        name, events = "JSON", _from_object(opened)
+    else:
+        name, events = "JSON Lines", _from_json_lines(opened)
     try:
-        yield from reader(opened)
+        yield from events
     except UnicodeDecodeError:
         cure = "pass its encoding, such as --encoding cp1252" if is_csv(file) else "save it with this encoding"
         raise UnreadableFile(f"{shown} is not {encoding or 'UTF-8'}; {cure}, and send it again") from None
-    except _BadCsv as error:
-        raise UnreadableFile(f"{shown}, {error}") from None
     except RecursionError:
         raise UnreadableFile(f"{shown} is nested too deeply") from None
-    except (ijson.JSONError, csv.Error, ValueError, _BadLine) as error:
+    except UnreadableFile as error:
+        raise UnreadableFile(f"{shown}{error}") from None
+    except (ijson.JSONError, csv.Error, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise UnreadableFile(f"{shown} is not {name}: {reason}") from None
 
 
-class _BadCsv(Exception):
-    """The file cannot be read as CSV; the message names the line and the problem."""
-
-
-class _BadLine(Exception):
-    """A line does not have the format of the file; the message names the line and the problem."""
-
-
-def _from_input(opened: BinaryIO) -> Iterator[FileEvent]:
-    """Read JSON or JSON Lines from standard input, which can be peeked at but not read twice."""
-    if cast("io.BufferedReader", opened).peek().lstrip()[:1] == b"[":
-        yield from _numbered(ijson.items(_parsed(opened), "item"))
-    else:
-        yield from _from_json_lines(opened)
-
-
-def _from_json(opened: BinaryIO) -> Iterator[FileEvent]:
-    """Read an array of events, or the body of ``events.create``: one event, or an object with an array of them."""
-    if _first_character(opened) == b"[":
-        yield from _numbered(ijson.items(_parsed(opened), "item"))
-    elif any((place, kind) == ("events", "start_array") for place, kind, _ in _parsed(opened)):
-        opened.seek(0)
-        yield from _numbered(ijson.items(_parsed(opened), "events.item"))
-    else:
-        opened.seek(0)
-        yield FileEvent("event 1", json.load(opened))
-
-
-def _parsed(opened: BinaryIO) -> Iterator[tuple[str, str, Any]]:
-    """Yield the tokens of a JSON file: the place of each, its kind and its value.
+def _tokens(opened: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """Yield the tokens of a JSON file.
 
     Raises:
-        RecursionError: it is nested too deeply.
+        RecursionError: it is nested too deeply. This is found here, before a text is made of the place of each token.
     """
-    # The depth is checked before ``parse``, which makes a text of the place of each token.
-    parsed: Iterator[tuple[str, str, Any]] = ijson.parse(_tokens(opened))
-    return parsed
-
-
-def _tokens(opened: BinaryIO) -> Iterator[tuple[str, Any]]:
     depth = 0
     for kind, value in ijson.basic_parse(opened, use_float=True):
-        if kind in ("start_map", "start_array"):
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise RecursionError
-        elif kind in ("end_map", "end_array"):
-            depth -= 1
+        depth += kind.startswith("start_") - kind.startswith("end_")
+        if depth > MAX_DEPTH:
+            raise RecursionError
         yield kind, value
+
+
+def _from_object(opened: BinaryIO) -> Iterator[FileEvent]:
+    """Read the body of ``events.create``: one event, or an object with an array of them."""
+    body = json.load(opened)
+    events = body.get("events") if isinstance(body, dict) else None
+    yield from _numbered(iter(events if isinstance(events, list) else [body]))
 
 
 def _numbered(events: Iterator[Any]) -> Iterator[FileEvent]:
     return (FileEvent(f"event {number}", event) for number, event in enumerate(events, start=1))
 
 
-def _first_character(opened: BinaryIO) -> bytes:
-    character = opened.read(1)
-    while character.isspace():
-        character = opened.read(1)
-    opened.seek(0)
-    return character
-
-
 def _from_json_lines(opened: BinaryIO) -> Iterator[FileEvent]:
-    for number, line in enumerate(_text(opened), start=1):
+    for number, line in enumerate(io.TextIOWrapper(opened, encoding="utf-8-sig", newline=""), start=1):
         if line.strip():
             try:
                 event = json.loads(line)
             except json.JSONDecodeError as error:
-                raise _BadLine(f"line {number}, column {error.colno}: {error.msg}") from None
-            except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
-                raise _BadLine(f"line {number}: a number is too long, or it is nested too deeply") from None
+                problem = f"line {number}, column {error.colno}: {error.msg}"
+                raise UnreadableFile(f" is not JSON Lines: {problem}") from None
             is_rejected = isinstance(event, dict) and event.keys() == REJECTED
             yield FileEvent(f"line {number}", event["event"] if is_rejected else event)
 
 
-def _text(opened: BinaryIO) -> io.TextIOWrapper:
-    return io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
-
-
-def _from_csv(opened: BinaryIO, *, encoding: str | None, ignored: Collection[str]) -> Iterator[FileEvent]:
-    """Yield the events of a CSV file, whose header is checked first.
-
-    Args:
-        opened: the open file.
-        encoding: its encoding; by default UTF-8.
-        ignored: the names of columns that are not read.
-
-    Raises:
-        _BadCsv: the header or a row is invalid.
-        csv.Error, UnicodeDecodeError: it is not CSV, or not in this encoding.
-    """
-    text = io.TextIOWrapper(opened, encoding=encoding or _DEFAULT_ENCODING, newline="")
+def _from_csv(opened: BinaryIO, encoding: str, ignored: Collection[str]) -> Iterator[FileEvent]:
+    """Yield the events of a CSV file, whose header is checked first."""
+    text = io.TextIOWrapper(opened, encoding=encoding, newline="")
     lines = 1
     while (header := text.readline(_LONGEST_HEADER)) and not header.strip():
         lines += 1
     if not header:
         return
     delimiter = delimiter_of(header, _REQUIRED)
-    names = [_field(name.strip(), ignored) for name in next(csv.reader([header], delimiter=delimiter))]
-    _check(lines, names)
+    columns = [name.strip() for name in next(csv.reader([header], delimiter=delimiter))]
+    # The name of a column that is not read is empty.
+    names = ["" if name in ignored else camel(name) if camel(name) in _FIELDS else name for name in columns]
+    if problem := _problem_of(names):
+        raise UnreadableFile(f", line {lines}: {problem}")
     rows = csv.reader(text, delimiter=delimiter)
     before = 0
     for row in rows:
         place, before = f"line {lines + before + 1}", rows.line_num
         if len(row) > len(names):  # a stray quote or delimiter: from here on, values may be in the wrong columns
-            raise _BadCsv(f"{place}: there are more values than columns")
+            raise UnreadableFile(f", {place}: there are more values than columns")
         if row:
             yield FileEvent(place, _event(dict(zip(names, row, strict=False))))
 
@@ -225,28 +167,20 @@ def delimiter_of(header: str, required: Collection[str]) -> str:
     return max(_DELIMITERS, key=columns)
 
 
-def _field(name: str, ignored: Collection[str]) -> str:
-    """Return the field of a column; empty if the column is not read."""
-    if name in ignored:
-        return ""
-    return camel(name) if camel(name) in _FIELDS else name
-
-
-def _check(line: int, names: Sequence[str]) -> None:
+def _problem_of(names: Sequence[str]) -> str | None:
+    """Return what is wrong with the columns of a header; None if nothing is."""
     expected = f"the columns are {', '.join(_FIELDS)}, and those of the data, such as {_DATA}patient.phone"
     if missing := [name for name in _REQUIRED if name not in names]:
-        raise _BadCsv(f"line {line}: missing the column {' and the column '.join(missing)}; {expected}")
-    unknown = [name for name in names if name and name not in _FIELDS and not name.startswith(_DATA)]
-    if unknown:
-        noun = "the column" if len(unknown) == 1 else "the columns"
-        raise _BadCsv(
-            f"line {line}: {noun} {', '.join(unknown)} cannot be sent; {expected}. "
-            f"--ignore-columns {','.join(unknown)} sends the others"
-        )
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise _BadCsv(f"line {line}: two columns are named {twice}")
-    if mixed := next((name for name in names if name and any(each.startswith(f"{name}.") for each in names)), None):
-        raise _BadCsv(f"line {line}: {mixed} is a column, and there are columns that begin with {mixed}.")
+        return f"missing the column {' and the column '.join(missing)}; {expected}"
+    if unknown := [name for name in names if name and name not in _FIELDS and not name.startswith(_DATA)]:
+        cure = f"--ignore-columns {','.join(unknown)} sends the others"
+        return f"no column {', '.join(unknown)} can be sent; {expected}. {cure}"
+    for name in filter(None, names):
+        if names.count(name) > 1:
+            return f"two columns are named {name}"
+        if any(each.startswith(f"{name}.") for each in names):
+            return f"{name} is a column, and there are columns that begin with {name}."
+    return None
 
 
 def _event(row: dict[str, str]) -> dict[str, Any]:
@@ -254,23 +188,9 @@ def _event(row: dict[str, str]) -> dict[str, Any]:
     for name, value in row.items():
         if not name or not value:
             continue
-        if name == "schemaVersion" and value.isdecimal():
-            event[name] = int(value)
-        elif name.startswith(_DATA):
-            _put(event["data"], name.removeprefix(_DATA).split("."), value)
-        else:
-            event[name] = value
+        *path, last = name.split(".")
+        inner = event
+        for step in path:
+            inner = inner.setdefault(step, {})
+        inner[last] = int(value) if name == "schemaVersion" and value.isdecimal() else value
     return event
-
-
-def _put(data: dict[str, Any], path: list[str], value: str) -> None:
-    for step in path[:-1]:
-        data = data.setdefault(step, {})
-    data[path[-1]] = value
-
-
-_FORMATS: dict[str, tuple[str, Callable[[BinaryIO], Iterator[FileEvent]]]] = {
-    ".jsonl": ("JSON Lines", _from_json_lines),
-    ".ndjson": ("JSON Lines", _from_json_lines),
-    ".json": ("JSON", _from_json),
-}

@@ -41,13 +41,6 @@ class CommandFailed(Exception):
         self.status = status
 
 
-class UsageError(CommandFailed):
-    """The arguments of the command are invalid; nothing was sent."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, USAGE)
-
-
 def fail(message: str, status: int = FAILURE) -> NoReturn:
     """End the command with a line on standard error.
 
@@ -61,9 +54,25 @@ def reject(message: str) -> NoReturn:
     """End the command because its arguments are invalid, before anything is sent.
 
     Raises:
-        UsageError: always.
+        CommandFailed: always.
     """
-    raise UsageError(message)
+    raise CommandFailed(message, USAGE)
+
+
+@contextmanager
+def file_errors(doing: str) -> Iterator[None]:
+    """Turn an error of a file into one line.
+
+    Args:
+        doing: what is done with the file, such as ``read events.csv``.
+
+    Raises:
+        CommandFailed: the operating system does not allow it.
+    """
+    try:
+        yield
+    except OSError as error:
+        fail(f"cannot {doing}: {error.strerror}")
 
 
 @contextmanager
@@ -77,8 +86,7 @@ def connected(
         options: the options of the command, by the names of the parameters in JSON and in Python, for errors.
 
     Raises:
-        CommandFailed: there is no key or base URL, or a call failed.
-        UsageError: an argument is invalid; nothing was sent.
+        CommandFailed: there is no key or base URL, or a call failed, or an argument is invalid; nothing was sent.
     """
     import followup  # imported late, because a help page needs no client
 

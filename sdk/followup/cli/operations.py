@@ -1,7 +1,7 @@
 """The operations of the service as commands, generated from the operations' declarations."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
 from typing import Annotated, Any, get_args
@@ -14,7 +14,16 @@ from followup._declarations.declarations import Declaration, Parameter
 from followup._declarations.operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.exits import connected, reject
-from followup.cli.options import AsJson, Columns, chosen_columns, for_the_command_line, keyword, option, sentence
+from followup.cli.options import (
+    AsJson,
+    Columns,
+    chosen_columns,
+    for_the_command_line,
+    keyword,
+    option,
+    sentence,
+    spelling,
+)
 from followup.cli.output import say, show_many, show_one, warn
 from followup.cli.values import (
     argument_names,
@@ -31,15 +40,12 @@ from followup.resources.account import AccountGroup
 from followup.resources.event_batches import EventBatch
 from followup.resources.events import Events
 
-_OWN_OPTIONS = ("idempotency_key", "as_json", "all_pages", "clear", "columns")
-"""Parameters of a command that are not parameters of its operation."""
-
 _All = Annotated[
     bool, typer.Option("--all", help=f"Fetch all pages, of {MAX_PAGE_SIZE} items each unless --limit is passed.")
 ]
 
 
-def commands_of(name: str, _summary: str) -> Application:
+def commands(name: str, _summary: str) -> Application:
     """Return the commands of a resource: a generated one per operation, and a few written ones.
 
     Args:
@@ -47,17 +53,17 @@ def commands_of(name: str, _summary: str) -> Application:
     """
     (group,) = (each for each in all_groups() if kebab(group_name(each)) == name)
     text = inspect.getdoc(check_set_up if group is AccountGroup else group)
-    commands = Application(help=text, no_args_is_help=group is not AccountGroup)
+    application = Application(help=text, no_args_is_help=group is not AccountGroup)
     for declaration in declarations_of(group).values():
         text = for_the_command_line(declaration.description)
-        commands.command(kebab(declaration.method_name), help=text)(_command(declaration))
+        application.command(kebab(declaration.method_name), help=text)(_command(declaration))
     if group is Events:
         from followup.cli.sending import send
 
-        commands.command("send")(send)
+        application.command("send")(send)
     if group is AccountGroup:
-        commands.callback(invoke_without_command=True)(check_set_up)
-    return commands
+        application.callback(invoke_without_command=True)(check_set_up)
+    return application
 
 
 def check_set_up(context: typer.Context) -> None:
@@ -75,32 +81,37 @@ def check_set_up(context: typer.Context) -> None:
 def _command(declaration: Declaration) -> Callable[..., None]:
     options = _names_in_errors(declaration)
 
-    def run(**values: Any) -> None:
-        own = {name: values.pop(name, None) for name in _OWN_OPTIONS}
+    def run(
+        *,
+        as_json: bool,
+        all_pages: bool = False,
+        clear: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        **values: Any,
+    ) -> None:
         path = [values.pop(each.name) for each in declaration.parameters if each.place == "path"]
         arguments = {
-            parameter.name: _argument_of(parameter, values[parameter.name])
-            for parameter in declaration.parameters
-            if values.get(parameter.name) not in (None, [])
+            each.name: _argument_of(each, values[each.name])
+            for each in declaration.parameters
+            if values.get(each.name) not in (None, [])
         }
-        if own["idempotency_key"] is not None:
-            arguments["idempotency_key"] = own["idempotency_key"]
-        arguments |= _cleared(declaration, own["clear"] or (), arguments)
-        if own["all_pages"]:
+        arguments |= _cleared(declaration, clear or (), arguments)
+        if values.get("idempotency_key") is not None:
+            arguments["idempotency_key"] = values["idempotency_key"]
+        if all_pages:
             arguments.setdefault("limit", MAX_PAGE_SIZE)
-        columns = None
-        if own["columns"] and declaration.item_type is not None:
-            columns = chosen_columns(own["columns"], declaration.item_type)
+        chosen = chosen_columns(columns, declaration.item_type) if columns and declaration.item_type else None
         with connected(options=options) as client:
             group, method = declaration.name.split(".")
             result = getattr(getattr(client, group), method)(*path, **arguments)
-            if declaration.item_type is None:
-                _show(result, as_json=bool(own["as_json"]))
-            elif own["all_pages"]:
-                show_many(_counted(result), as_json=bool(own["as_json"]), columns=columns)
+            if isinstance(result, EventBatch):
+                show_many(result.results, as_json=as_json)
+            elif not isinstance(result, Page):
+                show_one(result, as_json=as_json)
             else:
-                show_many(result.data, as_json=bool(own["as_json"]), columns=columns)
-                _name_the_rest(result, backwards="ending_before" in arguments)
+                show_many(result if all_pages else result.data, as_json=as_json, columns=chosen)
+                if not all_pages:
+                    _name_the_rest(result, backwards="ending_before" in arguments)
 
     run.__signature__ = inspect.Signature(_parameters(declaration))  # type: ignore[attr-defined]
     return run
@@ -115,31 +126,11 @@ def _names_in_errors(declaration: Declaration) -> dict[str, str]:
     return found
 
 
-def _show(result: Any, *, as_json: bool) -> None:
-    if isinstance(result, EventBatch):
-        show_many(result.results, as_json=as_json)
-    else:
-        show_one(result, as_json=as_json)
-
-
 def _name_the_rest(page: Page[Any], *, backwards: bool) -> None:
     """Say that there is more than this page, and how to get it: in a pipe, too, whose reader would not notice."""
     if page.has_more and page.data:
         cursor = f"--ending-before {page.data[0].id}" if backwards else f"--starting-after {page.data[-1].id}"
         warn(f"Showing {len(page.data)}, and there are more: use --all, --limit (up to {MAX_PAGE_SIZE}) or {cursor}.")
-
-
-def _counted(items: Iterable[Any]) -> Iterable[Any]:
-    """Yield the items, and show their count on standard error meanwhile."""
-    from rich.progress import SpinnerColumn, TextColumn
-
-    from followup.cli.tables import progress
-
-    with progress(SpinnerColumn(), TextColumn("{task.completed} objects")) as counting:
-        task = counting.add_task("", total=None)
-        for item in items:
-            counting.advance(task)
-            yield item
 
 
 def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
@@ -148,7 +139,9 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
     if declaration.idempotent:
         text = "Repeat the command with the same key and it takes effect only once. Generated if omitted."
         parameters.append(keyword("idempotency_key", Annotated[str | None, typer.Option(help=text)], None))
-    if (clear := _clear_option(declaration)) is not None:
+    if names := _clearable(declaration):
+        text = f"Fields to clear, of {', '.join(map(kebab, names))}. Separated by commas; the option can be repeated."
+        clear = Annotated[list[str] | None, typer.Option(metavar="FIELD", help=text)]
         parameters.append(keyword("clear", clear, None))
     if declaration.item_type is not None:
         parameters.append(keyword("all_pages", _All, default=False))
@@ -178,7 +171,7 @@ def _argument_of(parameter: Parameter, typed: Any) -> Any:
     """Convert the value of an option, or of the argument that is the body, to the argument of the operation.
 
     Raises:
-        UsageError: the value is invalid; the message names the option.
+        CommandFailed: the value is invalid; the message names the option.
     """
     name, annotation = parameter.name, parameter.annotation
     rename = argument_names(annotation)
@@ -192,15 +185,6 @@ def _argument_of(parameter: Parameter, typed: Any) -> Any:
     return value_of_option(name, annotation, typed, rename)
 
 
-def _clear_option(declaration: Declaration) -> Any:
-    """Return the annotation of ``--clear``; None for an operation without a field that can be cleared."""
-    names = _clearable(declaration)
-    if not names:
-        return None
-    text = f"Fields to clear, of {', '.join(map(kebab, names))}. Separated by commas; the option can be repeated."
-    return Annotated[list[str] | None, typer.Option(metavar="FIELD", help=text)]
-
-
 def _cleared(declaration: Declaration, fields: Iterable[str], changed: Collection[str]) -> Mapping[str, None]:
     """Return the arguments that clear these fields.
 
@@ -210,25 +194,23 @@ def _cleared(declaration: Declaration, fields: Iterable[str], changed: Collectio
         changed: names of the arguments that the command sets.
 
     Raises:
-        UsageError: a field cannot be cleared, or is also set.
+        CommandFailed: a field cannot be cleared, or is also set.
     """
-    clearable = _clearable(declaration)
-    spellings = {
-        spelling: name for name, parameter in clearable.items() for spelling in (name, kebab(name), parameter.wire_name)
-    }
+    names = _clearable(declaration)
+    spellings = {spelling(name): name for name in names}
     found: dict[str, None] = {}
     for field in parts_of(fields):
-        name = spellings.get(field)
+        name = spellings.get(spelling(field))
         if name is None:
-            reject(f"--clear {field}: only these fields can be cleared: {', '.join(map(kebab, clearable))}")
+            reject(f"--clear {field}: only these fields can be cleared: {', '.join(map(kebab, names))}")
         if name in changed:
             reject(f"--clear {field} and --{kebab(name)} cannot be combined")
         found[name] = None
     return found
 
 
-def _clearable(declaration: Declaration) -> dict[str, Parameter]:
-    """Return the fields that an update may set to null (specification, section 4), by the names of their arguments."""
+def _clearable(declaration: Declaration) -> list[str]:
+    """Return the arguments of the fields that an update may set to null (specification, section 4)."""
     if declaration.method != "PATCH":
-        return {}
-    return {each.name: each for each in declaration.parameters if NoneType in get_args(each.annotation)}
+        return []
+    return [each.name for each in declaration.parameters if NoneType in get_args(each.annotation)]

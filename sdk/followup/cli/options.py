@@ -12,7 +12,7 @@ import typer
 from followup._annotations import IdPrefix
 from followup._codec.names import bare, is_union, wire_fields
 from followup.cli.exits import reject
-from followup.cli.values import arms, flags_of, kebab, kind_of_option, literals, may_be_id, parts_of, takes_input_dict
+from followup.cli.values import arms, kebab, kind_of_option, literals, may_be_id, parts_of, takes_input_dict
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
 """The option ``--json``. A pipe gets JSON without it."""
@@ -31,6 +31,17 @@ Columns = Annotated[
 def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
     """Return a parameter of a generated command; without a default it is required."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def own_parameters(function: Callable[..., Any], passed: int = 0) -> list[inspect.Parameter]:
+    """Return the written parameters of a function as those of a command, without the first ones, which are passed."""
+    parameters = [*inspect.signature(function).parameters.values()][passed:]
+    named = [each for each in parameters if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    return [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in named]
+
+
+_ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
+"""Flags that turn an option off, where ``--no-...`` would be less clear."""
 
 
 def option(
@@ -62,7 +73,8 @@ def option(
         default = [",".join(map(_text, default))] if isinstance(default, Sequence) and default else default
     if kind is Path:
         text = f"{text} - reads standard input."
-    flags = ["/".join(flags_of(name, default))] if kind is bool else []
+    on, off = f"--{kebab(name)}", _ACCEPT.get(name, f"--no-{kebab(name)}")
+    flags = [on if default is False else f"{on}/{off}"] if kind is bool else []  # none turns off what is off anyway
     typed: Any = {list: list[str], dict: str}.get(kind, kind)
     settings = typer.Option(*flags, help=text, metavar=shown_as, autocompletion=_completing(annotation))
     return keyword(name, Annotated[typed | None if default is None else typed, settings], default)
@@ -174,17 +186,18 @@ def chosen_columns(texts: Iterable[str], kind: type[Any], extra: Sequence[str] =
         extra: further columns.
 
     Raises:
-        UsageError: there is no such field, or none is named.
+        CommandFailed: there is no such field, or none is named.
     """
     known = [*wire_fields(kind).values(), *extra]
-    spellings = {_spelling(name): name for name in known}
+    spellings = {spelling(name): name for name in known}
     names = parts_of(texts)
-    unknown = [name for name in names if _spelling(name) not in spellings]
+    unknown = [name for name in names if spelling(name) not in spellings]
     if unknown or not names:
         problem = f"there is no column {unknown[0]}" if unknown else "it names no column"
         reject(f"--columns: {problem}; the columns are {', '.join(known)}")
-    return list(dict.fromkeys(spellings[_spelling(name)] for name in names))
+    return list(dict.fromkeys(spellings[spelling(name)] for name in names))
 
 
-def _spelling(name: str) -> str:
+def spelling(name: str) -> str:
+    """Return what the spellings of a field have in common, such as ``fullName``, ``full_name`` and ``full-name``."""
     return name.replace("-", "").replace("_", "").lower()

@@ -2,7 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,23 +17,18 @@ from followup.cli.application import Application
 from followup.cli.exits import connected
 from followup.cli.options import AsJson
 from followup.cli.output import remark, say, show_rows
-from followup.cli.stores import DatabaseURL, StoreName, opened
+from followup.cli.stores import command, opened
 
 if TYPE_CHECKING:
-    from followup.outbox import DeadEvent, FailingEvent
+    from followup.outbox import DeadEvent, FailingEvent, Outbox
 
-outbox = Application(no_args_is_help=True)
-
-
-@outbox.callback()
-def group() -> None:
-    """Send recorded events from your database to the service."""
+commands = Application(no_args_is_help=True, help="Send recorded events from your database to the service.")
 
 
-@outbox.command()
+@commands.command()
 def run(
-    database: DatabaseURL = None,
-    name: StoreName = "default",
+    database: Annotated[str | None, stores.DATABASE] = None,
+    name: Annotated[str, stores.NAME] = "default",
     until_empty: Annotated[
         bool,
         typer.Option("--until-empty", help="End when no event waits or is in flight. Held and dead ones may stay."),
@@ -51,69 +47,65 @@ def run(
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     with stores.until_stopped() as stop, opened("outbox", database, name, **options) as found, connected() as client:
-        sent = duplicates = rejected = 0
+        total: Counter[str] = Counter(sent=0, duplicates=0, rejected=0)
         found._check_tables()  # a wrong database is an error of the command; one that fails later is logged
         for report in found._relay(client).rounds(stop, found._check_tables, raise_denied=True):
-            sent, duplicates, rejected = sent + report.sent, duplicates + report.duplicates, rejected + report.rejected
-            if report.sent or report.duplicates or report.rejected:
-                remark(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")
+            news = {name: getattr(report, name) for name in total}
+            total.update(news)
+            if any(news.values()):
+                remark(_shown(total))
             if until_empty and not found._remaining():
                 break
-        say(f"{sent} sent, {duplicates} duplicates, {rejected} rejected")
+        say(_shown(total))
+
+
+def _shown(total: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in total.items())
 
 
 stores.add_common_commands(
-    outbox,
+    commands,
     "outbox",
     status_help="Show how many events wait, are in flight, held, dead and sent, and how old the oldest is.",
-    id_help="Id of a dead event; all when omitted.",
-    retry_help="Let dead events be sent again, under their ids.",
+    retried="dead",
     again="sent",
 )
 
 
-@outbox.command()
-def dead(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
+@command(commands, "outbox")
+def dead(store: "Outbox", as_json: AsJson = False) -> None:
     """List the rejected events with the reasons, without personal data."""
-    with opened("outbox", database, name) as found:
-        rows = [_row(each, "diedAt", each.died_at) for each in found.dead()]
+    rows = [_row(each, "diedAt", each.died_at) for each in store.dead()]
     show_rows(rows, as_json, wrap=True, nothing="None.")
 
 
-@outbox.command()
-def failing(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
+@command(commands, "outbox")
+def failing(store: "Outbox", as_json: AsJson = False) -> None:
     """List the events that wait for a retry, with the reasons, without personal data."""
-    with opened("outbox", database, name) as found:
-        rows = [_row(each, "nextAttemptAt", each.next_attempt_at) for each in found.failing()]
+    rows = [_row(each, "nextAttemptAt", each.next_attempt_at) for each in store.failing()]
     show_rows(rows, as_json, wrap=True, nothing="None.")
 
 
-@outbox.command()
+@command(commands, "outbox")
 def discard(
+    store: "Outbox",
     event_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the event.")],
     waiting: Annotated[
         bool, typer.Option("--waiting", help="Also give up an event that waits, such as one that fails forever.")
     ] = False,
-    database: DatabaseURL = None,
-    name: StoreName = "default",
 ) -> None:
     """Give up a dead event, so that the later events of its subject are sent."""
-    with opened("outbox", database, name) as found:
-        found.discard(event_id, waiting=waiting)
+    store.discard(event_id, waiting=waiting)
     say("1 discarded")
 
 
-@outbox.command()
+@command(commands, "outbox")
 def purge(
+    store: "Outbox",
     older_than: Annotated[float, typer.Option(metavar="DAYS", help="Days since an event was accepted or discarded.")],
-    database: DatabaseURL = None,
-    name: StoreName = "default",
 ) -> None:
     """Remove old events that were sent or discarded, with the personal data in them."""
-    age = stores.age_of(older_than)
-    with opened("outbox", database, name) as found:
-        count = found.purge(older_than=age)
-    say(f"Purged {stores.events(count)}.")
+    say(f"Purged {stores.events(store.purge(older_than=stores.age_of(older_than)))}.")
 
 
 def _row(event: "DeadEvent | FailingEvent", time_name: str, time: datetime) -> dict[str, Any]:

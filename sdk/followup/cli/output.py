@@ -97,11 +97,7 @@ def write_private_file(path: Path, text: str) -> None:
 
 def _check_replaceable(target: Path) -> None:
     # Before anything is opened, because opening a FIFO blocks until its other end is opened.
-    if target.is_symlink():
-        raise OSError(errno.ELOOP, "it is a symbolic link to itself")
-    if target.is_dir():
-        raise OSError(errno.EISDIR, "it is a directory")
-    if target.exists() and not target.is_file():
+    if target.is_symlink() or (target.exists() and not target.is_file()):  # a link to itself is still one
         raise OSError(errno.EINVAL, "it is not a regular file")
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "permission denied")
@@ -128,15 +124,11 @@ def say_wrapped(head: str, *sentences: str, between: str = " ") -> None:
     if not sys.stdout.isatty():
         say(head + between.join(sentences))
         return
-    width = max(shutil.get_terminal_size().columns - len(head), _NARROWEST)
+    width = max(shutil.get_terminal_size().columns - len(head), 20)
     for sentence in sentences:
         for line in textwrap.wrap(sentence, width, break_long_words=False, break_on_hyphens=False):
             say(head + line)
             head = " " * len(head)
-
-
-_NARROWEST = 20
-"""Characters that a line has after its head, even if they do not fit."""
 
 
 def remark(text: str) -> None:
@@ -213,7 +205,7 @@ def show_rows(
         for value in (limited_to(chosen, row) for row in rows) if whole is None else (whole,):
             write_line(json_line(value))
         return
-    from followup.cli.tables import print_rows, print_table
+    from followup.cli.tables import print_rows
 
     if title is not None:
         say(title)
@@ -222,10 +214,7 @@ def show_rows(
             say(nothing)
         return
     filled = [name for name in columns or list(rows[0]) if any(row.get(name) for row in rows)]
-    if chosen is not None or wrap:
-        print_table(rows, chosen or filled)
-    else:
-        print_rows(rows, filled, wrapped=wrapped)
+    print_rows(rows, chosen or filled, all_of_them=chosen is not None or wrap, wrapped=wrapped)
 
 
 def limited_to(names: Iterable[str] | None, row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -2,34 +2,27 @@
 
 import codecs
 import contextlib
-import functools
+import io
 import os
 import re
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from followup import EventInput
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._redaction import visible
-from followup.cli.event_files import (
-    STANDARD_INPUT,
-    FileEvent,
-    UnreadableFile,
-    is_csv,
-    read_events,
-)
-from followup.cli.exits import INTERRUPTED, connected, fail, reject
+from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, is_csv, read_events
+from followup.cli.exits import INTERRUPTED, connected, fail, file_errors, reject
 from followup.cli.output import json_line, warn, write_line
-from followup.cli.tables import progress, table_of
-from followup.cli.values import parts_of
+from followup.cli.tables import progress
+from followup.cli.values import argument_names, parts_of
 
 STANDARD_OUTPUT = Path("-")
 
@@ -70,35 +63,26 @@ def send(
     """
     if not is_csv(file) and (encoding is not None or ignore_columns):
         reject("--encoding and --ignore-columns are for CSV files, whose names end in .csv")
-    read_from = functools.partial(
-        read_events, file, encoding=_checked(encoding), ignored=frozenset(parts_of(ignore_columns or ()))
-    )
+    options = {"encoding": _checked(encoding), "ignored": frozenset(parts_of(ignore_columns or ()))}
     name = "events" if file == STANDARD_INPUT else file.name
     report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
     if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
         reject(f"--rejected must not be the file that is sent, {file}")
-    interrupted = False
     sent: deque[FileEvent] = deque()
-    with connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
+    with contextlib.closing(report), connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
         try:
-            for result in client.events.send_all(_inputs(file, read_from, sent)):
+            for result in client.events.send_all(_inputs(file, options, sent)):
                 problem = None if result.accepted else _with_wire_names(result.error or result.status)
                 report.add(sent.popleft(), result.status, problem)
         except KeyboardInterrupt:
-            interrupted = True
-        finally:
-            report.show()
-    if interrupted:
-        fail(
-            "interrupted; repeat the command to send the rest (accepted events have no effect a second time)",
-            INTERRUPTED,
-        )
+            problem = "interrupted; repeat the command to send the rest (accepted events have no effect a second time)"
+            fail(problem, INTERRUPTED)
     if report.rejected:
         count = "1 event was" if report.rejected == 1 else f"{report.rejected} events were"
-        fail(f"{count} rejected; {report.shown} has the reasons: fix the events, and send them")
-    if report.is_empty:
-        has_header = is_csv(file) and file.stat().st_size > 0
-        warn("The file has a header, but no events." if has_header else "The file has no events.")
+        shown = "standard output" if report.file == STANDARD_OUTPUT else report.file
+        fail(f"{count} rejected; {shown} has the reasons: fix the events, and send them")
+    if not report.counts:
+        warn("The file has no events.")
 
 
 def _checked(encoding: str | None) -> str | None:
@@ -109,13 +93,8 @@ def _checked(encoding: str | None) -> str | None:
         reject("--encoding must be the name of an encoding of text, such as cp1252, latin-1 or utf-16")
 
 
-def _private(file: Path) -> TextIO:
-    """Open a new file that only its owner can read, since events have data of patients."""
-    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
-
-
 class Report:
-    """Counts events by status, and writes rejected events to a file.
+    """Counts events by status, and writes rejected events to a file that only its owner can read.
 
     Args:
         file: path of the file, which is created with the first rejected event.
@@ -124,65 +103,47 @@ class Report:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.rejected = 0
-        self._counts: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self._lines: TextIO | None = None
 
     def add(self, read: FileEvent, status: str, error: str | None) -> None:
-        """Count an event, and write it to the file if it was rejected.
-
-        Args:
-            read: the event.
-            status: the status that it counts under.
-            error: the reason for the rejection; None if the event was accepted.
+        """Count an event under its status, and write it to the file if it was rejected with an error.
 
         Raises:
             CommandFailed: the file cannot be written.
         """
-        self._counts[status] += 1
+        self.counts[status] += 1
         if error is None:
             return
         self.rejected += 1
-        try:
-            line = json_line({"event": read.event, "error": f"{read.place}: {error}"})
-            if self.file == STANDARD_OUTPUT:
-                write_line(line)
-                return
+        line = json_line({"event": read.event, "error": f"{read.place}: {error}"})
+        if self.file == STANDARD_OUTPUT:
+            write_line(line)
+            return
+        with file_errors(f"write {self.file}"):
             if self._lines is None:
-                self._lines = _private(self.file)
+                opened = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                self._lines = os.fdopen(opened, "w", encoding="utf-8")
             self._lines.write(line + "\n")
-        except OSError as problem:
-            fail(f"cannot write {self.file}: {problem.strerror}")
 
-    @property
-    def shown(self) -> str:
-        """The name of the file for a message."""
-        return "standard output" if self.file == STANDARD_OUTPUT else str(self.file)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there were no events."""
-        return not self._counts
-
-    def show(self) -> None:
+    def close(self) -> None:
         """Close the file and print the counts."""
         if self._lines is not None:
             self._lines.close()
-        if self.is_empty:
-            return
-        rows = [{"status": name, "events": count} for name, count in self._counts.items()]
-        Console(stderr=True).print(table_of(rows, ["status", "events"]))
+        if self.counts:
+            warn(", ".join(f"{count} {status}" for status, count in self.counts.items()))
 
 
-def _inputs(
-    file: Path, read_from: Callable[[BinaryIO], Iterator[FileEvent]], sent: deque[FileEvent]
-) -> Iterator[EventInput]:
+def _inputs(file: Path, options: dict[str, Any], sent: deque[FileEvent]) -> Iterator[EventInput]:
     """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
     with progress(*columns, TimeRemainingColumn()) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
         try:
-            with _opened(file, bar, task) as opened:
-                for number, read in enumerate(read_from(opened), start=1):
+            is_input = file == STANDARD_INPUT
+            opened: Any = sys.stdin.buffer if is_input else io.BufferedReader(bar.open(file, "rb", task_id=task))
+            with contextlib.nullcontext() if is_input else opened:
+                for number, read in enumerate(read_events(file, opened, **options), start=1):
                     bar.update(task, events=number)
                     sent.append(read)
                     yield _as_input(read.event)
@@ -192,15 +153,7 @@ def _inputs(
             fail(str(error))
 
 
-def _opened(file: Path, bar: Progress, task: TaskID) -> contextlib.AbstractContextManager[BinaryIO]:
-    if file == STANDARD_INPUT:
-        return contextlib.nullcontext(sys.stdin.buffer)
-    return bar.open(file, "rb", task_id=task)
-
-
-_WIRE_NAMES = {name: camel(name) for name in EventInput.__annotations__}
-_KEYS = {wire_name: name for name, wire_name in _WIRE_NAMES.items()}
-_WORD = re.compile(r"\w+")
+_renamed = argument_names(EventInput)
 
 
 def _as_input(event: Any) -> Any:
@@ -210,10 +163,11 @@ def _as_input(event: Any) -> Any:
     """
     if not isinstance(event, dict):
         return event
-    return {key if (name := _KEYS.get(key, key)) in event else name: value for key, value in event.items()}
+    return {key if _renamed(key) in event else _renamed(key): value for key, value in event.items()}
 
 
 def _with_wire_names(problem: str) -> str:
     """Return an error of the SDK with the field names of the file."""
     problem = problem.replace(f"a dict with the keys of {EventInput.__name__}", "an object")
-    return _WORD.sub(lambda found: _WIRE_NAMES.get(found[0], found[0]), problem)
+    names = EventInput.__annotations__
+    return re.sub(r"\w+", lambda found: camel(found[0]) if found[0] in names else found[0], problem)

@@ -1,12 +1,13 @@
 """What the commands of outbox and inbox share: the database, its errors, reports, and the commands that both have."""
 
+import inspect
 import os
 import re
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,7 @@ from followup import ConfigurationError
 from followup._codec.names import camel
 from followup.cli.application import Application
 from followup.cli.exits import INTERRUPTED, CommandFailed, fail, reject
-from followup.cli.options import AsJson
+from followup.cli.options import AsJson, keyword, own_parameters
 from followup.cli.output import json_line, say, write_line
 from followup.cli.values import kebab
 
@@ -27,38 +28,17 @@ DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"
 
 Kind = Literal["outbox", "inbox"]
 
-DatabaseURL = Annotated[
-    str | None,
-    typer.Option(
-        "--database",
-        metavar="URL",
-        show_default=False,
-        help=f"SQLAlchemy URL, such as sqlite:///clinic.db. By default that of {DATABASE_VARIABLE}, which other users "
-        "cannot see in the list of processes.",
-    ),
-]
-
-FromVersion = Annotated[
-    int | None,
-    typer.Option("--from", metavar="VERSION", help="Print the SQL that updates tables of this version instead."),
-]
-
-StoreName = Annotated[str, typer.Option("--name", help="Name that keeps several organizations in one database apart.")]
+DATABASE = typer.Option(
+    "--database",
+    metavar="URL",
+    show_default=False,
+    help=f"SQLAlchemy URL, such as sqlite:///clinic.db. By default that of {DATABASE_VARIABLE}, which other users "
+    "cannot see in the list of processes.",
+)
+NAME = typer.Option("--name", help="Name that keeps several organizations in one database apart.")
 
 _OPTION = re.compile("on_rejected|requests_per_minute")
 """The arguments of an Outbox that have an option."""
-
-
-def database_url(option: str | None) -> str:
-    """Return the URL of the database, from the option or the environment.
-
-    Raises:
-        UsageError: neither has one.
-    """
-    url = option or os.environ.get(DATABASE_VARIABLE)
-    if not url:
-        reject(f"no database: pass --database URL, or set {DATABASE_VARIABLE}")
-    return url
 
 
 @contextmanager
@@ -94,11 +74,11 @@ def _with_commands(text: str) -> str:
 
 
 @contextmanager
-def opened(
-    kind: Literal["outbox", "inbox"], database: str | None, name: str = "default", **options: Any
-) -> Iterator[Any]:
+def opened(kind: Kind, database: str | None, name: str = "default", **options: Any) -> Iterator[Any]:
     """Open an outbox or inbox, and turn the errors of its database into one line."""
-    url = database_url(database)
+    url = database or os.environ.get(DATABASE_VARIABLE)
+    if not url:
+        reject(f"no database: pass --database URL, or set {DATABASE_VARIABLE}")
     with store_errors(url):
         # Imported late, because a help page needs no database.
         store_class = getattr(import_module(f"followup.{kind}"), kind.capitalize())
@@ -106,58 +86,76 @@ def opened(
             store = store_class(url, name=name, **options)
         except ConfigurationError as error:
             reject(_OPTION.sub(lambda found: f"--{kebab(found[0])}", str(error)))
-        try:
+        with closing(store):
             yield store
-        finally:
-            store.close()
 
 
-def add_common_commands(
-    group: Application, kind: Kind, *, status_help: str, id_help: str, retry_help: str, again: str
-) -> None:
+def command(group: Application, kind: Kind, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the decorated function as a command of a group, with the options that select the database.
+
+    Args:
+        group: the group of the commands.
+        kind: which of the two stores the function takes, as its first argument.
+        settings: the options of ``typer.Typer.command``.
+    """
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        def run(*, database: str | None, name: str, **values: Any) -> None:
+            with opened(kind, database, name) as store:
+                function(store, **values)
+
+        own = own_parameters(function, 1)
+        url = keyword("database", Annotated[str | None, DATABASE], None)
+        run.__signature__ = inspect.Signature([*own, url, keyword("name", Annotated[str, NAME], "default")])  # type: ignore[attr-defined]
+        group.command(function.__name__.replace("_", "-"), **{"help": inspect.getdoc(function), **settings})(run)
+        return function
+
+    return add
+
+
+def add_common_commands(group: Application, kind: Kind, *, status_help: str, retried: str, again: str) -> None:
     """Add the commands that an outbox and an inbox both have.
 
     Args:
         group: the group of the commands.
         kind: which of the two.
         status_help: help of ``status``.
-        id_help: help of the argument of ``retry``.
-        retry_help: help of ``retry``.
-        again: what becomes of events that are retried.
+        retried: the events that ``retry`` takes.
+        again: what becomes of these events.
     """
 
-    @group.command(help=status_help)
-    def status(database: DatabaseURL = None, name: StoreName = "default", as_json: AsJson = False) -> None:
-        with opened(kind, database, name) as store:
-            found = store.status()
-        show_report(attrs.asdict(found), as_json=as_json)
+    @command(group, kind, help=status_help)
+    def status(store: Any, as_json: AsJson = False) -> None:
+        show_report(attrs.asdict(store.status()), as_json=as_json)
 
-    @group.command(help=retry_help)
+    @command(group, kind, help=f"Let {retried} events be {again} again, under their ids.")
     def retry(
-        event_id: Annotated[str | None, typer.Argument(metavar="[ID]", help=id_help)] = None,
-        database: DatabaseURL = None,
-        name: StoreName = "default",
+        store: Any,
+        event_id: Annotated[
+            str | None, typer.Argument(metavar="ID", help=f"Id of one of the {retried} events; all when omitted.")
+        ] = None,
     ) -> None:
-        with opened(kind, database, name) as store:
-            count = store.retry(event_id)
-        say(f"{events(count)} will be {again} again.")
+        say(f"{events(store.retry(event_id))} will be {again} again.")
 
-    @group.command()
-    def ddl(database: DatabaseURL = None, from_version: FromVersion = None) -> None:
+    @command(group, kind)
+    def ddl(
+        store: Any,
+        from_version: Annotated[
+            int | None,
+            typer.Option("--from", metavar="VERSION", help="Print the SQL that updates tables of this version."),
+        ] = None,
+    ) -> None:
         """Print the SQL that creates the tables, for your own migrations."""
-        with opened(kind, database) as store:
-            try:
-                text = store.ddl(from_version)
-            except ValueError as error:
-                reject(str(error).replace("from_version", "--from"))
-        for line in text.splitlines():
-            write_line(line)
+        try:
+            text = store.ddl(from_version)
+        except ValueError as error:
+            reject(str(error).replace("from_version", "--from"))
+        write_line(text.rstrip("\n"))
 
-    @group.command()
-    def create_tables(database: DatabaseURL = None) -> None:
+    @command(group, kind)
+    def create_tables(store: Any) -> None:
         """Create the tables that do not exist yet, and bring those of an earlier release up to date."""
-        with opened(kind, database) as store:
-            store.create_tables()
+        store.create_tables()
         say("OK: the tables exist.")
 
 
@@ -187,7 +185,7 @@ def age_of(days: float) -> timedelta:
     """Return the value of ``--older-than``.
 
     Raises:
-        UsageError: it is not 0 or more.
+        CommandFailed: it is not 0 or more.
     """
     try:
         age = timedelta(days=days)

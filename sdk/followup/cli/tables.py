@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 import attrs
@@ -22,32 +21,14 @@ from followup.cli.values import zone_of
 _BETWEEN = 3
 """Characters between two columns: a space on each side of a line."""
 
-_TEXTS = (
-    "text",
-    "fullName",
-    "specialty",
-    "type",
-    "diagnosis",
-    "summary",
-    "missing",
-    "name",
-    "dosage",
-    "frequency",
-    "url",
-    "description",
-    "error",
-    "lastError",
-    "enabledEvents",
-    "result",
-    "outcome",
-)
-"""The fields whose columns may be cut or wrapped; other columns are never cut."""
-
 _ENOUGH = 20
 """The width that a column of text keeps while other columns need room."""
 
 _LEAST = 12
 """The width in which a column that is wrapped is still worth reading."""
+
+_LONGEST_WORD = 30
+"""Longer cells are text, even without a space. Ids and times are shorter."""
 
 _PRIORITIES: Mapping[str, Sequence[str]] = {
     "Patient": ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
@@ -65,10 +46,8 @@ _PRIORITIES: Mapping[str, Sequence[str]] = {
 
 _NEVER = ("object", "updatedAt")
 
-_ID = re.compile(r"[a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{12,}")  # in_conversation is a stage, not an id
-_ID_ENDS = 4
-_COPIED = ("id", "about")
-"""The columns whose ids a reader copies into another command; they are whole if there is room."""
+_ID = re.compile(r"^([a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{4})[A-Za-z0-9]{4,}([A-Za-z0-9]{4})$")
+"""An id, and its parts that are shown where there is little room. in_conversation is a stage, not an id."""
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
@@ -87,62 +66,41 @@ def print_many(results: Sequence[Model], chosen: Sequence[str] | None = None) ->
         Console().print("No results.")
         return
     rows = [encode(result) for result in results]
-    if chosen is None:
-        print_rows(rows, _filled_columns(type(results[0]), rows), local_times=True)
-    else:
-        print_table(rows, chosen, local_times=True)
+    first = _PRIORITIES.get(type(results[0]).__name__, ())
+    rest = [name for name in rows[0] if name not in first and name not in _NEVER]
+    filled = [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
+    print_rows(rows, chosen or filled, all_of_them=chosen is not None, local_times=True)
 
 
 def print_rows(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = False, wrapped: str | None = None
+    rows: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    *,
+    all_of_them: bool = False,
+    local_times: bool = False,
+    wrapped: str | None = None,
 ) -> None:
     """Print rows in as many columns as fit, and name the columns that do not.
 
     Args:
         rows: the rows; at least one.
         names: the columns, the most important first.
+        all_of_them: whether all columns are printed. Then cells are wrapped where they do not fit, and never cut.
         local_times: whether times are shown in the local time zone without seconds, instead of as they are.
         wrapped: the column whose cells are wrapped, and not cut.
     """
     console = Console()
-    columns = _fitting(rows, names, console.width, local_times=local_times, wrapped=wrapped)
-    console.print(_table(columns, wrapped=() if wrapped is None else (wrapped,)))
-    if note := _note(columns, names, console.width):
-        console.print(Text(note, style="dim"))
-
-
-def print_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = False) -> None:
-    """Print rows in all of these columns, as ``table_of`` arranges them."""
-    Console().print(table_of(rows, names, local_times=local_times))
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, local_times: bool = False) -> Table:
-    """Return the rows as a table with these columns and whole ids. Cells are wrapped if they do not fit, never cut.
-
-    Args:
-        rows: the rows; at least one.
-        names: the columns.
-        local_times: whether times are shown in the local time zone without seconds, instead of as they are.
-    """
-    columns = [_Column.of(name, rows, local_times=local_times, short_ids=False) for name in names]
-    return _table(columns, wrapped=names)
-
-
-def _table(columns: "Sequence[_Column]", wrapped: Collection[str]) -> Table:
-    """Return a table whose cells are wrapped in some columns, and cut in the others."""
-    table = Table(show_edge=False)
-    for column in columns:
-        is_wrapped = column.name in wrapped
-        table.add_column(
-            Text(column.heading),
-            width=None if is_wrapped or column.name in _TEXTS else column.width,
-            max_width=column.width,
-            overflow="fold" if is_wrapped else "ellipsis",
-        )
-    for row in zip(*(column.texts for column in columns), strict=True):
-        cells = zip(columns, row, strict=True)
-        table.add_row(*(Text(text, no_wrap=column.name not in wrapped) for column, text in cells))
-    return table
+    columns = [_Column.of(name, rows, local_times=local_times) for name in names]
+    is_cut = not all_of_them and sum(column.width + _BETWEEN for column in columns) > console.width + 1
+    if is_cut:
+        short = [attrs.evolve(each, texts=[_ID.sub(r"\1…\2", text) for text in each.texts]) for each in columns]
+        columns = _fitting(short, console.width, wrapped)
+    console.print(_table(columns, names if all_of_them else (wrapped,)))
+    shown = [column.name for column in columns]
+    omitted = visible(", ".join(name for name in names if name not in shown))
+    if is_cut:
+        note = f"No room for {omitted}: choose with --columns. " if omitted else ""
+        console.print(Text(f"{note}--json shows everything.", style="dim"))
 
 
 def progress(*columns: ProgressColumn | str) -> Progress:
@@ -163,44 +121,36 @@ def progress(*columns: ProgressColumn | str) -> Progress:
     )
 
 
-def _filled_columns(kind: type[Model], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the columns that have a value in any row, the most important first."""
-    first = _PRIORITIES.get(kind.__name__, ())
-    rest = [name for name in rows[0] if name not in first and name not in _NEVER]
-    return [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
-
-
 @attrs.frozen
 class _Column:
     """A column of a table on a terminal.
 
     Attributes:
-        texts: its cells, in a short form.
-        full: its cells in full.
-        zone: name of the time zone of the times in the column; empty if there are none.
+        heading: the name in words, with the time zone of its times; it may wrap.
+        texts: its cells.
+        is_text: whether cells may be cut or wrapped; ids, times and single words never are.
     """
 
     name: str
+    heading: str
     texts: list[str]
-    full: list[str]
-    zone: str = ""
+    is_text: bool
 
     @classmethod
-    def of(
-        cls, name: str, rows: Sequence[Mapping[str, Any]], *, local_times: bool, short_ids: bool = True
-    ) -> "_Column":
+    def of(cls, name: str, rows: Sequence[Mapping[str, Any]], *, local_times: bool) -> "_Column":
         """Create the column of a field."""
-        values = [row.get(name) for row in rows]
-        texts = [_brief(value, short_ids=short_ids) for value in values]
-        zone = ""
-        if local_times:
-            texts, zone = _in_local_time(texts)
-        return cls(name, texts, [_cell(value) for value in values], zone)
-
-    @property
-    def heading(self) -> str:
-        """The name in words, with the time zone; it may wrap."""
-        return f"{_heading(self.name)} ({self.zone})" if self.zone else _heading(self.name)
+        texts = [_brief(row.get(name)) for row in rows]
+        is_text = any(" " in text or len(text) > _LONGEST_WORD for text in texts)
+        heading = visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", name))
+        times = {each: parse_timestamp(each).astimezone() for each in texts if _TIMESTAMP.fullmatch(each)}
+        if local_times and times:
+            zone = zone_of(next(iter(times.values())))
+            heading = f"{heading} ({zone})"
+            shown = {text: (f"{time:%Y-%m-%d %H:%M}", zone_of(time)) for text, time in times.items()}
+            # A cell on the other side of a change of the clocks names its own zone.
+            locally = {text: time if its == zone else f"{time} {its}" for text, (time, its) in shown.items()}
+            texts = [locally.get(text, text) for text in texts]
+        return cls(name, heading, texts, is_text)
 
     @property
     def width(self) -> int:
@@ -208,49 +158,35 @@ class _Column:
         return max(cell_len(text) for text in (*self.heading.split(), *self.texts))
 
 
-def _fitting(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], width: int, *, local_times: bool, wrapped: str | None
-) -> list[_Column]:
+def _fitting(columns: Sequence[_Column], width: int, wrapped: str | None) -> list[_Column]:
     """Return as many of the columns, in their order, as fit side by side; at least the first.
 
-    A column that does not fit is skipped, and a narrower one after it may take its place. Ids that a reader copies are
-    whole if there is room without cutting anything. rich cuts texts, the longest first.
+    A column that does not fit is skipped, and a narrower one after it may take its place. rich cuts texts, the longest
+    first.
     """
-    columns: list[_Column] = []
+    fitting: list[_Column] = []
     room = width + 1  # the last column has no line after it
-    for column in (_Column.of(name, rows, local_times=local_times) for name in names):
-        needed = min(column.width, _ENOUGH) if column.name in _TEXTS else column.width
+    for column in columns:
+        needed = min(column.width, _ENOUGH) if column.is_text else column.width
         least = min(needed, _LEAST) if column.name == wrapped else needed
-        if not columns or least + _BETWEEN <= room:
-            columns.append(column)
+        if not fitting or least + _BETWEEN <= room:
+            fitting.append(column)
             room -= needed + _BETWEEN
-    for index, column in enumerate(columns):
-        if column.name in _COPIED:
-            whole = attrs.evolve(column, texts=column.full)
-            if _width_of(columns) + whole.width - column.width <= width:
-                columns[index] = whole
-    return columns
+    return fitting
 
 
-def _width_of(columns: Sequence[_Column]) -> int:
-    """Return the width of a table in which nothing is cut."""
-    return sum(column.width + _BETWEEN for column in columns) - 1
-
-
-def _note(columns: Sequence[_Column], names: Sequence[str], width: int) -> str:
-    """Return the line below a table about omitted columns and shortened cells."""
-    shown = [column.name for column in columns]
-    omitted = visible(", ".join(name for name in names if name not in shown))
-    if omitted:
-        return f"No room for {omitted}: choose with --columns. --json shows everything."
-    if _width_of(columns) > width or any(column.texts != column.full for column in columns if not column.zone):
-        return "--json shows everything."
-    return ""
-
-
-def _heading(name: str) -> str:
-    """Return the name of a field in words, as the heading of a column; it may wrap."""
-    return visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", name))
+def _table(columns: Sequence[_Column], wrapped: Collection[str | None]) -> Table:
+    """Return a table whose cells are wrapped in some columns, and cut in the others."""
+    table = Table(show_edge=False)
+    for column in columns:
+        is_wrapped = column.name in wrapped
+        width = None if is_wrapped or column.is_text else column.width
+        overflow: Any = "fold" if is_wrapped else "ellipsis"
+        table.add_column(Text(column.heading), width=width, max_width=column.width, overflow=overflow)
+    for row in zip(*(column.texts for column in columns), strict=True):
+        cells = zip(columns, row, strict=True)
+        table.add_row(*(Text(text, no_wrap=column.name not in wrapped) for column, text in cells))
+    return table
 
 
 def _cell(value: object) -> str:
@@ -260,34 +196,10 @@ def _cell(value: object) -> str:
     return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _brief(value: object, *, short_ids: bool) -> str:
-    """Return a value in a short form: the message of an error, an id without its middle."""
+def _brief(value: object) -> str:
+    """Return a value in a short form: the message of an error, the items of a list."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return visible(", ".join(value))
     if isinstance(value, Mapping) and isinstance(value.get("message"), str):
         return visible(value["message"])
-    text = _cell(value)
-    if short_ids and _ID.fullmatch(text):
-        prefix, _, opaque = text.partition("_")
-        return f"{prefix}_{opaque[:_ID_ENDS]}…{opaque[-_ID_ENDS:]}"
-    return text
-
-
-def _in_local_time(texts: Sequence[str]) -> tuple[list[str], str]:
-    """Return the cells of a column with local times, to the minute, instead of timestamps.
-
-    Args:
-        texts: the cells; timestamps of the service and other texts.
-
-    Returns:
-        The cells, and the name of the time zone for the heading. It is empty if there is no timestamp, and if the
-        times are on both sides of a change of the clocks: then each cell names its zone.
-    """
-    times: dict[str, datetime] = {
-        text: parse_timestamp(text).astimezone() for text in texts if _TIMESTAMP.fullmatch(text)
-    }
-    zones = {zone_of(time) for time in times.values()}
-    (zone,) = zones if len(zones) == 1 else ("",)
-    ending = "" if zone else " {}"
-    shown = {text: f"{time:%Y-%m-%d %H:%M}" + ending.format(zone_of(time)) for text, time in times.items()}
-    return [shown.get(text, text) for text in texts], zone
+    return _cell(value)

@@ -58,7 +58,7 @@ def read_standard_input(where: str) -> bytes:
         where: the option or argument that reads it, for the error.
 
     Raises:
-        UsageError: it is empty, or another option has read it.
+        CommandFailed: it is empty, or another option has read it.
     """
     content = sys.stdin.buffer.read()
     if not content:
@@ -75,7 +75,7 @@ def parse_json(text: str, where: str, *, lines: bool = False) -> Any:
         lines: whether JSON Lines are accepted, too; they are a list.
 
     Raises:
-        UsageError: it is not JSON.
+        CommandFailed: it is not JSON.
     """
     content = read_standard_input(where) if text == STANDARD_INPUT else text.encode("utf-8", "surrogatepass")
     try:
@@ -109,7 +109,7 @@ def renamed(value: Any, rename: Callable[[str], str], where: str) -> Any:
         where: the option or argument, for the error.
 
     Raises:
-        UsageError: two keys of an object have the same new name.
+        CommandFailed: two keys of an object have the same new name.
     """
     if isinstance(value, list):
         return [renamed(each, rename, f"{where}[{number}]") for number, each in enumerate(value)]
@@ -141,16 +141,6 @@ def kind_of_option(annotation: Any) -> Any:
     return next((kind for kind in (bool, int, float) if kind in allowed), str)
 
 
-_ACCEPT = {"refuse_unknown_fields": "--accept-unknown-fields"}
-"""Flags that turn an option off, where ``--no-...`` would be less clear."""
-
-
-def flags_of(name: str, default: Any = None) -> dict[str, bool]:
-    """Return the flags of an option, with the value that each sets. Where it is off by default, none turns it off."""
-    on, off = f"--{kebab(name)}", _ACCEPT.get(name, f"--no-{kebab(name)}")
-    return {on: True} if default is False else {on: True, off: False}
-
-
 def takes_input_dict(annotation: Any) -> bool:
     """Return whether an option takes an input dict, such as ``PatientInput``, or a list of them."""
     return any(map(is_typeddict, _with_items(annotation)))
@@ -173,7 +163,7 @@ def value_of_option(name: str, annotation: Any, typed: Any, rename: Callable[[st
         rename: returns the new name of a key of an input dict; by default the one in JSON.
 
     Raises:
-        UsageError: it is invalid; the message names the option.
+        CommandFailed: it is invalid; the message names the option.
     """
     option, kind = f"--{kebab(name)}", kind_of_option(annotation)
     if typed is None:
@@ -217,7 +207,7 @@ def time_of(text: str, option: str, *, or_else: str = "") -> str:
         or_else: what else the option takes, for the error.
 
     Raises:
-        UsageError: it is no time, or it has no offset.
+        CommandFailed: it is no time, or it has no offset.
     """
     try:
         time = datetime.fromisoformat(text)
@@ -242,7 +232,7 @@ def bound_of(text: str, option: str) -> tuple[str, str]:
         The time, and a line that names the time zone in which a date was taken; empty for a time.
 
     Raises:
-        UsageError: it is neither a time with an offset nor a date.
+        CommandFailed: it is neither a time with an offset nor a date.
     """
     try:
         day = date.fromisoformat(text)
@@ -265,7 +255,7 @@ def date_of(text: str, option: str) -> str:
         option: the option, for the error.
 
     Raises:
-        UsageError: it is no date.
+        CommandFailed: it is no date.
     """
     try:
         return date.fromisoformat(text).isoformat()

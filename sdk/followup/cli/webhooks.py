@@ -11,19 +11,14 @@ import typer
 from followup import WebhookSignatureError, construct_event
 from followup._annotations import WEBHOOK_TOLERANCE
 from followup.cli.application import Application
-from followup.cli.exits import fail, reject
+from followup.cli.exits import fail, file_errors, reject
 from followup.cli.output import say
 from followup.cli.values import STANDARD_INPUT
 
-webhooks = Application(no_args_is_help=True)
+commands = Application(no_args_is_help=True, help="Verify webhooks that you received.")
 
 
-@webhooks.callback()
-def group() -> None:
-    """Verify webhooks that you received."""
-
-
-@webhooks.command()
+@commands.command()
 def verify(
     body: Annotated[
         Path, typer.Argument(help="File with the raw body, byte for byte as it was received; - reads standard input.")
@@ -60,10 +55,8 @@ def verify(
 def _read(path: Path) -> bytes:
     if str(path) == STANDARD_INPUT:
         return sys.stdin.buffer.read()
-    try:
+    with file_errors(f"read {path}"):
         return path.read_bytes()
-    except OSError as error:
-        fail(f"cannot read {path}: {error.strerror}")
 
 
 def _headers(path: Path) -> dict[str, str]:

@@ -17,7 +17,7 @@ from followup import Appointment, FollowUp, FollowUpError, Patient, WebhookEvent
 from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.event_files import delimiter_of
-from followup.cli.exits import fail
+from followup.cli.exits import fail, file_errors
 from followup.cli.output import say, write_line
 from followup.cli.values import STANDARD_INPUT, read_standard_input
 from followup_mockserver.service.server import MockServer
@@ -28,44 +28,8 @@ START_TIME = "2026-12-01T09:00:00Z"
 
 URL = "https://clinic.example/webhooks"
 ANNOUNCED: Final = "appointment.created"
-NEXT_STEPS = (
-    "  followup-mock serve    Start the mock server, and develop against it.",
-    "  followup --help        Call the API from the command line.",
-    '  The page "Quickstart"  Write your own webhook receiver in five minutes.',
-)
-
 PATIENT_COLUMNS = ("full_name", "phone", "dni", "email", "date_of_birth", "external_id")
 REQUIRED = ("phone", "start_at")
-
-
-class Receiver:
-    """Receives webhooks, and verifies their signatures.
-
-    Attributes:
-        secret: the signing secret of the endpoint.
-        events: the verified events by id.
-        rejected: number of requests with an invalid signature.
-    """
-
-    def __init__(self) -> None:
-        self.secret = ""
-        self.events: dict[str, WebhookEvent] = {}
-        self.rejected = 0
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        """Respond to the request of a webhook."""
-        try:
-            event = construct_event(request.content, request.headers, self.secret)
-        except WebhookSignatureError:
-            self.rejected += 1
-            return httpx.Response(400)
-        self.events.setdefault(event.id, event)
-        return httpx.Response(204)
-
-    @property
-    def announced(self) -> set[str]:
-        """The ids of the appointments that an event has announced."""
-        return {event.ref for event in self.events.values() if event.type == ANNOUNCED}
 
 
 Row = tuple[str, dict[str, str]]
@@ -82,43 +46,28 @@ def read_rows(path: Path) -> list[Row]:
         CommandFailed: the file cannot be read, has the wrong format, or lacks a required column.
     """
     is_input = str(path) == STANDARD_INPUT
+    with file_errors(f"read {path}"):
+        content = read_standard_input("FILE") if is_input else path.read_bytes()
     try:
-        text = (read_standard_input("FILE") if is_input else path.read_bytes()).decode("utf-8-sig")
-    except OSError as error:
-        fail(f"cannot read {path}: {error.strerror}")
-    except UnicodeDecodeError:
-        fail(f"{path} is not UTF-8")
-    is_json = text.lstrip().startswith("[") if is_input else path.suffix.lower() == ".json"
-    raw = _from_json(text, path) if is_json else _from_csv(text, path)
-    if not raw:
-        fail(f"{path} has no rows")
-    return [_row(values, number, path) for number, values in enumerate(raw, start=1)]
-
-
-def _from_csv(text: str, path: Path) -> list[dict[str, Any]]:
-    try:
-        header = text.lstrip().partition("\n")[0]
-        return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(header, REQUIRED)))
-    except csv.Error as error:
-        fail(f"{path} is not CSV: {error}")
-
-
-def _from_json(text: str, path: Path) -> list[dict[str, Any]]:
-    try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        fail(f"{path} is not JSON: {error}")
+        text = content.decode("utf-8-sig")
+        if text.lstrip().startswith("[") if is_input else path.suffix.lower() == ".json":
+            raw = json.loads(text)
+        else:
+            delimiter = delimiter_of(text.lstrip().partition("\n")[0], REQUIRED)
+            raw = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except (ValueError, RecursionError, csv.Error) as error:
+        fail(f"{path} is neither CSV nor JSON in UTF-8: {error}")
     if not isinstance(raw, list) or not all(isinstance(each, dict) for each in raw):
         fail(f"{path} must be an array of objects")
-    return raw
+    if not raw:
+        fail(f"{path} has no rows")
+    return [_row(values, f"{path}, row {number}") for number, values in enumerate(raw, start=1)]
 
 
-def _row(values: Mapping[str, Any], number: int, path: Path) -> Row:
-    place = f"{path}, row {number}"
+def _row(values: Mapping[str, Any], place: str) -> Row:
     filled = {name: str(value).strip() for name, value in values.items() if name and value not in (None, "")}
-    for column in REQUIRED:
-        if column not in filled:
-            fail(f"{place}: {column} is missing")
+    if missing := [column for column in REQUIRED if column not in filled]:
+        fail(f"{place}: {missing[0]} is missing")
     return place, filled
 
 
@@ -157,18 +106,27 @@ def demo(
     if not complete:
         fail("not every appointment was listed and announced by a verified webhook; see the table")
     write_line("\nThat was the whole cycle. What next?")
-    for line in NEXT_STEPS:
-        say(line)
+    say("  followup-mock serve    Start the mock server, and develop against it.")
+    say("  followup --help        Call the API from the command line.")
+    say('  The page "Quickstart"  Write your own webhook receiver in five minutes.')
 
 
 def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
     """Run the steps and print each; return whether all appointments were listed and announced."""
     say("1. Start the mock server and a webhook receiver")
     say(f"  Mock:      {server.url} (its clock is frozen at {START_TIME})")
-    receiver = Receiver()
-    server.mount(URL, receiver)
+    events: dict[str, WebhookEvent] = {}
+
+    def receive(request: httpx.Request) -> httpx.Response:
+        try:
+            event = construct_event(request.content, request.headers, endpoint.secret or "")
+        except WebhookSignatureError:
+            return httpx.Response(400)
+        events.setdefault(event.id, event)
+        return httpx.Response(204)
+
+    server.mount(URL, receive)
     endpoint = client.webhook_endpoints.create(url=URL, enabled_events=[ANNOUNCED, "patient.upserted"])
-    receiver.secret = endpoint.secret or ""
     say(f"  Receiver:  {URL} (in this process)")
 
     write_line(f"\n2. Create {_count(len(rows), 'patient')} and book {_count(len(rows), 'appointment')}")
@@ -176,12 +134,11 @@ def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
     listed = {appointment.id for appointment in client.appointments.list(limit=2)}
     expected = {appointment.id for _, appointment in booked}
     server.advance()  # delivers what is due now
-    _print_table(booked, listed, receiver.announced)
+    announced = {event.ref for event in events.values() if event.type == ANNOUNCED}
+    _print_table(booked, listed, announced)
 
     write_line("\n3. Receive the webhooks")
-    received = _count(len(receiver.events) + receiver.rejected, "webhook")
-    invalid = f"{receiver.rejected} had an invalid signature" if receiver.rejected else "all signatures are valid"
-    say(f"  {received} received; {invalid}.")
+    say(f"  {_count(len(events), 'webhook')} received; all signatures are valid.")
 
     write_line("\n4. Advance the clock by two weeks")
     server.advance(days=14)
@@ -191,7 +148,7 @@ def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
         say(f"  {messages[0].phone}: {messages[0].text}")
     else:
         say("  No reminder was due within that time.")
-    return expected <= listed and expected <= receiver.announced and not receiver.rejected
+    return expected <= listed and expected <= announced
 
 
 def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
@@ -214,20 +171,14 @@ def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
 def _print_table(booked: list[tuple[Patient, Appointment]], listed: set[str], announced: set[str]) -> None:
     cells = [("Patient", "Phone", "Time (UTC)", "Status", "Listed", "Webhook")]
     for patient, appointment in booked:
-        cells.append(
-            (
-                visible(patient.full_name or patient.id),
-                visible(patient.phone or "-"),
-                f"{appointment.start_at:%Y-%m-%d %H:%M}",
-                appointment.status,
-                "yes" if appointment.id in listed else "MISSING",
-                "verified" if appointment.id in announced else "MISSING",
-            )
-        )
+        name, phone = visible(patient.full_name or patient.id), visible(patient.phone or "-")
+        is_listed = "yes" if appointment.id in listed else "MISSING"
+        is_announced = "verified" if appointment.id in announced else "MISSING"
+        time = f"{appointment.start_at:%Y-%m-%d %H:%M}"
+        cells.append((name, phone, time, appointment.status, is_listed, is_announced))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        texts = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        say(f"  {'  '.join(texts)}".rstrip())
+        say("  ".join(["", *map(str.ljust, row, widths)]).rstrip())
 
 
 def _count(number: int, noun: str) -> str:

@@ -13,23 +13,6 @@ from followup.cli.application import Application
 from followup.cli.exits import FAILURE, reject
 from followup.cli.output import json_line, say_wrapped, write_line
 
-Check = Literal[
-    "environment",
-    "DNS",
-    "TCP",
-    "TLS",
-    "service",
-    "clock",
-    "key",
-    "mode",
-    "scopes",
-    "lines",
-    "version",
-    "contract",
-    "endpoints",
-]
-"""The checks, in the order in which they are made."""
-
 Outcome = Literal["OK", "WARN", "FAIL"]
 
 
@@ -44,7 +27,7 @@ class Finding:
         unreachable: whether no service can be reached because of it.
     """
 
-    check: Check
+    check: str
     outcome: Outcome
     detail: str
     advice: str | None = None
@@ -56,26 +39,21 @@ class Finding:
 class Unchecked:
     """Checks that were not made, and the reason."""
 
-    checks: tuple[Check, ...]
+    checks: Sequence[str]
     reason: str
 
 
-def ok(check: Check, detail: str) -> Finding:
+def ok(check: str, detail: str) -> Finding:
     """Return a finding that needs no action."""
     return Finding(check, "OK", detail)
 
 
-def fail(check: Check, detail: str, advice: str, *, ends: str = "", unreachable: bool = False) -> Finding:
+def fail(check: str, detail: str, advice: str, *, ends: str = "", unreachable: bool = False) -> Finding:
     """Return a finding that must be fixed."""
     return Finding(check, "FAIL", detail, advice, ends, unreachable)
 
 
 commands = Application()
-
-
-@commands.callback()
-def group() -> None:
-    """Hold the command."""
 
 
 @commands.command(

@@ -7,36 +7,27 @@ import time
 from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import get_args
 from urllib.parse import urlsplit
 
 import attrs
 import httpx
 
-from followup import (
-    Account,
-    APIConnectionError,
-    APIStatusError,
-    AuthenticationError,
-    ConfigurationError,
-    FollowUp,
-    FollowUpError,
-    InvalidRequestError,
-    WebhookEndpoint,
-)
+from followup import Account, ConfigurationError, FollowUp, FollowUpError, WebhookEndpoint
 from followup._annotations import SERVICE_VERSION, WEBHOOK_TOLERANCE
 from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of
 from followup._http.private_names import proxy_of
 from followup._redaction import HIDDEN, redacted
+from followup._results.errors import APIConnectionError, APIStatusError, AuthenticationError, InvalidRequestError
 from followup._threads import result_within
-from followup.cli.doctor import Check, Finding, Unchecked, fail, ok
+from followup.cli.doctor import Finding, Unchecked, fail, ok
 from followup.cli.doctor.network import API_KEY, BASE_URL, SECRET, check_variable, check_way
 from followup.resources import all_groups
 
-CHECKS: tuple[Check, ...] = get_args(Check)
-
-_NEED_ACCOUNT: tuple[Check, ...] = ("mode", "scopes", "lines", "version", "endpoints")
+_CONNECTION = ("environment", "DNS", "TCP", "TLS", "service", "clock")
+_ACCOUNT = ("key", "mode", "scopes", "lines")
+CHECKS = (*_CONNECTION, *_ACCOUNT, "version", "contract", "endpoints")
+"""The checks, in the order in which they are made."""
 
 Steps = Generator[Finding | Unchecked]
 
@@ -71,7 +62,7 @@ def examine(seconds: float) -> Steps:
                 return
 
 
-def _after(check: Check, reason: str) -> Unchecked:
+def _after(check: str, reason: str) -> Unchecked:
     return Unchecked(CHECKS[CHECKS.index(check) + 1 :], reason)
 
 
@@ -113,15 +104,15 @@ def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
     yield _check_clock(headers, started + took / 2)
     if isinstance(error, InvalidRequestError):  # nothing else in this request can be invalid
         yield fail("version", f"the service rejects {SERVICE_VERSION}: {error}", _UPGRADE)
-        yield Unchecked(("key", "mode", "scopes", "lines", "contract", "endpoints"), "the version is rejected")
+        yield Unchecked((*_ACCOUNT, "contract", "endpoints"), "the version is rejected")
         return
     if has_key:
         yield from _check_key(account, error, headers)
     yield _check_contract(client, seconds)
     if not has_key:
-        yield Unchecked(("key", *_NEED_ACCOUNT), f"{API_KEY} cannot be used")
+        yield Unchecked((*_ACCOUNT, "version", "endpoints"), f"{API_KEY} cannot be used")
     elif account is None:
-        yield Unchecked(_NEED_ACCOUNT, "the key shows no account")
+        yield Unchecked((*_ACCOUNT[1:], "version", "endpoints"), "the key shows no account")
     elif LISTS_ENDPOINTS not in account.api_key.scopes:
         yield Unchecked(("endpoints",), f"the key lacks {LISTS_ENDPOINTS}")
     else:
@@ -158,26 +149,35 @@ def _check_key(account: Account | None, error: FollowUpError | None, headers: Ma
     yield ok("key", f"{account.api_key.name!r} of {account.name} ({account.id})")
     to_patients = "production (livemode true): the service writes to real patients"
     yield ok("mode", to_patients if account.livemode else "test environment (livemode false)")
+    yield _check_scopes(account)
+    yield _check_lines(account)
+    echoed = headers.get("service-version", "none")
+    differs = f"requested {SERVICE_VERSION}, but the service confirms {echoed[:40]}"
+    is_confirmed = echoed == SERVICE_VERSION
+    yield ok("version", f"{echoed}, confirmed by the service") if is_confirmed else fail("version", differs, _UPGRADE)
+
+
+def _check_scopes(account: Account) -> Finding:
+    """Find the scopes that the key lacks, and the operations that need them."""
     lacking: dict[str, list[str]] = {}
     for operation in _operations():
         scope = scope_of(operation)
         if scope is not None and scope not in account.api_key.scopes:
             lacking.setdefault(scope, []).append(operation.name)
+    if not lacking:
+        return ok("scopes", "those of all operations")
     shown = "; ".join(f"{scope} ({', '.join(names)})" for scope, names in lacking.items())
     advice = "If you use these operations, ask your organization for a key with these scopes."
-    yield _warn("scopes", f"the key lacks {shown}", advice) if shown else ok("scopes", "those of all operations")
+    return Finding("scopes", "WARN", f"the key lacks {shown}", advice)
+
+
+def _check_lines(account: Account) -> Finding:
+    """Find out whether the organization has the service line that most writing operations need."""
+    if "follow_up" in account.service_lines:
+        return ok("lines", ", ".join(redacted(each, max_length=40) for each in account.service_lines))
     names = ", ".join(each.name for each in _operations() if needs_follow_up(each))
-    detail, advice = (
-        f"the organization lacks follow_up ({names})",
-        "If you use these operations, ask the service for it.",
-    )
-    lines = ", ".join(redacted(each, max_length=40) for each in account.service_lines)
-    yield ok("lines", lines) if "follow_up" in account.service_lines else _warn("lines", detail, advice)
-    echoed = headers.get("service-version", "none")
-    if echoed == SERVICE_VERSION:
-        yield ok("version", f"{SERVICE_VERSION}, confirmed by the service")
-    else:
-        yield fail("version", f"requested {SERVICE_VERSION}, but the service confirms {echoed[:40]}", _UPGRADE)
+    advice = "If you use these operations, ask the service to enable this line."
+    return Finding("lines", "WARN", f"the organization lacks follow_up ({names})", advice)
 
 
 _CONTRACT = "/api/v1/openapi.json"
@@ -228,10 +228,6 @@ def needs_follow_up(operation: Declaration) -> bool:
 
 def _operations() -> list[Declaration]:
     return [each for group in all_groups() for each in declarations_of(group).values()]
-
-
-def _warn(check: Check, detail: str, advice: str) -> Finding:
-    return Finding(check, "WARN", detail, advice)
 
 
 def _check_endpoints(client: FollowUp) -> Iterator[Finding]:
