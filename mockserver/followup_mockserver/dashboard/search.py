@@ -5,9 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, get_args
-
-import attrs
+from typing import Any, NamedTuple, get_args
 
 from followup._for_mockserver import EventSource
 from followup_mockserver.dashboard.calls import CALLS, events_in, results_of_batch
@@ -33,8 +31,7 @@ _MARKS = re.compile("[\u0300-\u036f]+")
 _BY_EXTERNAL_ID = ("patients", "appointments", "visits", "doctors")
 
 
-@attrs.frozen(kw_only=True)
-class SearchResult:
+class SearchResult(NamedTuple):
     """An object, a call, or a job, message or control call of the history that matches the search.
 
     Attributes:
@@ -133,9 +130,7 @@ def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
         return
     if text.startswith(PREFIXES):
         records = (record for record in tenant.history.records if record.id == text)
-        yield from (
-            SearchResult(view=HISTORY, id=text, matched_by="id", title=_kind(each)) for each in islice(records, 1)
-        )
+        yield from (SearchResult(HISTORY, text, "id", _kind(each)) for each in islice(records, 1))
         return
     view = next((view for prefix, view in VIEW_OF_PREFIX.items() if text.startswith(prefix)), None)
     if view is not None:
@@ -155,9 +150,7 @@ def _begins(id: str, text: str) -> bool:
 
 def _call(call: JournalEntry, matched_by: str) -> SearchResult:
     status = f"{call.status or 'no response'}{f', {call.refused} of {call.events} refused' if call.refused else ''}"
-    return SearchResult(
-        view=CALLS, id=call.request_id, matched_by=matched_by, title=f"{call.method} {call.path}: {status}"
-    )
+    return SearchResult(CALLS, call.request_id, matched_by, f"{call.method} {call.path}: {status}")
 
 
 def _patients_by_part(tenant: Tenant, text: str, part: str) -> Iterator[SearchResult]:
@@ -170,4 +163,4 @@ def _patients_by_part(tenant: Tenant, text: str, part: str) -> Iterator[SearchRe
 
 
 def _result(view: str, obj: Any, matched_by: str) -> SearchResult:
-    return SearchResult(view=view, id=obj.id, matched_by=matched_by, title=noun_of(view))
+    return SearchResult(view, obj.id, matched_by, noun_of(view))

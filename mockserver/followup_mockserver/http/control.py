@@ -56,8 +56,7 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
         values = query_values(request.args.items(multi=True), shape)
     else:
         # A query parameter would have no effect here, so it is rejected instead of silently ignored.
-        no_query, no_query_validator = input_of(_no_input)
-        no_query_validator.check(query_values(request.args.items(multi=True), no_query))
+        _check_no_query()
         values = _body()
     validator.check(values)
     arguments = shape.convert(values)
@@ -66,10 +65,6 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
     path_arguments = () if path_id is None else (path_id,)
     with current_waiting_calls().admit(function, arguments) as admitted:
         return _response(function(current_control(), *path_arguments, **admitted))
-
-
-def _no_input(control: Control) -> None:
-    """Stand in for the function of a route that has no input."""
 
 
 @functools.cache

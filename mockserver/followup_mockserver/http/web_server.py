@@ -109,7 +109,7 @@ class WebServer:
         self._thread.join(timeout=2)
         # A request that outlives the server would write to the trigger's descriptor, which is closed by then or
         # belongs to another file.
-        self._waitress.pull_trigger = _do_nothing
+        self._waitress.pull_trigger = lambda: None
         self._waitress.close()
         for channel in [*self._waitress.active_channels.values()]:
             channel.handle_close()
@@ -141,10 +141,6 @@ class WebServer:
             has_timed_out = channel.expects_request and now - channel.idle_since > self._request_timeout
             if position < excess or has_timed_out:
                 channel.will_close = True
-
-
-def _do_nothing() -> None:
-    """Replace a method that must not have an effect any more."""
 
 
 class _Parser(HTTPRequestParser):
