@@ -255,56 +255,41 @@ def test_the_sdk_can_be_used_again_after_a_rejection(followup_env: MockEnvironme
                 client.account.retrieve()
 
 
-def test_afterwards_everything_is_as_before(pytester: pytest.Pytester, other: SimpleNamespace) -> None:
+def test_the_end_of_a_test(pytester: pytest.Pytester, other: SimpleNamespace) -> None:
     pytester.makepyfile(
         f"""
-        import httpx, os
+        import httpx, os, pytest
+        from concurrent.futures import ThreadPoolExecutor
         from followup import FollowUp
         before = httpx.HTTPTransport.handle_request, httpx.AsyncHTTPTransport.handle_async_request
 
-        def test_one(followup_env):
+        def test_reaches_the_mock(followup_env):
             with FollowUp() as client:
                 assert client.account.retrieve()
 
-        def test_two():
+        def test_afterwards_everything_is_as_before():
             assert "FOLLOWUP_BASE_URL" not in os.environ and "FOLLOWUP_API_KEY" not in os.environ
             assert before == (httpx.HTTPTransport.handle_request, httpx.AsyncHTTPTransport.handle_async_request)
             assert httpx.get("{other.url}").status_code == 204
-        """
-    )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
-    result.assert_outcomes(passed=2)
 
-
-def test_a_rejection_that_another_thread_hid_fails_the_test_at_its_end(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import httpx, threading
-        from concurrent.futures import ThreadPoolExecutor
-
-        def test_it(followup_env):
+        def test_another_thread_hides_a_rejection(followup_env):
             with ThreadPoolExecutor() as pool:
                 pool.submit(httpx.get, "https://api.clinic.example/v1/patients")
-        """
-    )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["followup_env rejected GET https://api.clinic.example/v1/patients: *"])
 
-
-def test_a_rejection_that_the_test_expects_does_not_fail_it(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import httpx, pytest
-        from followup import FollowUp
-
-        def test_it(followup_env):
+        def test_a_rejection_is_expected(followup_env):
             with httpx.Client() as http, FollowUp(base_url="https://a.example", http_client=http, timeout=5) as client:
                 with pytest.raises(Exception, match="followup_env rejected"):  # raised by a thread of the attempt
                     client.account.retrieve()
         """
     )
-    pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio").assert_outcomes(passed=1)
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*_ test_another_thread_hides_a_rejection _*",
+            "followup_env rejected GET https://api.clinic.example/v1/patients: *",
+        ]
+    )
 
 
 def test_threads_reach_the_service(followup_env: MockEnvironment) -> None:

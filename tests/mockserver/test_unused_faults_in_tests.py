@@ -40,7 +40,7 @@ def test_the_message_lists_the_calls_that_added_them(pytester: pytest.Pytester) 
             "*_ test_it _*",
             "3 faults were never used:",
             "  add_fault(operation='patients.create', kind='status', status=503, times=2)",
-            "  add_fault(operation='patients.list', kind='delay', seconds=3, skip=2)  (1 more would have been *",
+            "  add_fault(operation='patients.list', kind='delay', seconds=3, skip=2)",
             "  disturb(kind='late', type='appointment.created', seconds=60)",
             "No call, event or delivery matched. If that is fine, add the fault with optional=True.",
             "*- followup_service -*",

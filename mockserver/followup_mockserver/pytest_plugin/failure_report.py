@@ -55,7 +55,7 @@ def unused_faults_of(mock: Mock) -> list[str]:
     unused = mock.unused_faults()
     if not unused:
         return []
-    lines = [f"  {call_of(fault)}{_skips(fault)}" for fault in unused[:MAX_ENTRIES]]
+    lines = [f"  {call_of(fault)}" for fault in unused[:MAX_ENTRIES]]
     if len(unused) > len(lines):
         lines.append(f"  … {len(unused) - len(lines)} more")
     return [
@@ -63,12 +63,6 @@ def unused_faults_of(mock: Mock) -> list[str]:
         + "\n".join(lines)
         + "\nNo call, event or delivery matched. If that is fine, add the fault with optional=True."
     ]
-
-
-def _skips(fault: Fault | WebhookFault) -> str:
-    """Return how many calls the fault would still let pass."""
-    skip = fault.skip if isinstance(fault, Fault) else 0
-    return f"  ({skip} more would have been skipped first)" if skip else ""
 
 
 def call_of(fault: Fault | WebhookFault) -> str:
