@@ -231,31 +231,21 @@ def test_section_6_2_its_webhooks_carry_what_is_missing(client: FollowUp, route:
         assert (data["id"], data["status"], data["missing"]) == (made.id, "new", made.missing)
 
 
-def answer_with_a_contact(client: FollowUp, service: MockService, request: str) -> None:
-    service.answer_intake_request(request, contacts=[{"name": "Luis", "phone": CONTACT}])
-
-
-def answer_with_a_phone(client: FollowUp, service: MockService, request: str) -> None:
-    service.answer_intake_request(request, patient={"phone": PHONE})
-
-
-def create_the_patient(client: FollowUp, service: MockService, request: str) -> None:
-    client.patients.create(phone=PHONE, dni="30123456")
-
-
-def send_an_event(client: FollowUp, service: MockService, request: str) -> None:
-    data = {"patient": {"phone": PHONE, "dni": "30123456"}}
-    client.events.create({"id": "e-1", "type": "patient.upserted", "data": data})
+UPSERTED: Any = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": PHONE, "dni": "30123456"}}}
 
 
 @pytest.mark.parametrize(
     ("learn", "phone"),
     [
-        (answer_with_a_contact, CONTACT),
-        (answer_with_a_phone, PHONE),
-        (create_the_patient, PHONE),
-        (send_an_event, PHONE),
+        (
+            lambda _, service, id: service.answer_intake_request(id, contacts=[{"name": "Luis", "phone": CONTACT}]),
+            CONTACT,
+        ),
+        (lambda _, service, id: service.answer_intake_request(id, patient={"phone": PHONE}), PHONE),
+        (lambda client, *_: client.patients.create(phone=PHONE, dni="30123456"), PHONE),
+        (lambda client, *_: client.events.create(UPSERTED), PHONE),
     ],
+    ids=["contact", "answer", "patient", "event"],
 )
 def test_section_1_a_question_is_sent_once_a_phone_is_known(
     client: FollowUp, service: MockService, learn: Any, phone: str

@@ -300,16 +300,21 @@ class MountedSender:
 
     def send(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
         """Make an attempt, and return its result."""
-        call = self._call(mount, attempt)
+        call = MountedCall(mount, attempt, self._applications, self._timeout)
         with caught(attempt.signature) as exceptions:
-            pending = self._begin(mount, call)
+            pending = None
+            if self._in_process or mount.kind is ReceiverKind.ASGI:
+                pending = call.begin()
+            else:
+                with suppress(TimeoutError):  # not of the receiver, whose exceptions ``begin`` keeps
+                    pending = result_within(self._timeout, call.begin, "followup-mock-receiver")
             if pending is not None:
                 self._finish(call, pending)
             return self._concluded(mount, call, call.result(exceptions))
 
     async def send_async(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
         """Make an attempt, and return its result; an asynchronous receiver runs in the running event loop."""
-        call = self._call(mount, attempt)
+        call = MountedCall(mount, attempt, self._applications, self._timeout)
         with caught(attempt.signature) as exceptions:
             pending = call.begin()
             if pending is not None:
@@ -338,17 +343,6 @@ class MountedSender:
     async def close_async(self) -> None:
         """Shut down the applications in the running event loop."""
         self._report_shutdowns(await self._applications.stop_here())
-
-    def _call(self, mount: Mount, attempt: PreparedAttempt) -> MountedCall:
-        return MountedCall(mount, attempt, self._applications, self._timeout)
-
-    def _begin(self, mount: Mount, call: MountedCall) -> Pending | None:
-        if self._in_process or mount.kind is ReceiverKind.ASGI:
-            return call.begin()
-        try:
-            return result_within(self._timeout, call.begin, "followup-mock-receiver")
-        except TimeoutError:  # not of the receiver, whose exceptions ``begin`` keeps
-            return None
 
     def _finish(self, call: MountedCall, pending: Pending) -> None:
         """Run the rest of a call in the event loop of the mock, and give up if the receiver blocks that loop."""
