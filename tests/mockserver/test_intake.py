@@ -238,10 +238,10 @@ UPSERTED: Any = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"
     ("learn", "phone"),
     [
         (
-            lambda _, service, id: service.answer_intake_request(id, contacts=[{"name": "Luis", "phone": CONTACT}]),
+            lambda _, mock, made: mock.answer_intake_request(made, contacts=[{"name": "Luis", "phone": CONTACT}]),
             CONTACT,
         ),
-        (lambda _, service, id: service.answer_intake_request(id, patient={"phone": PHONE}), PHONE),
+        (lambda _, mock, made: mock.answer_intake_request(made, patient={"phone": PHONE}), PHONE),
         (lambda client, *_: client.patients.create(phone=PHONE, dni="30123456"), PHONE),
         (lambda client, *_: client.events.create(UPSERTED), PHONE),
     ],
