@@ -1,19 +1,16 @@
 """``followup-mock check``: the sources of a document, the report, and the exit status."""
 
 import json
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from drift.documents import Document, component, operation, request, served_document
-from support.server import ScriptedServer, drip
+from support.ports import free_port
+from support.server import ScriptedServer, drip, hang, reply
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.app import app
@@ -155,11 +152,12 @@ class TestSources:
 
     def test_a_url_is_asked_without_a_key(self, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FOLLOWUP_API_KEY", "sk_test_secret")
-        with serving(200, json.dumps(served_document()).encode()) as (url, requests):
-            assert check(url).returncode == 0
-        (headers,) = requests
-        assert "Authorization" not in headers
-        assert "secret" not in str(headers)
+        with ScriptedServer() as server:
+            server.script = [reply(200, served_document())]
+            assert check(server.url).returncode == 0
+        (request,) = server.received
+        assert "authorization" not in request.headers
+        assert "secret" not in str(request)
 
 
 PROBLEMS: dict[str, tuple[Any, str]] = {
@@ -224,23 +222,20 @@ class TestProblems:
         assert (result.returncode, result.stdout) == (2, "")
         assert result.stderr == f"followup-mock: cannot read {tmp_path}/nothing.json: No such file or directory\n"
 
-    def test_a_folder(self, check: Check, tmp_path: Path) -> None:
-        assert check(str(tmp_path)).returncode == 2
-
-    def test_no_source(self, check: Check) -> None:
-        assert check().returncode == 2
+    @pytest.mark.parametrize("source", [["/"], [], ["http://["]], ids=["a folder", "none", "an invalid URL"])
+    def test_what_is_no_source(self, check: Check, source: list[str]) -> None:
+        assert check(*source).returncode == 2
 
     @pytest.mark.parametrize("status", [401, 404, 500])
     def test_a_url_that_responds_with_an_error(self, check: Check, status: int) -> None:
-        with serving(status, b"{}") as (url, _):
-            result = check(url)
+        with ScriptedServer() as server:
+            server.script = [reply(status, {})]
+            result = check(server.url)
         assert (result.returncode, result.stdout) == (2, "")
         assert f"the server responded with {status}" in result.stderr
 
     def test_a_url_that_does_not_respond(self, check: Check) -> None:
-        with serving(200, b"{}") as (url, _):
-            pass
-        result = check(url)
+        result = check(f"http://127.0.0.1:{free_port()}/")
         assert (result.returncode, result.stdout) == (2, "")
         assert "no response" in result.stderr
 
@@ -252,47 +247,16 @@ class TestProblems:
         assert (result.returncode, result.stdout) == (2, "")
         assert "it has more than 67,108,864 bytes" in result.stderr
 
-    def test_a_download_that_is_too_slow(self, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "TIMEOUT", 0.2)
-        with socket.create_server(("127.0.0.1", 0)) as server:  # it accepts connections, and sends nothing
-            result = check(f"http://127.0.0.1:{server.getsockname()[1]}/openapi.json")
-        assert (result.returncode, result.stdout) == (2, "")
-        assert "no response within 0.2 s" in result.stderr
-
-    @pytest.mark.parametrize("headers", [True, False])
-    def test_a_download_that_arrives_byte_by_byte(
-        self, check: Check, monkeypatch: pytest.MonkeyPatch, headers: bool
+    @pytest.mark.parametrize(
+        "late", [hang, drip, lambda released: drip(released, headers=True)], ids=["hang", "drip", "headers"]
+    )
+    def test_a_download_that_is_too_slow(
+        self, check: Check, monkeypatch: pytest.MonkeyPatch, late: Callable[[Any], Any]
     ) -> None:
         monkeypatch.setattr(reading, "TIMEOUT", 0.2)
         with ScriptedServer() as scripted:
-            scripted.script = [drip(scripted.released, headers=headers)]
+            scripted.script = [late(scripted.released)]
             result = check(scripted.url)
         assert (result.returncode, result.stdout) == (2, "")
         assert result.stderr.count("\n") == 1
         assert "no response within 0.2 s" in result.stderr
-
-    def test_an_invalid_url(self, check: Check) -> None:
-        assert check("http://[").returncode == 2
-
-
-@contextmanager
-def serving(status: int, content: bytes) -> Iterator[tuple[str, list[Any]]]:
-    """Serve a document; yields its URL, and the headers of the requests for it."""
-    requests: list[Any] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            requests.append(self.headers)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/openapi.json", requests
-        server.shutdown()
-        thread.join()

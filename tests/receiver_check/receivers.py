@@ -107,11 +107,6 @@ class AcceptsThePast(Receiver):
         return age >= -300
 
 
-class ToleratesTenMinutes(Receiver):
-    def is_recent(self, age: float) -> bool:
-        return abs(age) <= 600
-
-
 class IgnoresCase(Receiver):
     def is_signed(self, body: bytes, timestamp: str, signature: str) -> bool:
         return super().is_signed(body, timestamp, signature.lower())

@@ -83,19 +83,6 @@ def test_json(shell: Shell, tmp_path: Path) -> None:
     assert {each["case"]: each["outcome"] for each in report["cases"]}["non_ascii"] == "FAIL"
 
 
-def test_lines_fit_on_a_terminal(shell: Shell, tmp_path: Path) -> None:
-    with served(AcceptsEverything(tmp_path / "clinic.db")) as url:
-        arguments = ("check-receiver", f"{url}/webhooks")
-        plain = shell.on_a_terminal(80, *arguments, FOLLOWUP_WEBHOOK_SECRET=SECRET)
-    lines = [line.rpartition("\r")[2].rstrip() for line in plain.splitlines()]
-    assert max(map(len, lines)) <= 80
-    assert "FAIL      wrong_secret       Responded 204, and so accepted the request. Compare" in lines
-    assert [line for line in lines if line.startswith("PASS      genuine")] == [
-        "PASS      genuine            Responded 204."
-    ]
-    assert sum(line.startswith(("PASS ", "FAIL ", "NOT SEEN ")) for line in lines) == 15
-
-
 def test_the_page_shows_what_a_terminal_shows(shell: Shell, tmp_path: Path) -> None:
     with served(AcceptsTheFuture(tmp_path / "clinic.db")) as url:
         shown = shell.on_a_terminal(

@@ -18,7 +18,6 @@ FAULTS = {
     receivers.AcceptsEverything: FORGED,
     receivers.WorksBeforeItVerifies: FORGED,
     receivers.VerifiesSerializedAgain: {"large_body", "non_ascii"},
-    receivers.ToleratesTenMinutes: {"old_timestamp", "future_timestamp"},
     receivers.AcceptsTheFuture: {"future_timestamp"},
     receivers.AcceptsThePast: {"old_timestamp"},
     receivers.IgnoresCase: {"uppercase_hex"},
@@ -121,19 +120,6 @@ def test_a_forged_request_without_a_response_is_neither_accepted_nor_rejected(ch
     seen = outcomes(check(receivers.IgnoresForged, times=Times(response=2, probing=0.6, settling=0.2)))
     assert {seen[each] for each in FORGED} == {"NOT SEEN"}
     assert seen["genuine"] == seen["unknown_type"] == "PASS"
-
-
-def test_a_failure_names_the_observation_the_rule_and_the_fix(check: Check) -> None:
-    report = check(receivers.AcceptsTheFuture)
-    verdict = next(each for each in report.cases if each.case == "future_timestamp")
-    assert "Responded 204" in verdict.detail
-    assert "Reject timestamps more than 300 seconds ahead" in verdict.detail
-    assert verdict.specification.startswith("Section 6.2: a timestamp more than 5 minutes off")
-
-
-def test_each_verdict_names_a_section(check: Check) -> None:
-    for verdict in check(receivers.Receiver, probe=False).cases:
-        assert verdict.specification.startswith(("Section 6.2: ", "Section 5: ", "Sections 6.2 and 8: "))
 
 
 def test_work_that_is_done_after_the_response_is_waited_for(check: Check) -> None:

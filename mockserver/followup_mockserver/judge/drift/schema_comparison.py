@@ -160,13 +160,15 @@ class _Comparison:
             return
         self._open.add(texts)
         # First, because it rejects an invalid schema, of which nothing else can be read.
-        validators = {side: self._schemas[side].validator(schema[side]) for side in SIDES}
-        sides = {side: alternatives(schema[side], self._schemas[side]) for side in SIDES}
+        validators: dict[Side, Any] = {side: self._schemas[side].validator(schema[side]) for side in SIDES}
+        sides: dict[Side, list[Alternative]] = {side: alternatives(schema[side], self._schemas[side]) for side in SIDES}
         part = _Part(path, lift, sides, validators)
         self._compare_types(part)
         self._compare_annotations(part, schema)
         for kind in KINDS:
-            of_kind = {side: [each for each in sides[side] if kind in each.kinds] for side in SIDES}
+            of_kind: dict[Side, list[Alternative]] = {
+                side: [each for each in sides[side] if kind in each.kinds] for side in SIDES
+            }
             if all(of_kind.values()):
                 self._compare_kind(part, kind, of_kind)
         self._open.remove(texts)
@@ -192,7 +194,9 @@ class _Comparison:
                 self._report(part, side, changed_type(part.sides["ours"], part.sides["theirs"]), values)
 
     def _compare_kind(self, part: _Part, kind: str, of_kind: _Sides) -> None:
-        names = {side: {name for each in of_kind[side] for name in each.property_names} for side in SIDES}
+        names: dict[Side, set[str]] = {
+            side: {name for each in of_kind[side] for name in each.property_names} for side in SIDES
+        }
         for pair in _paired(of_kind):
             if kind == "object":
                 self._compare_objects(part, pair, names)
@@ -253,8 +257,8 @@ class _Comparison:
             is_tried = is_known or (kind in ("number", "boolean") and keyword not in _OPAQUE)
         texts = {side: {text for texts in _texts(keyword, part.sides[side]) for text in texts} for side in SIDES}
         tried = {"1"} if keyword == "minLength" else set()  # the empty text is always tried
-        restricted = [side for side in SIDES if texts[OTHER[side]] - texts[side] - tried]
-        unknown = [side for side in restricted if not is_tried and (side, keyword) not in rejections]
+        restricted: list[Side] = [side for side in SIDES if texts[OTHER[side]] - texts[side] - tried]
+        unknown: list[Side] = [side for side in restricted if not is_tried and (side, keyword) not in rejections]
         detail = f"{changed_keyword(keyword, part.sides['ours'], part.sides['theirs'])}; {NO_EXAMPLE}"
         for side in unknown:
             self._add(class_of(self._direction, side), part.path, detail)
