@@ -71,17 +71,6 @@ def inlined_references(document: Document) -> Document:
 
 
 @rewrite
-def other_names_of_components(document: Document) -> Document:
-    text = json.dumps(document)
-    for name in document["components"]["schemas"]:
-        text = text.replace(f'"#/components/schemas/{name}"', f'"#/components/schemas/{name}Dto"')
-    changed: Document = json.loads(text)
-    schemas = changed["components"]["schemas"]
-    changed["components"]["schemas"] = {f"{name}Dto": each for name, each in schemas.items()}
-    return changed
-
-
-@rewrite
 def names_of_components_that_need_escapes(document: Document) -> Document:
     text = json.dumps(document).replace("#/components/schemas/Patient", "#/components/schemas/clinic~1Patient%20v1")
     changed: Document = json.loads(text)

@@ -188,6 +188,10 @@ def broken(part: Any) -> Document:
 MALFORMED: dict[str, tuple[Any, str]] = {
     "a schema that is a text": (broken("text"), "a schema must be an object"),
     "an unknown type": (broken({"type": "text"}), "invalid schema"),
+    "a type that is an object": (broken({"type": {}}), "invalid schema"),
+    "a type that is null": (broken({"type": None, "enum": None}), "invalid schema"),
+    "a required object": (broken({"required": [{}]}), "invalid schema"),
+    "an enum that is a number": (broken({"enum": 5}), "invalid schema"),
     "properties that are a list": (broken({"properties": []}), "properties must be an object"),
     "a union that is no list": (broken({"anyOf": {}}), "anyOf must be an array"),
     "an invalid pattern": (broken({"pattern": "("}), "invalid schema"),

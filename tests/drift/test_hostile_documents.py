@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from followup_mockserver.judge.drift.comparison import compare_document
-from followup_mockserver.judge.drift.reading import DocumentError, read_document
+from followup_mockserver.judge.drift.reading import DocumentError
 
 OURS = json.dumps(served_document())
 NAMES = ("type", "enum", "$ref", "properties", "required", "anyOf", "allOf", "pattern", "format", "minLength", "items")
@@ -53,15 +53,6 @@ def test_random_damage_is_a_report_or_a_document_error(data: st.DataObject, coun
         assert "\n" not in str(error)
     else:
         json.dumps(report.to_dict())
-
-
-@pytest.mark.parametrize("schema", [{"type": {}}, {"type": None, "enum": None}, {"required": [{}]}, {"enum": 5}])
-def test_an_invalid_schema_is_a_document_error(schema: Document) -> None:
-    document = served_document()
-    response = document["paths"]["/v1/account"]["get"]["responses"]["200"]
-    response["content"]["application/json"]["schema"] = schema
-    with pytest.raises(DocumentError, match=r"^invalid schema: "):
-        compare_document(document)
 
 
 def test_a_schema_that_contains_itself() -> None:
@@ -119,10 +110,3 @@ def test_references_that_multiply() -> None:
     document["components"]["schemas"]["Account"]["properties"]["name"] = {"$ref": "#/components/schemas/L0"}
     found = {(each.class_, each.where) for each in compare_document(document).differences}
     assert found == {(class_, "GET /v1/account response 200 body.name") for class_ in ("breaking", "mock differs")}
-
-
-def test_a_file_that_is_no_text(tmp_path: Any) -> None:
-    path = tmp_path / "contract.json"
-    path.write_bytes(bytes(range(256)))
-    with pytest.raises(DocumentError):
-        read_document(str(path))
