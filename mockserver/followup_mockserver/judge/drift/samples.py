@@ -64,19 +64,8 @@ def sample(schema: Schema, schemas: Schemas, depth: int = 0) -> Any:
 
 def samples_of(alternative: Alternative, schemas: Schemas, depth: int = 0) -> Iterator[Any]:
     """Iterate over values that an alternative may accept, the simplest first; the caller checks them."""
-    for part in alternative.parts:
-        yield from _named(part)
     for kind in sorted(alternative.kinds, key=KINDS.index):
-        try:
-            if kind == "object":
-                yield object_sample(alternative, schemas, depth=depth)
-            elif kind == "array":
-                fewest = max([0, *alternative.values("minItems")])
-                yield array_sample(alternative, schemas, int(fewest), depth=depth)
-            else:
-                yield from scalars([alternative], kind)
-        except NoSampleError:
-            continue
+        yield from candidates({schemas: [alternative]}, kind, depth)
 
 
 def object_sample(alternative: Alternative, schemas: Schemas, *also: str, depth: int = 0) -> dict[str, Any]:
@@ -85,12 +74,9 @@ def object_sample(alternative: Alternative, schemas: Schemas, *also: str, depth:
     Raises:
         NoSampleError: a property has no valid value.
     """
-    names = [*dict.fromkeys([*alternative.property_names, *also, *sorted(alternative.required)])]
-    fewest = max([0, *alternative.values("minProperties")])
-    wanted = [name for name in names if name in alternative.required or name in also]
-    others = [name for name in (*names, *(f"field{number}" for number in range(fewest))) if name not in wanted]
-    wanted += others[: max(0, fewest - len(wanted))]
-    return {name: sample(alternative.of_property(name), schemas, depth + 1) for name in wanted}
+    wanted = {*alternative.required, *also}
+    names = dict.fromkeys([*alternative.property_names, *also, *sorted(alternative.required)])
+    return {name: sample(alternative.of_property(name), schemas, depth + 1) for name in names if name in wanted}
 
 
 def array_sample(alternative: Alternative, schemas: Schemas, size: int, *, depth: int = 0) -> list[Any]:
@@ -169,34 +155,33 @@ def _strings(parts: list[Schema]) -> Iterator[str]:
     yield from (example for examples in FORMATS.values() for example in examples)
 
 
-def candidates(found: Mapping[Schemas, Sequence[Alternative]], kind: str) -> Iterator[Any]:
+def candidates(found: Mapping[Schemas, Sequence[Alternative]], kind: str, depth: int = 0) -> Iterator[Any]:
     """Iterate over values of a kind that may tell the alternatives of two documents apart, the simplest first."""
     every = [each for of_one in found.values() for each in of_one]
     if kind not in ("object", "array"):
         yield from scalars(every, kind)
         return
-    bounds = {bound for keyword in _SIZES for each in every for bound in each.values(keyword)}
-    sizes = sorted({max(int(bound) + more, 0) for bound in bounds for more in (-1, 0, 1)})
-    is_union = len(every) > len(found)
+    bounds = {int(bound) for keyword in _SIZES for each in every for bound in each.values(keyword)}
+    sizes = [max(bound + more, 0) for bound in sorted(bounds) for more in (-1, 0, 1)]
+    many = len(every) > len(found)
     for schemas, of_one in found.items():
         for each in of_one:
             yield from (value for part in each.parts for value in _named(part) if kind_of(value) == kind)
-            variants = _arrays(each, schemas, sizes) if kind == "array" else _objects(each, schemas, sizes, is_union)
+            variants = _arrays(each, schemas, sizes) if kind == "array" else _objects(each, schemas, sizes, many)
             for make in variants:
                 with suppress(NoSampleError):
-                    yield make()
+                    yield make(depth=depth)
 
 
-def _arrays(alternative: Alternative, schemas: Schemas, sizes: Iterable[int]) -> Iterator[Callable[[], Any]]:
-    for size in sorted({0, 1, 2, *sizes}):
+def _arrays(alternative: Alternative, schemas: Schemas, sizes: list[int]) -> Iterator[Callable[..., Any]]:
+    for size in (0, 1, 2, *sizes):
         yield functools.partial(array_sample, alternative, schemas, size)
 
 
-def _objects(
-    alternative: Alternative, schemas: Schemas, sizes: Iterable[int], is_union: bool
-) -> Iterator[Callable[[], Any]]:
+def _objects(alternative: Alternative, schemas: Schemas, sizes: list[int], many: bool) -> Iterator[Callable[..., Any]]:
+    """Iterate over objects of these sizes, and, if there are many alternatives, with all and each of the properties."""
     names = alternative.property_names
     free = [*names, *(f"field{number}" for number in range(max(sizes, default=0)))]
-    more = [names, *([name] for name in names)] if is_union else []
+    more = [names, *([name] for name in names)] if many else []
     for also in ([], *more, *(free[:size] for size in sizes)):
         yield functools.partial(object_sample, alternative, schemas, *also)
