@@ -1,14 +1,14 @@
 """The pages of jobs, messages and control calls; that of a run shows what happened when the clock was advanced."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from followup_mockserver.control.causes import occurrences_of
-from followup_mockserver.control.occurrences import Occurrence
+from followup_mockserver.control.occurrences import Occurrence, of_records
 from followup_mockserver.dashboard.timeline import ATTEMPT_JOBS, TEST_CONTROL, job_title, timeline_of, title_of
 from followup_mockserver.schema.errors import missing
-from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX
-from followup_mockserver.state.outcomes import other
+from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX, Record
+from followup_mockserver.state.outcomes import Outcome, other
 from followup_mockserver.state.records import MESSAGE_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
@@ -24,7 +24,7 @@ LAST_RUN = "last_run"
 MAX_JOBS = 200
 """The page has at most this many jobs of a group, since a run may have thousands."""
 
-_RUNS = {other("advance"): "clock advanced", other("step"): "next job run"}
+_RUNS: Mapping[Outcome | None, str] = {other("advance"): "clock advanced", other("step"): "next job run"}
 
 
 def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, Any]:
@@ -40,13 +40,19 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, An
     """
     if id == LAST_RUN:
         return moment_of(tenant, last_run(tenant) or "", query)
+    run = next((each for each in tenant.history.records if each.id == id and _is_run(each)), None)
+    if run is not None:
+        return {
+            "id": id,
+            "title": _RUNS[run.outcome],
+            "at": run.at,
+            "groups": _groups(tenant, id),
+            "max_jobs": MAX_JOBS,
+        }
     occurrences = occurrences_of(tenant, id) if id.startswith(PREFIXES) else []
     occurrence = next((each for each in occurrences if each.id == id), None)
     if occurrence is None:
         raise missing("job, message or control call", param="id")
-    if occurrence.kind == CONTROL and occurrence.outcome in _RUNS:
-        title = _RUNS[occurrence.outcome]
-        return {"id": id, "title": title, "at": occurrence.at, "groups": _groups(occurrences, id), "max_jobs": MAX_JOBS}
     title, _, outcome = title_of(occurrence)
     return {
         "id": id,
@@ -59,15 +65,20 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, An
 
 def last_run(tenant: Tenant) -> str | None:
     """Return the id of the last control call that advanced the clock; None if there is none."""
-    records = reversed(tenant.history.records)
-    return next((each.id for each in records if each.kind == CONTROL and each.outcome in _RUNS), None)
+    return next((each.id for each in reversed(tenant.history.records) if _is_run(each)), None)
 
 
-def _groups(occurrences: Sequence[Occurrence], control: str) -> list[tuple[tuple[str, str], list[Occurrence]]]:
+def _is_run(record: Record) -> bool:
+    return record.kind == CONTROL and record.outcome in _RUNS
+
+
+def _groups(tenant: Tenant, control: str) -> list[tuple[tuple[str, str], list[Occurrence]]]:
     """Return the jobs that a control call ran, by what they did and the result, the largest group first."""
+    records = tenant.history.records
+    ran = {each.id for each in records if each.cause == control and each.id.startswith(JOB_PREFIX)}
     groups: dict[tuple[str, str], list[Occurrence]] = {}
-    for each in occurrences:
-        if each.id.startswith(JOB_PREFIX) and each.ended_by == control:
+    for each in of_records(tenant, [record for record in records if record.id in ran]):
+        if each.ended_by == control:
             groups.setdefault((job_title(each.kind, each.detail), _result(each)), []).append(each)
     return sorted(groups.items(), key=lambda item: -len(item[1]))
 
