@@ -367,6 +367,8 @@ PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("info title", "Another API", WORDING, ["info"]),
     ("webhooks", GONE, WORDING, ["webhooks"]),
     ("components schemas Patient properties email format", GONE, MOCK, _EMAILS),
+    ("components schemas Event properties data additionalProperties", False, MOCK,
+     ["GET /v1/events/{id} response 200 body.data", "GET /v1/events response 200 body.data[].data"]),
     ("components schemas Doctor properties createdAt format", GONE, BREAKING,
      ["GET /v1/doctors/{id} response 200 body.createdAt", "GET /v1/doctors response 200 body.data[].createdAt"]),
 ]  # fmt: skip
