@@ -160,7 +160,8 @@ def _kinds(annotation: Any) -> Iterator[_Kind]:
     if origin in (Required, NotRequired):
         yield from _kinds(get_args(annotation)[0])
     elif names.is_union(annotation):
-        yield from _union_kinds(annotation)
+        for arm in get_args(annotation):
+            yield from _kinds(arm)
     elif is_typeddict(annotation):
         yield _Kind(f"a dict with the keys of {annotation.__name__}", _MAPPING, _dict_encoder(annotation))
     elif origin is Literal or annotation is str:
@@ -173,14 +174,6 @@ def _kinds(annotation: Any) -> Iterator[_Kind]:
         yield _Kind("a list", (Iterable,), _sequence_encoder(get_args(annotation)[0], limits), _NO_LIST)
     elif annotation not in (type(None), NotGiven):
         yield _SCALARS[annotation]
-
-
-def _union_kinds(annotation: Any) -> Iterator[_Kind]:
-    kinds = list(itertools.chain.from_iterable(_kinds(arm) for arm in get_args(annotation)))
-    if any(kind in (_TIMESTAMP, _DATE) for kind in kinds):
-        # A time or date may also be passed as text, and the error message should say in which format.
-        kinds = [attrs.evolve(kind, expected=_AS_TEXT) if kind.expected == "a string" else kind for kind in kinds]
-    return iter(kinds)
 
 
 def _encode_text(value: str, path: str) -> str:
@@ -218,20 +211,15 @@ def _as_is(value: Any, _: str) -> Any:
     return value
 
 
-_AS_TEXT = "an ISO 8601 string"
 _MAPPING = (dict, Mapping)
 """Most are dicts, for which isinstance is faster than for the abstract class."""
 _NO_LIST = (str, bytes, bytearray, Mapping)
-# Read by name and not as _SCALARS[datetime]: encoders are made at the first call, and freezegun may have replaced the
-# ``datetime`` of this module by then.
-_TIMESTAMP = _Kind("an aware datetime", (datetime,), _encode_timestamp)
-_DATE = _Kind("a date", (date,), _encode_date)
 _SCALARS: dict[Any, _Kind] = {
     bool: _Kind("True or False", (bool,), _as_is),
     int: _Kind("a whole number", (int,), _encode_integer, but_not=(bool,)),
     float: _Kind("a number", (float, int), _as_is, but_not=(bool,)),
-    datetime: _TIMESTAMP,
-    date: _DATE,
+    datetime: _Kind("an aware datetime", (datetime,), _encode_timestamp),
+    date: _Kind("a date", (date,), _encode_date),
     Any: _Kind("anything", (object,), _as_is),
 }
 
