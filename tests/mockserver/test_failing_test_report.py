@@ -149,11 +149,14 @@ def test_long_lists_are_cut_and_say_so(pytester: pytest.Pytester) -> None:
     assert max(map(len, section(lines))) == 201
 
 
-def test_faults_that_still_apply_are_shown(pytester: pytest.Pytester) -> None:
+def test_faults_that_still_apply_are_shown_as_they_were_added(pytester: pytest.Pytester) -> None:
     lines = run(
         pytester,
         """
         def test_it(followup_service, followup_client):
+            followup_service.add_fault(operation="account.retrieve", kind="delay", seconds=1, times=3, skip=1)
+            for _ in range(2):
+                followup_client.account.retrieve()
             followup_service.add_fault(operation="patients.create", kind="status")
             followup_service.add_fault(operation="*", kind="delay", seconds=2, times=None, when="after")
             followup_service.disturb(kind="late", type="appointment.created", seconds=5)
@@ -161,6 +164,7 @@ def test_faults_that_still_apply_are_shown(pytester: pytest.Pytester) -> None:
         """,
     )
     assert listed(section(lines), "faults that still apply") == [
+        "add_fault(operation='account.retrieve', kind='delay', seconds=1, times=3, skip=1)",
         "add_fault(operation='patients.create', kind='status')",
         "add_fault(operation='*', kind='delay', seconds=2, times=None, when='after')",
         "disturb(kind='late', type='appointment.created', seconds=5)",
