@@ -59,10 +59,6 @@ class TestKeys:
         ).stdout
         assert json.loads(made)["patient"] == json.loads(printed)["id"]
 
-    def test_standard_input_is_read_once(self, shell: Shell) -> None:
-        written = shell.error("intake-requests", "create", "--patient", "-", "--coverage", "-", stdin="{}")
-        assert written == "followup: --coverage: standard input is empty, or another option has read it\n"
-
 
 class TestLists:
     def test_items_are_separated_by_commas_or_the_option_is_repeated(self, shell: Shell) -> None:
@@ -186,9 +182,3 @@ class TestTimes:
         assert found.stderr == (
             "--start-at-gte is 2030-05-18T00:00:00-03:00: the day begins at this time in the local time zone, UTC-3.\n"
         )
-
-    def test_a_time_may_have_a_space_between_its_parts(self, shell: Shell) -> None:
-        (made,) = shell.json(
-            "appointments", "create", "--patient", '{"phone": "+5491155550000"}', "--start-at", "2030-05-17 14:30-03:00"
-        )
-        assert made["startAt"] == "2030-05-17T17:30:00.000Z"

@@ -45,21 +45,20 @@ print(json.dumps([pages, problems, without, [*superfluous]]))
 """
 """Prints the help of each command, and what is wrong with its examples."""
 
+Pages = tuple[dict[str, str], list[str], list[str], list[str]]
 PROGRAMS = {"followup": "followup", "followup-mock": "followup_mockserver"}
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
-def pages(request: pytest.FixtureRequest) -> tuple[dict[str, str], list[str], list[str], list[str]]:
+def pages(request: pytest.FixtureRequest) -> Pages:
     # In a process of its own, since some versions of Typer and click warn of each other when they are imported.
     code = PAGES.format(package=PROGRAMS[request.param], program=request.param)
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    found: tuple[dict[str, str], list[str], list[str], list[str]] = json.loads(result.stdout)
+    found: Pages = json.loads(result.stdout)
     return found
 
 
-def test_every_command_has_examples_that_it_accepts(
-    pages: tuple[dict[str, str], list[str], list[str], list[str]],
-) -> None:
+def test_every_command_has_examples_that_it_accepts(pages: Pages) -> None:
     shown, problems, without, superfluous = pages
     assert (problems, without, [each for each in superfluous if each != "demo"]) == ([], [], [])
     assert len(shown) > 25
@@ -67,7 +66,7 @@ def test_every_command_has_examples_that_it_accepts(
         assert "\nExamples:\n" in page
 
 
-def test_no_placeholder_is_a_type_of_python(pages: tuple[dict[str, str], list[str], list[str], list[str]]) -> None:
+def test_no_placeholder_is_a_type_of_python(pages: Pages) -> None:
     for name, page in pages[0].items():
         assert not re.search(r"<\w+(\[\w+\])?>|list\[|\bstr\b|INTEGER|<int", page), (name, page)
 
@@ -146,27 +145,6 @@ class TestCompletion:
         assert result.returncode == 0
         assert "_FOLLOWUP_COMPLETE" in result.stdout
         assert f"complete_{name}" in result.stdout
-
-    def test_bash_runs_its_script(self, shell: Shell) -> None:
-        program = shell.directory / "followup"
-        program.write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from followup.cli import main; main()' \"$@\"\n")
-        program.chmod(0o755)
-        script = """
-            eval "$(_FOLLOWUP_COMPLETE=source_bash followup)"
-            COMP_WORDS=(followup pat) COMP_CWORD=1
-            _followup_completion followup
-            echo "${COMPREPLY[@]}"
-        """
-        path = f"{shell.directory}:{shell.environment['PATH']}"
-        result = subprocess.run(
-            ["bash", "--norc", "-c", script],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-            env={**shell.environment, "PATH": path},
-        )
-        assert result.stdout == "patients\n", result.stderr
 
 
 class TestStandardInput:

@@ -46,12 +46,6 @@ def test_a_healthy_set_up(doctor: Doctor, mock: MockServer) -> None:
     assert found.of("lines") == "OK follow_up, network"
 
 
-def test_nothing_is_changed_at_the_service(doctor: Doctor, mock: MockServer) -> None:
-    mock.reset()
-    doctor(mock.url, mock.api_key)
-    assert {each.method for each in mock.requests} == {"GET"}
-
-
 def test_scopes_and_lines_of_the_mock(doctor: Doctor, mock: MockServer) -> None:
     made = mock.create_organization(service_lines=["network"], keys=[{"name": "k", "scopes": ["patients:read"]}])
     found = doctor(mock.url, made.keys[0].value)
@@ -96,14 +90,6 @@ def test_a_terminal_of_80_columns(server: ScriptedServer, tmp_path: Path) -> Non
     ]
     assert max(map(len, lines)) <= 80
     assert len(lines) <= 24
-
-
-def test_the_process_exits_with_the_status(tmp_path: Path) -> None:
-    shell = Shell(f"http://127.0.0.1:{free_port()}", "fu_test_0123456789", tmp_path)
-    result = shell.run("doctor")
-    assert (result.returncode, result.stderr) == (2, "")
-    result = shell.run("doctor", FOLLOWUP_BASE_URL="")
-    assert (result.returncode, result.stderr) == (1, "")
 
 
 @pytest.mark.parametrize("timeout", ["0", "-1", "inf", "nan"])

@@ -1,5 +1,6 @@
 """Set-ups in which something responds: another program, the service with another opinion, or the healthy service."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -63,23 +64,26 @@ class TestResponds:
 
 
 class TestClock:
-    @pytest.mark.parametrize(("offset", "shown"), [(-600, "600 s ahead of"), (86_400, "86,400 s behind")])
-    def test_a_clock_that_is_off(self, doctor: Doctor, server: ScriptedServer, offset: float, shown: str) -> None:
-        server.script = [service(reply(200, ACCOUNT, headers(offset=offset)))]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        assert problem == (
-            f"clock this computer is {shown} the service; webhooks whose timestamp is more than 300 s off are "
-            "rejected. Synchronize its clock (NTP)."
-        )
-
-    @pytest.mark.parametrize(("offset", "outcome"), [(-290, "OK"), (290, "OK"), (-310, "FAIL"), (310, "FAIL")])
+    @pytest.mark.parametrize(
+        ("offset", "expected"),
+        [
+            (-290, "OK 290 s ahead of the service"),
+            (290, "OK 290 s behind the service"),
+            (-310, "FAIL this computer is 310 s ahead of the service; webhooks whose"),
+            (
+                86_400,
+                "FAIL this computer is 86,400 s behind the service; webhooks whose timestamp is more than 300 s off",
+            ),
+        ],
+    )
     def test_section_6_2_the_tolerance_is_five_minutes(
-        self, doctor: Doctor, server: ScriptedServer, offset: float, outcome: str
+        self, doctor: Doctor, server: ScriptedServer, offset: float, expected: str
     ) -> None:
         server.script = [service(reply(200, ACCOUNT, headers(offset=offset)))]
-        assert doctor(server.url).of("clock").startswith(outcome)
+        found = doctor(server.url)
+        number = r"[\d,]+(?= s (ahead|behind))"  # which a slow machine changes
+        assert re.sub(number, "N", found.of("clock")).startswith(re.sub(number, "N", expected))
+        assert found.status == expected.startswith("FAIL")
 
     @pytest.mark.parametrize("date", [None, "yesterday"])
     def test_a_response_without_a_time(self, doctor: Doctor, server: ScriptedServer, date: str | None) -> None:
@@ -169,10 +173,10 @@ class TestContract:
     def test_only_three_things_are_requested(self, doctor: Doctor, server: ScriptedServer) -> None:
         server.script = [service()]
         doctor(server.url)
-        assert [each.target for each in server.received] == [
-            "/v1/account",
-            "/api/v1/openapi.json",
-            "/v1/webhook_endpoints?limit=100",
+        assert [f"{each.method} {each.target}" for each in server.received] == [
+            "GET /v1/account",
+            "GET /api/v1/openapi.json",
+            "GET /v1/webhook_endpoints?limit=100",
         ]
         assert {each.headers["authorization"] for each in server.received} == {f"Bearer {KEY}"}
 

@@ -39,15 +39,8 @@ def ana(client: FollowUp) -> Patient:
 
 
 def output(shell: Shell, *arguments: str) -> Any:
-    result = shell.run(*arguments)
-    assert (result.returncode, result.stderr) == (0, "")
-    return json.loads(result.stdout)
-
-
-def lines(shell: Shell, *arguments: str) -> list[Any]:
-    result = shell.run(*arguments)
-    assert (result.returncode, result.stderr) == (0, "")
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    (found,) = shell.json(*arguments)
+    return found
 
 
 def test_a_patient(shell: Shell, client: FollowUp, ana: Patient) -> None:
@@ -181,12 +174,12 @@ def test_a_kind_with_two_words_can_be_written_like_an_option(shell: Shell) -> No
 
 def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: FollowUp) -> None:
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-    (fault,) = lines(shell, "disturb", "late", "--type", "patient.upserted", "--seconds", "60")
+    (fault,) = shell.json("disturb", "late", "--type", "patient.upserted", "--seconds", "60")
     assert (fault["kind"], fault["type"], fault["seconds"]) == ("late", "patient.upserted", 60)
-    assert len(lines(shell, "disturb")) == 1
-    assert lines(shell, "disturb", "--clear") == []
+    assert len(shell.json("disturb")) == 1
+    assert shell.json("disturb", "--clear") == []
     assert server.webhook_faults == []
-    (sent,) = lines(shell, "trigger", "patient.silent")
+    (sent,) = shell.json("trigger", "patient.silent")
     assert output(shell, "resend", sent["id"])["status"] == "succeeded"
 
 

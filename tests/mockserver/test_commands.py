@@ -13,9 +13,10 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.server import ScriptedServer, drip
+from support.serving import Served, serving
 from support.shell import run_here
 
-from followup import FollowUp, InternalServerError, __version__, construct_event
+from followup import InternalServerError, __version__, construct_event
 from followup_mockserver import MockServer
 
 
@@ -43,50 +44,34 @@ def lines_of(url: str, *arguments: str) -> list[Any]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def url_of(env: dict[str, str]) -> str:
-    return env["FOLLOWUP_BASE_URL"]
-
-
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
-    """A mock that runs as a process of its own, and what its env file says."""
-    env_file = tmp_path / "mock.env"
-    arguments = ("serve", "--port", "0", "--start-time", "2026-09-28T12:00:00Z", "--env-file", str(env_file))
-    with subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        lines = [process.stdout.readline() for _ in range(4)]
-        assert [line.split()[0] for line in lines] == ["base", "API", "dashboard", "contract"]
-        yield process, dict(line.split("=", 1) for line in env_file.read_text().splitlines())
-        process.kill()
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A mock that runs as a process of its own."""
+    with serving(tmp_path, "--start-time", "2026-09-28T12:00:00Z") as running:
+        yield running
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_serve_from_start_to_stop(served: tuple[subprocess.Popen[str], dict[str, str]], number: signal.Signals) -> None:
-    process, env = served
-    url = env["FOLLOWUP_BASE_URL"]
-    assert run("wait", "--timeout", "5", "--url", url).returncode == 0
-    with FollowUp(base_url=url, api_key=env["FOLLOWUP_API_KEY"]) as client:
+def test_serve_from_start_to_stop(served: Served, number: signal.Signals) -> None:
+    assert [line.split()[0] for line in served.lines if line.strip()] == ["base", "API", "dashboard", "contract"]
+    assert run("wait", "--timeout", "5", "--url", served.url).returncode == 0
+    with served.client() as client:
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
         client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-    process.send_signal(number)
-    assert process.wait(60) == 0
-    assert process.stderr
-    assert process.stderr.read() == ""
+    served.process.send_signal(number)
+    assert served.process.wait(60) == 0
 
 
-def test_serve_stops_while_a_client_waits(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
-    process, env = served
-    arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", env["FOLLOWUP_BASE_URL"])
+def test_serve_stops_while_a_client_waits(served: Served) -> None:
+    arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", served.url)
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
         assert waiting.stdout
         assert waiting.stderr
         assert waiting.stdout.readline().startswith("signing secret")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        served.process.terminate()
+        assert served.process.wait(60) == 0
         assert waiting.wait(60) == 1
         assert "no mock responds" in waiting.stderr.read()
-    assert process.stderr
-    assert process.stderr.read() == ""
 
 
 def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: Path) -> None:
@@ -114,35 +99,22 @@ def test_wait_ends_in_time_when_a_response_arrives_byte_by_byte() -> None:
 
 
 def test_wait_needs_no_token_and_the_rest_does(tmp_path: Path) -> None:
-    env_file = tmp_path / "mock.env"
-    arguments = command("serve", "--host", "0.0.0.0", "--port", "0", "--env-file", str(env_file))
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        *_, token = [process.stdout.readline().split()[-1] for _ in range(5)]
-        port = env_file.read_text().split()[0].rsplit(":", 1)[1]
-        url = f"http://127.0.0.1:{port}"
+    with serving(tmp_path, "--host", "0.0.0.0") as served:
+        token = served.lines[-1].split()[-1]
+        url = served.url.replace("0.0.0.0", "127.0.0.1")
         assert run("wait", "--timeout", "5", "--url", url).returncode == 0
         rejected = run("clock", "--url", url)
         assert (rejected.returncode, len(rejected.stderr.strip().splitlines())) == (1, 1)
         assert run("clock", "--url", url, FOLLOWUP_MOCK_TOKEN=token).returncode == 0
-        process.terminate()
-        assert process.wait(60) == 0
 
 
 def test_the_token_of_containers_that_start_together(tmp_path: Path) -> None:
-    env_file = tmp_path / "mock.env"
-    arguments = command("serve", "--host", "0.0.0.0", "--port", "0", "--env-file", str(env_file))
-    environment = {**os.environ, "FOLLOWUP_MOCK_TOKEN": "0123456789abcdef"}
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout
-        lines = [process.stdout.readline() for _ in range(5)]
-        assert lines[-1] == "token      0123456789abcdef\n"
-        url = "http://127.0.0.1:" + env_file.read_text().split()[0].rsplit(":", 1)[1]
+    with serving(tmp_path, "--host", "0.0.0.0", FOLLOWUP_MOCK_TOKEN="0123456789abcdef") as served:
+        assert served.lines[-1] == "token      0123456789abcdef\n"
+        url = served.url.replace("0.0.0.0", "127.0.0.1")
         for token, status in [("0123456789abcdef", 200), ("0123456789abcdeg", 403), ("", 403)]:
             response = httpx.get(f"{url}/_mock/clock", headers={"Mock-Token": token}, trust_env=False)
             assert response.status_code == status
-        process.terminate()
-        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("token", ["0123456789abcde", "0123456789abcde f", "0123456789abcdeé"])
@@ -154,10 +126,9 @@ def test_a_token_that_cannot_be_used(token: str) -> None:
     )
 
 
-def test_the_commands_that_talk_to_it(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
-    _, env = served
-    url = env["FOLLOWUP_BASE_URL"]
-    with FollowUp(base_url=url, api_key=env["FOLLOWUP_API_KEY"], max_retries=0) as client:
+def test_the_commands_that_talk_to_it(served: Served) -> None:
+    url = served.url
+    with served.client() as client:
         made = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
         assert [each["appointment"] for each in lines_of(url, "reminders")] == [made.id, made.id]
         assert output_of(url, "clock")["now"] == "2026-09-28T12:00:00.000Z"
@@ -220,82 +191,65 @@ def test_what_goes_wrong_is_one_clear_line(arguments: tuple[str, ...], text: str
 
 
 def test_serve_takes_every_option_of_the_mock(tmp_path: Path) -> None:
-    env_file = tmp_path / "mock.env"
     options = [
         *("--country", "UY", "--idempotency-hours", "1", "--accept-unknown-fields", "--reminder-hours", "48, 1.5"),
         *("--post-visit-hours", "0", "--intake-required", "dni", "--start-time", "2026-09-28T12:00:00Z"),
     ]
-    arguments = command("serve", "--port", "0", "--env-file", str(env_file), *options)
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        *_, _contract = [process.stdout.readline() for _ in range(4)]
-        env = dict(line.split("=", 1) for line in env_file.read_text().splitlines())
-        with httpx.Client(
-            base_url=url_of(env), headers={"Authorization": f"Bearer {env['FOLLOWUP_API_KEY']}"}, trust_env=False
-        ) as http:
-            patient = {"phone": "094 123 456", "paint": "red"}
-            first, again = (http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"}) for _ in range(2))
-            assert first.json()["phone"] == "+59894123456"
-            assert again.headers["Idempotent-Replayed"] == "true"
-            about = {"patient": first.json()["id"]}
-            http.post("/v1/appointments", json={**about, "startAt": "2026-10-03T12:00:00Z"}).raise_for_status()
-            http.post("/v1/visits", json={**about, "visitedAt": "2026-09-28T12:00:00Z"}).raise_for_status()
-            assert http.post("/v1/intake_requests", json={"patient": {"fullName": "Ana"}}).json()["missing"] == ["dni"]
-            due = [each["sendAt"] for each in http.get("/_mock/reminders").json()["data"]]
-            assert due == ["2026-10-01T12:00:00.000Z", "2026-10-03T10:30:00.000Z"]
-            http.post("/_mock/clock/advance", json={"seconds": 3600}).raise_for_status()
-            assert [each["kind"] for each in http.get("/_mock/messages").json()["data"]] == ["post_visit"]
-            later = http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"})
-            assert "Idempotent-Replayed" not in later.headers
-        process.terminate()
-        assert process.wait(60) == 0
+    headers = {"Authorization": "Bearer fu_test_mock"}
+    with (
+        serving(tmp_path, *options) as served,
+        httpx.Client(base_url=served.url, headers=headers, trust_env=False) as http,
+    ):
+        patient = {"phone": "094 123 456", "paint": "red"}
+        first, again = (http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"}) for _ in range(2))
+        assert first.json()["phone"] == "+59894123456"
+        assert again.headers["Idempotent-Replayed"] == "true"
+        about = {"patient": first.json()["id"]}
+        http.post("/v1/appointments", json={**about, "startAt": "2026-10-03T12:00:00Z"}).raise_for_status()
+        http.post("/v1/visits", json={**about, "visitedAt": "2026-09-28T12:00:00Z"}).raise_for_status()
+        assert http.post("/v1/intake_requests", json={"patient": {"fullName": "Ana"}}).json()["missing"] == ["dni"]
+        due = [each["sendAt"] for each in http.get("/_mock/reminders").json()["data"]]
+        assert due == ["2026-10-01T12:00:00.000Z", "2026-10-03T10:30:00.000Z"]
+        http.post("/_mock/clock/advance", json={"seconds": 3600}).raise_for_status()
+        assert [each["kind"] for each in http.get("/_mock/messages").json()["data"]] == ["post_visit"]
+        later = http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"})
+        assert "Idempotent-Replayed" not in later.headers
 
 
 def test_an_empty_list_means_none(tmp_path: Path) -> None:
-    env_file = tmp_path / "mock.env"
-    arguments = command(
-        "serve", "--port", "0", "--env-file", str(env_file), "--reminder-hours", "", "--intake-required", ""
-    )
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        *_, _contract = [process.stdout.readline() for _ in range(4)]
-        env = dict(line.split("=", 1) for line in env_file.read_text().splitlines())
-        with FollowUp(base_url=url_of(env), api_key=env["FOLLOWUP_API_KEY"]) as client:
-            client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2099-09-30T12:00:00Z")
-            assert client.intake_requests.create(patient={"full_name": "Ana"}).status == "ready"
-        assert lines_of(url_of(env), "reminders") == []
-        process.terminate()
-        assert process.wait(60) == 0
+    with (
+        serving(tmp_path, "--reminder-hours", "", "--intake-required", "") as served,
+        served.client() as client,
+    ):
+        client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2099-09-30T12:00:00Z")
+        assert client.intake_requests.create(patient={"full_name": "Ana"}).status == "ready"
+        assert lines_of(served.url, "reminders") == []
 
 
 def test_the_version() -> None:
     assert run("--version").stdout == f"followup-mock {__version__}\n"
 
 
-def test_a_taken_port_is_one_clear_line(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
-    _, env = served
-    result = run("serve", "--port", env["FOLLOWUP_BASE_URL"].rsplit(":", 1)[1])
+def test_a_taken_port_is_one_clear_line(served: Served) -> None:
+    result = run("serve", "--port", served.url.rsplit(":", 1)[1])
     assert result.returncode != 0
     assert "the port is in use" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_listen_prints_the_secret_and_a_line_for_each_attempt(
-    served: tuple[subprocess.Popen[str], dict[str, str]], number: signal.Signals
-) -> None:
-    _, env = served
+def test_listen_prints_the_secret_and_a_line_for_each_attempt(served: Served, number: signal.Signals) -> None:
     inbox = Inbox()
     with listening(inbox) as url:
         arguments = command(
-            "listen", "--forward-to", url, "--events", "visit.completed, patient.upserted", "--url", url_of(env)
+            "listen", "--forward-to", url, "--events", "visit.completed, patient.upserted", "--url", served.url
         )
         fault = {"kind": "duplicate"}
-        httpx.post(f"{url_of(env)}/_mock/deliveries/disturb", json=fault, trust_env=False).raise_for_status()
+        httpx.post(f"{served.url}/_mock/deliveries/disturb", json=fault, trust_env=False).raise_for_status()
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             secret = process.stdout.readline().split()[-1]
-            with FollowUp(base_url=url_of(env), api_key=env["FOLLOWUP_API_KEY"]) as client:
+            with served.client() as client:
                 for phone in ("+5491155550000", "+5491155550001"):
                     client.patients.create(phone=phone)
                 lines = [process.stdout.readline() for _ in range(3)]
@@ -309,13 +263,12 @@ def test_listen_prints_the_secret_and_a_line_for_each_attempt(
         construct_event(request.content, request.headers, secret)
 
 
-def test_listen_ends_when_its_endpoint_is_gone(served: tuple[subprocess.Popen[str], dict[str, str]]) -> None:
-    _, env = served
-    arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", url_of(env))
+def test_listen_ends_when_its_endpoint_is_gone(served: Served) -> None:
+    arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", served.url)
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stderr
         process.stdout.readline()
-        assert run("reset", "--url", url_of(env)).returncode == 0
+        assert run("reset", "--url", served.url).returncode == 0
         assert process.wait(60) == 1
         assert "There is no such webhook endpoint." in process.stderr.read()

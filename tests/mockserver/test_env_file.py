@@ -1,43 +1,34 @@
 """``serve --env-file``: a file that only its owner can read, whole or not there at all; or one clear line."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.serving import serving
+from support.shell import COMMAND_OF_MOCK
 
 from followup.cli.output import write_private_file
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs, modes and symbolic links of POSIX")
-GUARD = 60
 LINES = "FOLLOWUP_BASE_URL=http://127.0.0.1:4210\nFOLLOWUP_API_KEY=fu_test_mock\n"
 
 
-def serve(path: Path) -> "subprocess.Popen[str]":
-    arguments = [sys.executable, "-m", "followup_mockserver", "serve", "--port", "0", "--env-file", str(path)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 def test_a_mock_that_listens_has_written_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "mock.env"
-    with serve(path) as process:
-        assert process.stdout
-        url = process.stdout.readline().removeprefix("base URL").strip()
-        assert path.read_text() == f"FOLLOWUP_BASE_URL={url}\nFOLLOWUP_API_KEY=fu_test_mock\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(GUARD) == 0
+    with serving(tmp_path) as served:
+        url = served.lines[0].removeprefix("base URL").strip()
+        assert (tmp_path / "mock.env").read_text() == f"FOLLOWUP_BASE_URL={url}\nFOLLOWUP_API_KEY=fu_test_mock\n"
 
 
 def test_a_fifo_is_one_clear_line_and_no_hang(tmp_path: Path) -> None:
     path = tmp_path / "fifo"
     os.mkfifo(path)
-    with serve(path) as process:
-        out, err = process.communicate(timeout=GUARD)
+    command = [*COMMAND_OF_MOCK, "serve", "--port", "0", "--env-file", str(path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     expected = f"followup-mock: cannot write --env-file {path}: it is not a regular file\n"
-    assert (process.returncode, out, err) == (1, "", expected)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", expected)
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -2,10 +2,11 @@
 
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import httpx
 import pytest
@@ -136,31 +137,31 @@ class TestLists:
 
 
 class TestListen:
-    def listen(self, shell: Shell, url: str, *options: str) -> subprocess.Popen[str]:
-        return shell.start("listen", "--forward-to", url, *options)
+    @contextmanager
+    def listen(self, shell: Shell, url: str, *options: str) -> Iterator[tuple[TextIO, TextIO]]:
+        """Run ``listen``, and yield its two streams; stop it afterwards."""
+        with shell.start("listen", "--forward-to", url, *options) as process:
+            assert process.stdout
+            assert process.stderr
+            yield process.stdout, process.stderr
+            process.terminate()
+            assert process.wait(60) == 0
 
     def test_it_keeps_its_secret_for_a_url(self, shell: Shell, server: MockServer) -> None:
         found = []
         for url in ("http://127.0.0.1:9/a", "http://127.0.0.1:9/a", "http://127.0.0.1:9/b"):
-            with self.listen(shell, url) as process:
-                assert process.stdout
-                found.append(process.stdout.readline())
-                process.terminate()
-                assert process.wait(60) == 0
+            with self.listen(shell, url) as (out, _):
+                found.append(out.readline())
             server.reset()
         assert found[0] == found[1] != found[2]
 
     def test_it_takes_a_secret_and_names_the_receiver_and_its_response(self, shell: Shell, server: MockServer) -> None:
         inbox = Inbox()
-        with listening(inbox) as url, self.listen(shell, url, "--secret", "whsec_of_my_app") as process:
-            assert process.stdout
-            assert process.stderr
-            assert process.stdout.readline() == "signing secret  whsec_of_my_app\n"
-            assert process.stderr.readline() == f"Forwarding * to {url}. Ctrl-C stops it.\n"
+        with listening(inbox) as url, self.listen(shell, url, "--secret", "whsec_of_my_app") as (out, err):
+            assert out.readline() == "signing secret  whsec_of_my_app\n"
+            assert err.readline() == f"Forwarding * to {url}. Ctrl-C stops it.\n"
             create_patients(server, 1)
-            assert process.stdout.readline().endswith("  attempt 1  204\n")
-            process.terminate()
-            assert process.wait(60) == 0
+            assert out.readline().endswith("  attempt 1  204\n")
         (request,) = inbox.requests
         construct_event(request.content, request.headers, "whsec_of_my_app")
 
@@ -168,22 +169,19 @@ class TestListen:
         self, shell: Shell, server: MockServer
     ) -> None:
         server.mount("https://clinic.example", lambda _: httpx.Response(500, text="database is locked\nat line 3"))
-        with self.listen(shell, "https://clinic.example/hooks") as process:
-            assert process.stdout
-            process.stdout.readline()
+        with self.listen(shell, "https://clinic.example/hooks") as (out, _):
+            out.readline()
             (patient,) = create_patients(server, 1)
-            line = process.stdout.readline()
+            line = out.readline()
             assert patient not in line
             at, event_type, _, attempt, error, response, following = line.rstrip("\n").split("  ")
             assert (at, event_type, attempt) == ("2026-09-28T12:00:00.000Z", "patient.upserted", "attempt 1")
             assert "500" in error
             assert (response, following) == ("database is locked", "next attempt at 2026-09-28T12:01:00.000Z")
             server.advance(days=4)
-            lines = [process.stdout.readline() for _ in range(8)]
+            lines = [out.readline() for _ in range(8)]
             assert "attempt 9" in lines[-1]
             assert lines[-1].endswith("that was the last attempt\n")
-            process.terminate()
-            assert process.wait(60) == 0
 
     @pytest.mark.parametrize("secret", ["abc", "whsec_", "whsec_a b", "whsec_ñ"])
     def test_a_secret_that_cannot_be_used(self, shell: Shell, server: MockServer, secret: str) -> None:
@@ -196,13 +194,9 @@ class TestListen:
 
     def test_it_takes_several_types_in_both_forms(self, shell: Shell, server: MockServer) -> None:
         types = ("--events", "intake.ready,visit.completed", "--events", "order.issued")
-        with self.listen(shell, "http://127.0.0.1:9/x", *types) as process:
-            assert process.stdout
-            assert process.stdout.readline().startswith("signing secret")
-            with server.client() as client:
-                (endpoint,) = client.webhook_endpoints.list()
-            process.terminate()
-            assert process.wait(60) == 0
+        with self.listen(shell, "http://127.0.0.1:9/x", *types) as (out, _), server.client() as client:
+            assert out.readline().startswith("signing secret")
+            (endpoint,) = client.webhook_endpoints.list()
         assert endpoint.enabled_events == ["intake.ready", "visit.completed", "order.issued"]
 
     @pytest.mark.parametrize(

@@ -5,16 +5,14 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.serving import serving
 from support.shell import run_here
 
-from followup import FollowUp
 from followup_mockserver import MockServer, MockService
 
 NOON = "2026-09-28T12:00:00Z"
@@ -30,27 +28,6 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     if arguments[0] != "serve":
         return run_here("followup-mock", *map(str, arguments), environment=environment)
     return subprocess.run(command(*arguments), capture_output=True, text=True, check=False, timeout=60, env=environment)
-
-
-def url_of(folder: Path) -> str:
-    lines = (folder / "mock.env").read_text().splitlines()
-    return next(line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL="))
-
-
-@contextmanager
-def served(folder: Path, *arguments: object) -> Iterator[FollowUp]:
-    env_file = folder / "mock.env"
-    started = command("serve", "--port", 0, "--env-file", env_file, *arguments)
-    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline().startswith("base URL")
-        for _ in range(3):
-            process.stdout.readline()
-        env = dict(line.split("=", 1) for line in env_file.read_text().splitlines())
-        with FollowUp(base_url=env["FOLLOWUP_BASE_URL"], api_key=env["FOLLOWUP_API_KEY"], max_retries=0) as client:
-            yield client
-        process.terminate()
-        assert process.wait(60) == 0
 
 
 @pytest.fixture
@@ -71,9 +48,9 @@ def file(clinic: MockService, tmp_path: Path) -> Path:
 class TestServe:
     def test_from_a_file(self, clinic: MockService, file: Path, tmp_path: Path) -> None:
         expected = clinic.client().appointments.list().data
-        with served(tmp_path, "--from", file) as client:
+        with serving(tmp_path, "--from", file) as served, served.client() as client:
             assert client.appointments.list().data == expected
-            result = run("snapshot", "save", tmp_path / "again.json", "--url", url_of(tmp_path))
+            result = run("snapshot", "save", tmp_path / "again.json", "--url", served.url)
             assert result.returncode == 0, result.stderr
         again = json.loads((tmp_path / "again.json").read_text())
         assert again["options"] == clinic.save()["options"]
@@ -81,7 +58,7 @@ class TestServe:
 
     def test_options_that_are_passed_replace_those_in_the_file(self, file: Path, tmp_path: Path) -> None:
         options = ("--start-time", "2026-09-29T12:00:00Z", "--refuse-unknown-fields")
-        with served(tmp_path, "--from", file, *options) as client:
+        with serving(tmp_path, "--from", file, *options) as served, served.client() as client:
             created = client.patients.create(phone="+5491155550001")
         assert created.created_at.isoformat() == "2026-09-29T12:00:00+00:00"
 

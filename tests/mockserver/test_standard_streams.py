@@ -5,47 +5,36 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
+from support.serving import serving
 from support.shell import Shell, clean_environment
 
+from followup import Account
 from followup_mockserver import MockServer
 
 MOCK = [sys.executable, "-m", "followup_mockserver"]
 
 
-def served(*options: str, stdin: bytes) -> dict[str, object]:
+def account(folder: Path, *options: str, stdin: str) -> Account:
     """Start a mock with standard input, and return its account."""
-    command = [*MOCK, "serve", "--port", "0", *options]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment()
-    ) as process:
-        assert process.stdin
-        assert process.stdout
-        process.stdin.write(stdin)
-        process.stdin.close()
-        url = process.stdout.readline().decode().split()[-1]
-        headers = {"Authorization": "Bearer fu_test_mock"}
-        found: dict[str, object] = httpx.get(f"{url}/v1/account", headers=headers, trust_env=False).json()
-        process.terminate()
-        assert process.wait(60) == 0
-    return found
+    with serving(folder, *options, stdin=stdin) as served, served.client() as client:
+        return client.account.retrieve()
 
 
-def test_serve_reads_settings() -> None:
-    settings = b'[settings]\ntime_zone = "Europe/Madrid"\n'
-    assert served("--settings", "-", stdin=settings)["timeZone"] == "Europe/Madrid"
+def test_serve_reads_settings(tmp_path: Path) -> None:
+    settings = '[settings]\ntime_zone = "Europe/Madrid"\n'
+    assert account(tmp_path, "--settings", "-", stdin=settings).time_zone == "Europe/Madrid"
     options = ("--settings", "-", "--time-zone", "Europe/Lisbon")
-    assert served(*options, stdin=settings)["timeZone"] == "Europe/Lisbon"
+    assert account(tmp_path, *options, stdin=settings).time_zone == "Europe/Lisbon"
 
 
-def test_a_snapshot_goes_from_one_mock_to_another() -> None:
+def test_a_snapshot_goes_from_one_mock_to_another(tmp_path: Path) -> None:
     with MockServer() as server:
         server.update_organization(name="Clínica del Sol\x1b")
         command = [*MOCK, "snapshot", "save", "-", "--url", server.url]
         saved = subprocess.run(command, capture_output=True, check=True, timeout=60, env=clean_environment()).stdout
     assert b"\x1b" not in saved
-    assert served("--from", "-", stdin=saved)["name"] == "Clínica del Sol\x1b"
+    assert account(tmp_path, "--from", "-", stdin=saved.decode()).name == "Clínica del Sol\x1b"
 
 
 @pytest.mark.parametrize(
