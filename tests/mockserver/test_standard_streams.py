@@ -1,6 +1,5 @@
 """Commands of ``followup-mock`` that read standard input or write to standard output instead of a file."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -54,9 +53,3 @@ def test_a_snapshot_goes_from_one_mock_to_another(tmp_path: Path) -> None:
 def test_what_is_invalid_is_one_line(option: str, text: str, problem: str, tmp_path: Path) -> None:
     shell = Shell("http://127.0.0.1:9", "", tmp_path, MOCK)
     assert shell.error("serve", "--port", "0", option, "-", stdin=text).startswith(f"followup-mock: {problem}")
-
-
-def test_a_collection_goes_to_standard_output(tmp_path: Path) -> None:
-    written = Shell("http://127.0.0.1:9", "", tmp_path, MOCK).run("collection", "--output", "-").stdout
-    assert "item" in json.loads(written)
-    assert [*tmp_path.iterdir()] == []
