@@ -18,7 +18,7 @@ from followup import (
     WebhookSignatureError,
     construct_event,
 )
-from followup_mockserver import MockService, ServiceError
+from followup_mockserver import MockServer, MockService, ServiceError
 
 URL = "https://clinic.example/hooks"
 SINCE_FIRST = [timedelta(minutes=m) for m in (0, 1, 6, 36, 156, 456, 1056, 2496, 3936)]
@@ -226,6 +226,13 @@ class TestAttempts:
         with pytest.raises(RuntimeError, match="cannot advance the clock"):
             service.advance()
         assert only_delivery(client).last_error == "The receiver raised RuntimeError."
+
+
+def test_step_in_a_server_runs_one_of_the_jobs_that_are_due_together() -> None:
+    with MockServer(start_time="2026-09-28T12:00:00Z") as server, server.client() as client:
+        for _ in range(2):
+            client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-10-05T12:00:00Z")
+        assert [(server.step().ran, len(server.messages)) for _ in range(2)] == [(1, 1), (1, 2)]
 
 
 def test_a_reset_ends_the_move_of_the_clock_that_it_meets(client: FollowUp, service: MockService) -> None:
