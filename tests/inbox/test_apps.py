@@ -16,7 +16,7 @@ from waitress.server import create_server
 
 from followup.inbox import Inbox
 from followup.inbox.apps import MAX_BODY
-from followup_mockserver import MockServer, MockService
+from followup_mockserver import MockService
 
 from .conftest import write, written
 
@@ -231,25 +231,6 @@ def test_webhooks_of_a_mounted_inbox_are_handled_once(app: str, database_url: st
     assert inbox.drain().done == 1
     assert inbox.drain().done == 0
     assert written(database_url) == [delivery.id]
-
-
-def test_webhooks_over_a_socket_are_handled_once(sqlite_url: str) -> None:
-    inbox = Inbox(sqlite_url)
-    inbox.create_tables()
-    handled: list[str] = []
-    inbox.otherwise(lambda received: handled.append(received.event.type))
-    with (
-        served(inbox.wsgi_app) as url,
-        MockServer(allow_http_webhooks=True) as server,
-        server.client() as client,
-    ):
-        endpoint = client.webhook_endpoints.create(url=url, enabled_events=["*"])
-        inbox._secrets = lambda: [endpoint.secret or ""]
-        client.webhook_endpoints.ping(endpoint.id)
-        server.advance()
-        assert [each.status for each in server.deliveries] == ["succeeded"]
-    inbox.drain()
-    assert handled == ["webhook.ping"]
 
 
 def test_flask_fastapi_and_django_style_headers_are_taken(inbox: Inbox) -> None:

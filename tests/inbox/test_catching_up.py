@@ -114,16 +114,6 @@ def test_events_that_were_fetched_are_like_those_that_were_pushed(clinic: Clinic
     ]
 
 
-def test_pending_and_succeeded_deliveries_are_added_too(clinic: Clinic) -> None:
-    """A database that was restored from a backup lacks some that succeeded."""
-    clinic.service.mount(URL, lambda _: httpx.Response(204))
-    clinic.new_patients(1, seconds=1)
-    clinic.switch(False)
-    clinic.new_patients(1, seconds=1)
-    assert sorted(each.status for each in clinic.service.deliveries) == ["pending", "succeeded"]
-    assert clinic.catch_up().added == 2
-
-
 def test_a_database_that_was_restored_from_a_backup_is_completed(clinic: Clinic, inbox: Desk, sqlite_url: str) -> None:
     path = sqlite_url.removeprefix("sqlite:///")
     clinic.switch(True)

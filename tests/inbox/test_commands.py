@@ -1,9 +1,7 @@
 """``followup inbox``."""
 
 import signal
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -122,15 +120,6 @@ def test_run_finishes_the_event_in_flight_when_it_is_terminated(shell: Shell, in
     assert (inbox.status().done, inbox.status().waiting) == (1, 1)
 
 
-def test_run_ends_with_ctrl_c(shell: Shell, inbox: Inbox) -> None:
-    deliver(inbox, "whd_1", ref="apt_1")
-    process = shell.start("inbox", "run", "clinic_webhooks:inbox")
-    wait_for(lambda: inbox.status().done == 1)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60) == ("", "")
-    assert process.returncode == 130
-
-
 def test_catch_up_adds_what_never_arrived(tmp_path: Path, inbox: Inbox) -> None:
     with MockServer(start_time="2026-09-28T12:00:00Z") as server, server.client() as client:
         shell = Shell(server.url, server.api_key, tmp_path)
@@ -148,15 +137,6 @@ def test_catch_up_adds_what_never_arrived(tmp_path: Path, inbox: Inbox) -> None:
             "inbox", "catch-up", "--since", "2026-09-29T00:00:00"
         )
         assert "NotFound" not in shell.error("inbox", "catch-up", "--webhook-endpoint", "we_missing")
-
-
-def test_ddl_creates_the_tables(shell: Shell, tmp_path: Path) -> None:
-    sql = shell.run("inbox", "ddl", "--database", "sqlite:///other.db").stdout
-    assert not (tmp_path / "other.db").exists()
-    with closing(sqlite3.connect(tmp_path / "other.db")) as connection:
-        connection.executescript(sql)
-    assert shell.json("inbox", "status", "--database", "sqlite:///other.db")[0]["waiting"] == 0
-    assert "CREATE TABLE" in shell.run("inbox", "ddl", "--database", "postgresql+psycopg://db.example/clinic").stdout
 
 
 @pytest.mark.parametrize(
@@ -185,21 +165,3 @@ def test_an_error_is_one_line(shell: Shell, tmp_path: Path, arguments: list[str]
     assert reason in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "mispelt.db").exists()
-
-
-def test_without_a_database_the_error_says_how_to_name_one(shell: Shell) -> None:
-    assert "pass --database URL, or set FOLLOWUP_DATABASE_URL" in shell.error(
-        "inbox", "status", FOLLOWUP_DATABASE_URL=""
-    )
-
-
-def test_status_on_a_terminal_is_one_line_for_each_number(shell: Shell) -> None:
-    shown = shell.on_a_terminal(80, "inbox", "status")
-    assert [line.split("  ")[0] for line in shown.splitlines()] == [
-        "waiting",
-        "in flight",
-        "dead",
-        "unhandled",
-        "done",
-        "oldest waiting seconds",
-    ]

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import functools
 import itertools
 import logging
@@ -223,7 +224,7 @@ def test_otherwise_handles_all_other_types_unknown_ones_too(inbox: Desk) -> None
     ("types", "reason"),
     [
         (("xyz",), "'xyz' is not an event type: it must be one of intake.requested, .*webhook.ping"),
-        ((), "needs at least one event type"),
+        ((), "needs event types"),
         ((write,), r'such as @inbox.on\("appointment.created"\)'),
     ],
 )
@@ -239,7 +240,7 @@ def test_a_second_handler_is_an_error_that_names_the_first(sqlite_url: str) -> N
         inbox.on("visit.completed", "appointment.cancelled")(print)
     inbox.on("visit.completed")(print)
     inbox.otherwise(write)
-    with pytest.raises(ValueError, match="otherwise handler already, write"):
+    with pytest.raises(ValueError, match="otherwise has a handler already, write"):
         inbox.otherwise(print)
 
 
@@ -317,14 +318,6 @@ def generator(_: Received) -> Iterator[None]:
     yield
 
 
-class Awaitable:
-    def __call__(self, _: Received) -> "Awaitable":
-        return self
-
-    def __await__(self) -> Iterator[None]:
-        yield
-
-
 class WithAsyncCall:
     async def __call__(self, _: Received) -> None: ...
 
@@ -334,19 +327,9 @@ class WithGeneratorCall:
         yield
 
 
-class WithAsyncMethod:
-    async def handle(self, _: Received) -> None: ...
-
-
-def future(_: Received) -> Any:
-    return concurrent.futures.Future[None]()
-
-
 def future_of_asyncio(_: Received) -> Any:
-    loop = asyncio.new_event_loop()
-    found = loop.create_future()
-    loop.close()
-    return found
+    with contextlib.closing(asyncio.new_event_loop()) as loop:
+        return loop.create_future()
 
 
 @pytest.mark.parametrize(
@@ -356,13 +339,10 @@ def future_of_asyncio(_: Received) -> Any:
         asynchronous_generator,
         generator,
         functools.partial(functools.partial(coroutine)),
-        functools.partial(WithAsyncCall()),
         functools.partial(WithGeneratorCall()),
-        staticmethod(coroutine),
         functools.partial(staticmethod(coroutine)),
-        functools.partial(asynchronous_generator),
         WithAsyncCall(),
-        WithAsyncMethod().handle,
+        WithAsyncCall().__call__,
     ],
 )
 def test_a_function_whose_code_would_not_run_is_no_handler(sqlite_url: str, function: Any) -> None:
@@ -370,11 +350,6 @@ def test_a_function_whose_code_would_not_run_is_no_handler(sqlite_url: str, func
     for register in (inbox.otherwise, inbox.on("appointment.created"), inbox.otherwise(transaction="own")):
         with pytest.raises(TypeError, match=r"(coroutine|generator) function"):
             register(function)
-
-
-class WithStaticCall:
-    @staticmethod
-    async def __call__(_: Received) -> None: ...
 
 
 @pytest.mark.parametrize("transaction", ["inbox", "own"])
@@ -385,13 +360,9 @@ class WithStaticCall:
         asynchronous_generator,
         generator,
         WithAsyncCall(),
-        WithStaticCall(),
-        Awaitable(),
-        future,
+        lambda _: concurrent.futures.Future[None](),
         future_of_asyncio,
         lambda received: map(write, [received]),
-        lambda received: (write(each) for each in [received]),
-        lambda received: filter(write, [received]),
         lambda received: itertools.starmap(write, [(received,)]),
     ],
 )
@@ -480,20 +451,6 @@ def test_a_savepoint_commits_with_the_mark(inbox: Desk, clock: ManualTime) -> No
     assert inbox.written() == ["whd_1"]
 
 
-def test_an_error_that_the_handler_hides_still_rolls_all_back_in_postgresql(postgresql_url: str) -> None:
-    inbox = Desk.with_event(postgresql_url)
-
-    @inbox.otherwise
-    def handle(received: Received) -> None:
-        try:
-            received.connection.execute(text("SELECT * FROM missing"))
-        except Exception:
-            return
-
-    assert inbox.drain().failed == 1
-    inbox.close()
-
-
 def test_logs_show_no_data(inbox: Desk, clock: ManualTime, caplog: pytest.LogCaptureFixture) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
@@ -539,9 +496,9 @@ def test_the_log_of_a_failure_has_a_traceback_with_its_causes_but_no_text(
     start = "Traceback (most recent call last):"
     assert lines == [
         *[start, "  File PLACE, in handle", "  File PLACE, in book", "LookupError", ""],
-        *["The above exception was the direct cause of the following exception:", ""],
+        *["The exception above led to this one:", ""],
         *[start, "  File PLACE, in handle", "ValueError", ""],
-        *["During handling of the above exception, another exception occurred:", ""],
+        *["The exception above led to this one:", ""],
         *[start, "  File PLACE, in handle", "ExceptionGroup", "  + KeyError"],
     ]
     assert "Núñez" not in caplog.text

@@ -4,23 +4,20 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, event, text
+from sqlalchemy import create_engine, event
 from sqlalchemy.exc import PendingRollbackError
 from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.orm import Session
-from support.connections import django
+from support.connections import Open, Opened, django, sqlalchemy_connection, sqlalchemy_session, sqlite_connection
 from support.databases import engine_of, execute
 
 from followup.outbox import Outbox
 
 GONE = "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it"
 LARGE: Any = {"id": "e1", "type": "order.issued", "data": {"note": "Ana" * 20_000}}
-
-Opened = tuple[Any, Callable[[str], Any], Callable[[], Any]]
 
 
 @pytest.fixture
@@ -44,24 +41,6 @@ def fill_the_disk(execute: Callable[[str], Any]) -> None:
 
 
 @contextmanager
-def sqlite(url: str) -> Iterator[Opened]:
-    with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
-        yield connection, connection.execute, connection.commit
-
-
-@contextmanager
-def sqlalchemy(url: str) -> Iterator[Opened]:
-    with engine_of(url).connect() as connection:
-        yield connection, connection.exec_driver_sql, connection.commit
-
-
-@contextmanager
-def session(url: str) -> Iterator[Opened]:
-    with Session(engine_of(url)) as session:
-        yield session, lambda sql: session.execute(text(sql)), session.commit
-
-
-@contextmanager
 def atomic(url: str) -> Iterator[Opened]:
     with django(url) as connection, pytest.MonkeyPatch.context() as patch:
         from django.db import transaction
@@ -72,10 +51,8 @@ def atomic(url: str) -> Iterator[Opened]:
         yield connection, lambda sql: connection.cursor().execute(sql), lambda: block.__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("opened", [sqlite, sqlalchemy, session, atomic])
-def test_a_full_disk_says_that_the_transaction_is_gone(
-    outbox: Outbox, sqlite_url: str, opened: Callable[[str], AbstractContextManager[Opened]]
-) -> None:
+@pytest.mark.parametrize("opened", [sqlite_connection, sqlalchemy_connection, sqlalchemy_session, atomic])
+def test_a_full_disk_says_that_the_transaction_is_gone(outbox: Outbox, sqlite_url: str, opened: Open) -> None:
     with opened(sqlite_url) as (connection, execute, commit):
         fill_the_disk(execute)
         execute("INSERT INTO bookings VALUES ('A')")
@@ -84,7 +61,7 @@ def test_a_full_disk_says_that_the_transaction_is_gone(
         assert type(caught.value).__name__ == "OperationalError"
         assert "disk is full" in str(caught.value)
         assert "Ana" not in str(caught.value)
-        if opened is sqlite:  # which cannot be kept from going on
+        if opened is sqlite_connection:  # which cannot be kept from going on
             return
         with pytest.raises(Exception, match=r"(?i)roll.?back|atomic"):
             execute("INSERT INTO bookings VALUES ('B')")
@@ -94,7 +71,7 @@ def test_a_full_disk_says_that_the_transaction_is_gone(
 
 
 def test_a_transaction_that_has_written_nothing_yet_can_go_on(outbox: Outbox, sqlite_url: str) -> None:
-    with sqlite(sqlite_url) as (connection, execute, commit):
+    with sqlite_connection(sqlite_url) as (connection, execute, commit):
         fill_the_disk(execute)
         with pytest.raises(sqlite3.OperationalError, match=r"disk is full$"):
             outbox.record(connection, LARGE)
@@ -104,7 +81,7 @@ def test_a_transaction_that_has_written_nothing_yet_can_go_on(outbox: Outbox, sq
 
 
 def test_an_interrupt_from_another_thread_says_so_too(outbox: Outbox, sqlite_url: str) -> None:
-    with sqlite(sqlite_url) as (connection, execute, _):
+    with sqlite_connection(sqlite_url) as (connection, execute, _):
         execute("INSERT INTO bookings VALUES ('A')")
         ends = iter([0, 0, 1])
         connection.set_progress_handler(lambda: next(ends, 0), 1)
@@ -174,13 +151,3 @@ def test_the_recipe_of_sqlalchemy_that_begins_at_its_event_is_no_autocommit(
     with engine.connect() as connection:
         ids = connection.exec_driver_sql("SELECT event_id FROM followup_outbox").scalars().all()
     assert ids == ["kept", "kept too"]
-
-
-def test_a_rejected_connection_is_left_as_it_was(outbox: Outbox, database_url: str) -> None:
-    store = Outbox(database_url)
-    store.create_tables()
-    with engine_of(database_url).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        with pytest.raises(ValueError, match="autocommit"):
-            store.record(connection, LARGE)
-        assert not connection.in_transaction()
-    store.close()

@@ -95,12 +95,3 @@ def test_each_outbox_has_a_rate_of_its_own(opened: Opened, service: Service) -> 
         outbox.add("e1")
         assert outbox.drain(service.client).sent == 1
     assert service.clock.seconds == 0
-
-
-def test_a_clock_that_is_set_back_does_not_stop_the_outbox(outbox: Desk, service: Service) -> None:
-    service.clock.seconds = 100_000.0
-    outbox.add(*(f"e{number}" for number in range(3)), subject="one")
-    outbox.drain(service.client)
-    service.clock.seconds -= 3600
-    outbox.add("later")
-    assert outbox.drain(service.client, deadline=60).sent == 1

@@ -1,14 +1,11 @@
 """What is stored after a call: whatever the service says, and whatever the database refuses, the events are settled."""
 
-import logging
-import threading
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, text
 from support.responses import error
 from support.server import reply
-from support.waiting import wait_for
 
 from followup import FollowUp
 from followup.outbox import DrainReport, Outbox
@@ -134,30 +131,6 @@ def test_an_event_that_cannot_even_be_read_holds_up_no_other(outbox: Desk, engin
             failures += 1
     assert (failures, outbox.status().waiting) == (5, 1)
     assert sorted(service.ids) == sorted(f"e{number}" for number in range(20) if number != 7)
-
-
-def test_run_survives_whatever_settling_raises(
-    outbox: Desk, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
-    outbox.add("e1")
-    failures: list[Exception] = [ValueError("Ana"), UnicodeEncodeError("utf-8", "Ana", 0, 1, "no"), MemoryError()]
-
-    def fail(_: Any, __: Any, statement: str, *___: Any) -> None:
-        if failures and statement.startswith("UPDATE followup_outbox_calls SET ends_at"):
-            raise failures.pop()
-
-    event.listen(engine, "before_cursor_execute", fail)
-    relay, stop = Outbox(engine), threading.Event()
-    runner = threading.Thread(target=relay.run, args=(service.client, stop), daemon=True)
-    with caplog.at_level(logging.ERROR, "followup.outbox"):
-        runner.start()
-        wait_for(lambda: outbox.status().sent == 1 or not runner.is_alive())
-    assert runner.is_alive()
-    stop.set()
-    runner.join(60)
-    assert (failures, outbox.status().sent) == ([], 1)
-    assert "ValueError" in caplog.text
-    assert "Ana" not in caplog.text
 
 
 def test_what_is_no_error_ends_run(outbox: Desk, engine: Engine, client: FollowUp) -> None:

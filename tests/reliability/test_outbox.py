@@ -67,10 +67,8 @@ def burning(unavailable: float) -> Iterator[MockServer]:
 class Relays:
     """Relay processes, which are killed at random moments and replaced."""
 
-    def __init__(
-        self, database_url: str, server: MockServer, *, name: str = "default", rate: int = 60_000, claim: str = "ours"
-    ) -> None:
-        self._command = [sys.executable, str(RELAY), database_url, server.url, name, str(rate), claim]
+    def __init__(self, database_url: str, server: MockServer, *, name: str = "default", rate: int = 60_000) -> None:
+        self._command = [sys.executable, str(RELAY), database_url, server.url, name, str(rate)]
         self._processes = [self._start() for _ in range(RELAYS)]
         self.kills = 0
 
@@ -172,7 +170,7 @@ def test_exactly_the_committed_events_take_effect_and_each_once(
     )
 
 
-def wrong_times(outbox: Outbox, database_url: str, seed: int, claim: str) -> int:
+def wrong_times(outbox: Outbox, database_url: str, seed: int) -> int:
     """Let relays send appointments that change several times, while they are killed.
 
     Returns:
@@ -183,7 +181,7 @@ def wrong_times(outbox: Outbox, database_url: str, seed: int, claim: str) -> int
     expected: dict[str, datetime] = {}
     engine = engine_of(database_url)
     with burning(unavailable=0.35) as server:
-        relays = Relays(database_url, server, name=outbox.name, claim=claim)
+        relays = Relays(database_url, server, name=outbox.name)
         try:
             for change in range(CHANGES):
                 with engine.begin() as connection:
@@ -213,7 +211,7 @@ def wrong_times(outbox: Outbox, database_url: str, seed: int, claim: str) -> int
     return len(wrong) + len(found.keys() - expected.keys())
 
 
-def histories(database_url: str, seeds: range, claim: str) -> list[int]:
+def histories(database_url: str, seeds: range) -> list[int]:
     """Run histories at the same time, since they mostly wait for leases to end, each in an outbox of its own.
 
     On SQLite, each has a file of its own too: a frozen relay may hold the only lock of its file.
@@ -227,7 +225,7 @@ def histories(database_url: str, seeds: range, claim: str) -> list[int]:
         outbox = Outbox(url, name=f"history {seed}")
         outbox.create_tables()
         try:
-            return wrong_times(outbox, url, seed, claim)
+            return wrong_times(outbox, url, seed)
         finally:
             outbox.close()
 
@@ -237,19 +235,12 @@ def histories(database_url: str, seeds: range, claim: str) -> list[int]:
 
 def test_every_appointment_ends_at_its_last_time(database_url: str, report: Report) -> None:
     began = time.perf_counter()
-    found = histories(database_url, range(1 if SCALE == 1 else 20), "ours")
+    found = histories(database_url, range(1 if SCALE == 1 else 20))
     assert not any(found), found
     report(
         f"{len(found)} histories of {APPOINTMENTS} appointments, {CHANGES + LAST_KILLS} kills each, "
         f"{time.perf_counter() - began:.0f} s: every time right"
     )
-
-
-@pytest.mark.skipif(SCALE == 1, reason="shows that the test before it finds something; nox -s reliability runs it")
-def test_with_the_usual_claim_appointments_end_at_a_wrong_time(database_url: str, report: Report) -> None:
-    found = histories(database_url, range(4), "usual")
-    report(f"appointments at a wrong time in {len(found)} histories of {APPOINTMENTS}: {found}")
-    assert any(found)
 
 
 @pytest.mark.skipif(SCALE == 1, reason="takes more than two minutes; nox -s reliability runs it")

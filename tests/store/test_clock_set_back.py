@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from sqlalchemy import Engine
+from support.stores import receive, record
 from support.times import ManualTime
-from support.webhook_events import body_of, headers_of
 
-from followup import inbound
+from followup import FollowUp
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
+from followup.outbox.relay import Relay
 from followup_mockserver import MockServer
 
 DAY = 86_400.0
@@ -26,17 +28,6 @@ def clock(outbox: Outbox, inbox: Inbox) -> ManualTime:
 def server() -> Iterator[MockServer]:
     with MockServer(rate_limit=0) as server:
         yield server
-
-
-def record(outbox: Outbox, engine: Engine, *ids: str) -> None:
-    with engine.begin() as connection:
-        for each in ids:
-            outbox.record(connection, inbound.order_issued(id=each, patient={}, order={}))
-
-
-def deliver(inbox: Inbox) -> None:
-    body = body_of("whd_1")
-    assert inbox.receive(body, headers_of(body)) == 204
 
 
 def value(engine: Engine, query: str) -> Any:
@@ -55,14 +46,27 @@ def test_an_event_that_waits_for_its_retry_is_sent(
         assert outbox.drain(client).sent == 1
 
 
+class Killed(httpx.BaseTransport):
+    """Ends the relay at the next request, as if it were killed: nothing is settled."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        raise SystemExit
+
+
+def claim_and_die(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch, httpx.Client(transport=Killed()) as http:
+        patch.setattr(Relay, "_finish", lambda *_, **__: None)
+        with pytest.raises(SystemExit):
+            outbox.drain(FollowUp(api_key="k", base_url="https://service.example", http_client=http))
+
+
 def test_an_event_whose_relay_was_killed_is_sent_after_one_lease(
     outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(outbox, engine, "e1")
+    claim_and_die(outbox, monkeypatch)
+    clock.advance(-DAY)
     with server.client() as client:
-        relay = outbox._relay(client)
-        assert relay._claim(relay._find_due() or ()) is not None  # and the process is killed
-        clock.advance(-DAY)
         assert outbox.drain(client).sent == 0, "the call could still be in flight"
         clock.advance(29)
         assert outbox.drain(client).sent == 0
@@ -71,16 +75,15 @@ def test_an_event_whose_relay_was_killed_is_sent_after_one_lease(
 
 
 def test_a_lease_that_is_not_too_long_is_not_changed(
-    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer
+    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(outbox, engine, "e1", "e2")
+    claim_and_die(outbox, monkeypatch)
+    lease = "SELECT max(lease_ends_at) - 1800000000000 FROM followup_outbox"
+    assert value(engine, lease) == 30_000
+    clock.advance(3)
+    record(outbox, engine, "e3")
     with server.client() as client:
-        relay = outbox._relay(client)
-        relay._claim(relay._find_due() or ())
-        lease = "SELECT max(lease_ends_at) - 1800000000000 FROM followup_outbox"
-        assert value(engine, lease) == 30_000
-        clock.advance(3)
-        record(outbox, engine, "e3")
         outbox.drain(client)
     assert value(engine, lease) == 30_000
 
@@ -91,7 +94,7 @@ def test_a_webhook_that_waits_for_its_retry_is_handled(inbox: Inbox, clock: Manu
         if received.attempt == 1:
             raise RuntimeError
 
-    deliver(inbox)
+    receive(inbox)
     assert inbox.drain().failed == 1
     assert inbox.drain().done == 0
     clock.advance(-DAY)
@@ -104,7 +107,7 @@ def test_a_webhook_whose_worker_was_killed_is_handled_after_one_lease(inbox: Inb
         if received.attempt == 1:
             raise KeyboardInterrupt
 
-    deliver(inbox)
+    receive(inbox)
     with pytest.raises(KeyboardInterrupt):
         inbox.drain()
     clock.advance(-DAY)

@@ -12,6 +12,7 @@ from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 from support.databases import engine_of, with_psycopg
 from support.forks import in_a_child
+from support.stores import receive, record
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import ConfigurationError, FollowUp, PatientInput, inbound
@@ -42,16 +43,6 @@ def created(database: Any) -> tuple[Outbox, Inbox]:
     for each in found:
         each.create_tables()
     return found
-
-
-def receive(inbox: Inbox, id: str = "whd_1") -> int:
-    body = body_of(id)
-    return inbox.receive(body, headers_of(body))
-
-
-def record(outbox: Outbox, engine: Engine, id: str = "e1") -> None:
-    with engine.begin() as connection:
-        outbox.record(connection, inbound.order_issued(id=id, patient={"full_name": "Ana Núñez"}, order={}))
 
 
 ACTIONS: dict[str, Callable[[Outbox, Inbox, FollowUp], object]] = {
@@ -209,21 +200,6 @@ def test_a_disk_that_takes_no_data_is_503_and_the_log_shows_no_data(
     assert inbox.receive(body, headers_of(body)) == 204
 
 
-def test_in_wal_mode_open_readers_hold_nothing_up(path: Path, client: FollowUp) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
-    outbox, inbox = created(f"sqlite:///{path}")
-    inbox.on("appointment.created")(lambda _: None)
-    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
-        reader.execute("BEGIN")
-        assert reader.execute("SELECT count(*) FROM followup_inbox").fetchone() == (0,)
-        record(outbox, engine_of(f"sqlite:///{path}"))
-        assert receive(inbox) == 204
-        assert (outbox.drain(client).sent, inbox.drain().done) == (1, 1)
-        assert reader.execute("SELECT count(*) FROM followup_inbox").fetchone() == (0,), "it still has its snapshot"
-    assert (outbox.status().sent, inbox.status().done) == (1, 1)
-
-
 def test_connections_of_a_users_engine_are_not_shared_with_a_forked_process(path: Path, client: FollowUp) -> None:
     engine = create_engine(f"sqlite:///{path}")  # its pool keeps connections open
     outbox, inbox = created(engine)
@@ -236,6 +212,6 @@ def test_connections_of_a_users_engine_are_not_shared_with_a_forked_process(path
 
     assert in_a_child(child) == 2
     assert (inbox.status().done, inbox.status().waiting) == (2, 0)
-    record(outbox, engine)
+    record(outbox, engine, "e1")
     assert outbox.drain(client).sent == 1
     engine.dispose()

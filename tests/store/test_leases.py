@@ -1,6 +1,6 @@
 """Leases and the backoff of rows."""
 
-from followup._store.leases import new_token, retry_wait
+from followup._store.leases import retry_wait
 
 
 def test_the_wait_doubles_up_to_a_limit() -> None:
@@ -11,7 +11,3 @@ def test_the_wait_doubles_up_to_a_limit() -> None:
 
 def test_jitter_shortens_the_wait_by_up_to_a_quarter() -> None:
     assert retry_wait(2, 30, lambda: 1.0) == 750
-
-
-def test_tokens_differ() -> None:
-    assert len({new_token() for _ in range(1000)}) == 1000

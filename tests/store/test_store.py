@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.pool import NullPool
 from support.databases import engine_of
-from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import ConfigurationError, FollowUp, inbound
 from followup.inbox import Inbox
@@ -51,23 +50,6 @@ def test_an_invalid_name_is_a_configuration_error(kind: type[Store], sqlite_url:
 def test_repr_shows_the_name_and_the_database_without_the_password(kind: type[Store]) -> None:
     shown = repr(kind("postgresql://me:hunter2@db.example/clinic", name="north"))
     assert shown == f"{kind.__name__}(Database('postgresql+psycopg://me:***@db.example/clinic'), name='north')"
-
-
-def test_an_event_in_flight_is_not_forgotten_by_the_age_of_the_oldest(sqlite_url: str) -> None:
-    inbox = Inbox(sqlite_url, secret=SECRET)
-    inbox.create_tables()
-    body = body_of()
-    inbox.receive(body, headers_of(body))
-
-    @inbox.on("appointment.created")
-    def die(received: Any) -> None:
-        raise SystemExit
-
-    with pytest.raises(SystemExit):
-        inbox.drain()
-    found = inbox.status()
-    assert (found.waiting, found.in_flight) == (0, 1)
-    assert found.oldest_waiting_seconds is not None
 
 
 def test_the_version_is_checked_before_the_first_use_only(kind: type[Store], database_url: str) -> None:

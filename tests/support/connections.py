@@ -13,6 +13,7 @@ from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
+from wrapt import ObjectProxy
 
 from support.databases import engine_of, with_psycopg
 from support.django_apps import set_up
@@ -76,6 +77,12 @@ def sqlite_connection_with_explicit_transactions(url: str) -> Iterator[Opened]:
         connection.row_factory = sqlite3.Row
         connection.execute("BEGIN")
         yield connection, connection.execute, connection.commit
+
+
+@contextmanager
+def sqlite_connection_of_an_instrumentation(url: str) -> Iterator[Opened]:
+    with sqlite3_of(url) as connection:
+        yield ObjectProxy(connection), connection.execute, connection.commit
 
 
 @contextmanager
@@ -183,6 +190,7 @@ each_kind = on_kinds(
         sqlite_connection,
         sqlite_connection_with_rows_as_dicts,
         sqlite_connection_with_explicit_transactions,
+        sqlite_connection_of_an_instrumentation,
     ],
     postgresql=[psycopg_connection, psycopg_transaction, psycopg_pipeline],
 )

@@ -6,10 +6,9 @@ import pytest
 from opentelemetry import metrics, trace
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 from support.clients import driver, quick_backoff, server
-from support.stores import inbox, outbox
 from telemetry.exported import Exported
 
-__all__ = ["driver", "exported", "inbox", "outbox", "quick_backoff", "server"]
+__all__ = ["driver", "exported", "quick_backoff", "server"]
 
 
 @pytest.fixture

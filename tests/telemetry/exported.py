@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 
 class Exported:
-    """The spans and metrics that were exported, and the providers that export them."""
+    """The spans that were exported, and the metrics of others, with the providers that export them."""
 
     def __init__(self) -> None:
         self._spans = InMemorySpanExporter()
@@ -34,29 +34,6 @@ class Exported:
         """Return the only span that has ended (with this name)."""
         (only,) = self.spans(*([name] if name else []))
         return only
-
-    def collected(self) -> list[dict[str, Any]]:
-        """Return the metrics as JSON, those of one collection."""
-        data = self._reader.get_metrics_data()
-        if data is None:
-            return []
-        return [
-            metric
-            for resource in json.loads(data.to_json())["resource_metrics"]
-            for scope in resource["scope_metrics"]
-            for metric in scope["metrics"]
-        ]
-
-    def points(self, metric: str) -> list[dict[str, Any]]:
-        """Return the data points of a metric."""
-        return [point for each in self.collected() if each["name"] == metric for point in each["data"]["data_points"]]
-
-    def values(self, metric: str, *attributes: str) -> dict[Any, Any]:
-        """Return the values (of a histogram: the counts) by the values of these attributes."""
-        return {
-            tuple(point["attributes"].get(each) for each in attributes): point.get("count", point.get("value"))
-            for point in self.points(metric)
-        }
 
     def everything(self) -> str:
         """Return all that was exported, as text without escapes."""

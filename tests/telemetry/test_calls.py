@@ -16,8 +16,6 @@ from followup_mockserver import MockService
 
 pytestmark = pytest.mark.usefixtures("quick_backoff")
 
-TWO = [{"id": each, "type": "order.issued", "data": {}} for each in ("e1", "e2")]
-
 
 def create(client: Any) -> Any:
     return client.patients.create(phone="+54 9 11 5555-0000", full_name="Ana Pérez")
@@ -119,20 +117,6 @@ class TestACall:
         driver.items(server.url, lambda client: client.patients.list(phone="+5491155550000"))
         assert [span.name for span in exported.spans()] == ["patients.list", "patients.list"]
 
-    def test_of_send_all_is_a_span(self, driver: Driver, exported: Exported, server: ScriptedServer) -> None:
-        def result(id: str, status: str) -> dict[str, Any]:
-            return {"id": id, "accepted": status == "processed", "status": status, "event": None, "result": None}
-
-        server.script = [
-            reply(200, {"object": "event_batch", "results": [result("e1", "processed"), result("e2", "failed")]}),
-            reply(200, {"object": "event_batch", "results": [result("e2", "processed")]}),
-        ]
-        driver.items(server.url, lambda client: client.events.send_all(TWO))
-        assert [(span.name, len(span.events)) for span in exported.spans()] == [
-            ("events.create", 1),
-            ("events.create", 1),
-        ]
-
     def test_that_deletes_what_is_gone_succeeds(
         self, server: ScriptedServer, driver: Driver, exported: Exported
     ) -> None:
@@ -151,6 +135,15 @@ class TestACall:
         assert exported.spans() == []
 
 
+FAILURES: dict[str, tuple[list[Any], dict[str, Any], type[Exception], tuple[Any, ...], int]] = {
+    "a status": ([reply(404, error())], {}, NotFoundError, ("404", 404, None), 1),
+    "a status after retries": ([reply(500)], {}, FollowUpError, ("500", 500, 2), 3),
+    "no response": ([reply(503), hang_up], {"max_retries": 1}, APIConnectionError, ("APIConnectionError", None, 1), 2),
+    "its deadline": (["drip"], {"deadline": 0.05}, APITimeoutError, ("APITimeoutError", None, None), 1),
+    "no contract": ([reply(200, b"<html>")], {}, ResponseDecodeError, ("ResponseDecodeError", 200, None), 1),
+}
+
+
 class TestACallThatFails:
     def failed(self, exported: Exported) -> tuple[str, int | None, int | None]:
         """Return type of error, status code and resend count of the only span, which has no text of the error."""
@@ -159,24 +152,22 @@ class TestACallThatFails:
         found = attributes_of(span)
         return found["error.type"], found.get("http.response.status_code"), found.get("http.request.resend_count")
 
-    def test_with_a_status(self, server: ScriptedServer, driver: Driver, exported: Exported) -> None:
-        server.script = [reply(404, error())]
-        with pytest.raises(NotFoundError):
-            driver.call(server.url, retrieve)
-        assert self.failed(exported) == ("404", 404, None)
-
-    def test_with_a_status_after_retries(self, server: ScriptedServer, driver: Driver, exported: Exported) -> None:
-        server.script = [reply(500)]
-        with pytest.raises(FollowUpError):
-            driver.call(server.url, retrieve)
-        assert self.failed(exported) == ("500", 500, 2)
-        assert len(exported.span().events) == 3
-
-    def test_without_a_response(self, server: ScriptedServer, driver: Driver, exported: Exported) -> None:
-        server.script = [reply(503), hang_up]
-        with pytest.raises(APIConnectionError):
-            driver.call(server.url, retrieve, max_retries=1)
-        assert self.failed(exported) == ("APIConnectionError", None, 1)
+    @pytest.mark.parametrize(("script", "options", "expected", "span", "events"), FAILURES.values(), ids=FAILURES)
+    def test_says_how(
+        self,
+        server: ScriptedServer,
+        driver: Driver,
+        exported: Exported,
+        script: list[Any],
+        options: dict[str, Any],
+        expected: type[Exception],
+        span: tuple[Any, ...],
+        events: int,
+    ) -> None:
+        server.script = [drip(server.released) if each == "drip" else each for each in script]
+        with pytest.raises(expected):
+            driver.call(server.url, retrieve, **options)
+        assert (self.failed(exported), len(exported.span().events)) == (span, events)
 
     def test_without_a_connection(self, server: ScriptedServer, driver: Driver, exported: Exported) -> None:
         url = server.url
@@ -195,20 +186,6 @@ class TestACallThatFails:
             driver.call(server.url, retrieve, max_retries=0, timeout=0.05, **options)
         assert self.failed(exported) == ("APITimeoutError", None, None)
         assert events_of(exported.span()) == [{"error.type": "ReadTimeout"}]
-
-    def test_with_its_deadline(self, server: ScriptedServer, driver: Driver, exported: Exported) -> None:
-        server.script = [drip(server.released)]
-        with pytest.raises(APITimeoutError):
-            driver.call(server.url, retrieve, deadline=0.05)
-        assert self.failed(exported) == ("APITimeoutError", None, None)
-
-    def test_with_a_response_that_is_not_what_the_contract_says(
-        self, server: ScriptedServer, driver: Driver, exported: Exported
-    ) -> None:
-        server.script = [reply(200, b"<html>")]
-        with pytest.raises(ResponseDecodeError):
-            driver.call(server.url, retrieve)
-        assert self.failed(exported) == ("ResponseDecodeError", 200, None)
 
     def test_because_the_client_is_closed(self, exported: Exported) -> None:
         client = FollowUp(api_key="k", base_url="http://127.0.0.1:9")

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from support.server import ScriptedServer, reply
 from telemetry.exported import Exported
 
 from followup import AsyncFollowUp, ConfigurationError, FollowUp
-from followup.inbox import Inbox
-from followup.outbox import Outbox
 
 
 def find(client: Any) -> Any:
@@ -41,22 +38,13 @@ def test_off_exports_nothing_not_even_by_the_instrumentation_of_httpx(
 
 
 @pytest.mark.parametrize("setting", ["false", "0", "disabled", "of"])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: FollowUp(api_key="k", base_url="http://127.0.0.1:9"),
-        lambda: AsyncFollowUp(api_key="k", base_url="http://127.0.0.1:9"),
-        lambda: Outbox("sqlite:///clinic.db"),
-        lambda: Inbox("sqlite:///clinic.db", secret="whsec_test"),
-    ],
-    ids=["FollowUp", "AsyncFollowUp", "Outbox", "Inbox"],
-)
+@pytest.mark.parametrize("kind", [FollowUp, AsyncFollowUp])
 def test_another_value_is_an_error_that_says_what_is_right(
-    monkeypatch: pytest.MonkeyPatch, make: Callable[[], object], setting: str
+    monkeypatch: pytest.MonkeyPatch, kind: type[FollowUp | AsyncFollowUp], setting: str
 ) -> None:
     monkeypatch.setenv("FOLLOWUP_TELEMETRY", setting)
     with pytest.raises(ConfigurationError, match="FOLLOWUP_TELEMETRY must be on, which is the default, or off"):
-        make()
+        kind(api_key="k", base_url="http://127.0.0.1:9")
 
 
 def run(server: ScriptedServer, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -85,7 +73,7 @@ def test_importing_followup_imports_no_opentelemetry_and_a_client_does(server: S
     ("before", "variables", "logged"),
     [
         ('import sys; sys.modules["opentelemetry"] = None', {}, ""),
-        ("import opentelemetry.metrics as m; m.Meter.create_histogram = lambda self, name, unit='': None", {}, ""),
+        ("import opentelemetry.trace as t; del t.get_tracer", {}, ""),
         ("", {"OTEL_PROPAGATORS": "misspelt"}, "no telemetry, because OpenTelemetry cannot be imported: ValueError"),
     ],
     ids=["none", "too old a version", "a wrong setting"],
@@ -105,13 +93,11 @@ def test_a_provider_that_is_set_after_the_first_call_is_used(server: ScriptedSer
 import followup
 client = followup.FollowUp()
 client.patients.list()
-from opentelemetry import metrics, trace
+from opentelemetry import trace
 from telemetry.exported import Exported
 exported = Exported()
 trace.set_tracer_provider(exported.traces)
-metrics.set_meter_provider(exported.metrics)
 client.patients.list()
-print(len(exported.spans()), *sorted(each["name"] for each in exported.collected()))
+print(len(exported.spans()))
 """
-    done = run(server, code, PYTHONPATH="tests")
-    assert done.stdout.strip() == "1 followup.client.operation.duration"
+    assert run(server, code, PYTHONPATH="tests").stdout.strip() == "1"

@@ -54,12 +54,10 @@ class StoreTime:
         """Return the seconds of a clock that never goes back, for durations within this process."""
         return (self._virtual() or REAL_TIME).monotonic()
 
-    def wait(self, seconds: float, stop: threading.Event | None) -> None:
+    def wait(self, seconds: float, stop: threading.Event) -> None:
         """Wait for so many seconds, or until ``stop`` is set. Virtual time passes at once."""
         virtual = self._virtual()
-        if stop is None:
-            (virtual or REAL_TIME).sleep(seconds)
-        elif virtual is None:
+        if virtual is None:
             stop.wait(seconds)
         elif not stop.is_set():
             virtual.sleep(seconds)
@@ -74,8 +72,3 @@ def time_of(client: "FollowUp", default: StoreTime) -> StoreTime:
 def datetime_of(milliseconds: int) -> datetime:
     """Return a time in the tables as an aware datetime, in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def seconds_since(then: int | None, now: int) -> float | None:
-    """Return the seconds between two times in the tables, 0 if the clock was set back; None if there is no time."""
-    return None if then is None else max(0, now - then) / 1000

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
@@ -13,7 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
-from followup._results.errors import ConfigurationError
+from followup._results.errors import ConfigurationError, FollowUpError
 from followup._threads import NoThreadError
 
 Dialect = Literal["sqlite", "postgresql"]
@@ -40,7 +40,6 @@ _LIBPQ_OPTIONS = MappingProxyType(
 
 _VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql://host/clinic", or an Engine'
 _DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"})
-_PACKAGES = MappingProxyType({"psycopg": "followup[postgres]"})
 
 UNSTORABLE = "the database cannot store the reason"
 """What is stored instead of a reason that the database refuses, as by an encoding that lacks a character of it."""
@@ -67,7 +66,7 @@ class Database:
         self.engine = source if isinstance(source, Engine) else _engine_of(source)
         self.dialect: Dialect = checked_dialect(self.engine.dialect.name)
         if self.engine.dialect.is_async:
-            raise ConfigurationError("database must be a synchronous Engine; an AsyncEngine has one as sync_engine")
+            raise ConfigurationError(f"database has an asynchronous driver, {self.engine.dialect.driver}: use another")
         # A user's Engine may have another default, which would make a statement see less than the lock protects.
         options = {"isolation_level": "READ COMMITTED"} if self.dialect == "postgresql" else {}
         self._transactions = self.engine.execution_options(**options)
@@ -158,10 +157,9 @@ def checked_dialect(name: str) -> Dialect:
     Raises:
         ConfigurationError: it is another database.
     """
-    for dialect in get_args(Dialect):
-        if name == dialect:
-            return dialect  # type: ignore[no-any-return]
-    raise ConfigurationError(f"database must be SQLite or PostgreSQL, not {name}")
+    if name not in get_args(Dialect):
+        raise ConfigurationError(f"database must be SQLite or PostgreSQL, not {name}")
+    return cast("Dialect", name)
 
 
 def _engine_of(source: object) -> Engine:
@@ -183,16 +181,12 @@ def _engine_of(source: object) -> Engine:
         if url.get_driver_name() == "pysqlite":
             options["connect_args"] = {"timeout": _BUSY_TIMEOUT}
     try:
-        engine = sa.create_engine(url, **options)
+        return sa.create_engine(url, **options)
     except NoSuchModuleError:
         raise ConfigurationError(f"database names a driver that SQLAlchemy does not know: {url.drivername}") from None
     except ModuleNotFoundError as error:
-        package = _PACKAGES.get(error.name or "", error.name)
+        package = "followup[postgres]" if error.name == "psycopg" else error.name
         raise ConfigurationError(f"database needs a driver: python -m pip install '{package}'") from None
-    if engine.dialect.is_async:
-        backend = "sqlite:///" if dialect == "sqlite" else "postgresql://"
-        raise ConfigurationError(f"database names an asynchronous driver, {url.drivername}: use {backend}…")
-    return engine
 
 
 def _check_is_a_file(url: sa.URL) -> None:
@@ -205,9 +199,8 @@ def _check_is_a_file(url: sa.URL) -> None:
 
 def insert_if_absent(table: sa.Table, dialect: str, **values: Any) -> sa.Insert:
     """Return an INSERT that does nothing if the row, by its primary or unique key, is there already."""
-    if dialect == "postgresql":
-        return postgresql.insert(table).values(**values).on_conflict_do_nothing()
-    return sqlite.insert(table).values(**values).on_conflict_do_nothing()
+    insert = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    return insert.values(**values).on_conflict_do_nothing()
 
 
 def execute_unless_refused(
@@ -231,7 +224,7 @@ def execute_unless_refused(
 
 def reason_of(error: Exception) -> str:
     """Return what a log may show of a database's error. Other texts than these may contain what was to be stored."""
-    if isinstance(error, (ConfigurationError, NoThreadError)):
+    if isinstance(error, (FollowUpError, NoThreadError)):
         return str(error)
     if isinstance(error, TimeoutError):
         return "the database does not respond"

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, Connection, Table, TextClause, and_, or_, 
 
 from followup._results.errors import ConfigurationError
 from followup._store.database import insert_if_absent
-from followup._store.schema import IN_FLIGHT, LOCKS, LONGEST_TEXT
-from followup._time import new_uuid, random_fraction
+from followup._store.schema import IN_FLIGHT, LOCKS, LONGEST_TEXT, WAITING
+from followup._time import random_fraction
 
 Now = int | ColumnElement[int]
 """The current time, read before or within the statement."""
@@ -28,11 +28,6 @@ _MAX_DOUBLINGS = 30
 
 RELEASED = MappingProxyType({"lease_token": None, "lease_ends_at": None})
 """The columns of a row that nobody has claimed."""
-
-
-def new_token() -> str:
-    """Return the token of a new lease. Only a process that knows it may settle the rows of the lease."""
-    return new_uuid().hex
 
 
 def retry_wait(attempts: int, longest: float, jitter: Callable[[], float] = random_fraction) -> int:
@@ -53,21 +48,22 @@ def is_due(columns: Any, now: Now, longest_wait: float) -> ColumnElement[bool]:
     return or_(columns.due_at <= now, columns.due_at > now + in_milliseconds(longest_wait))
 
 
-def has_ended(events: Table, name: str, now: Now) -> ColumnElement[bool]:
-    """Return the condition that an event was claimed, and its lease has ended."""
-    return and_(events.c.name == name, events.c.state == IN_FLIGHT, events.c.lease_ends_at <= now)
+def is_over(events: Table, name: str, now: Now, longest: float) -> ColumnElement[bool]:
+    """Return the condition that the lease of an event has ended, or ends later than any can: the clock was set back."""
+    ends_at, latest = events.c.lease_ends_at, now + in_milliseconds(longest)
+    return and_(events.c.name == name, events.c.state == IN_FLIGHT, or_(ends_at <= now, ends_at > latest))
 
 
-def ends_too_late(events: Table, name: str, now: Now, longest: float) -> ColumnElement[bool]:
-    """Return the condition that a lease ends later than any can: it began before the clock was set back."""
+def end_leases(connection: Connection, events: Table, name: str, now: int, longest: float, reason: str) -> None:
+    """Let the events of ended leases wait again.
+
+    Leases that end too late go on for as long as any lease lasts: the work may still be in flight.
+    """
+    claimed = update(events).where(events.c.name == name, events.c.state == IN_FLIGHT)
+    ended = claimed.where(events.c.lease_ends_at <= now)
+    connection.execute(ended.values(state=WAITING, due_at=now, error=reason, **RELEASED))
     latest = now + in_milliseconds(longest)
-    return and_(events.c.name == name, events.c.state == IN_FLIGHT, events.c.lease_ends_at > latest)
-
-
-def limit_leases(connection: Connection, events: Table, name: str, now: int, longest: float) -> None:
-    """Let leases that end too late go on for as long as any lease lasts: the work may still be in flight."""
-    latest = now + in_milliseconds(longest)
-    connection.execute(update(events).where(ends_too_late(events, name, now, longest)).values(lease_ends_at=latest))
+    connection.execute(claimed.where(events.c.lease_ends_at > latest).values(lease_ends_at=latest))
 
 
 def in_milliseconds(seconds: float) -> int:

@@ -121,6 +121,10 @@ class Schema:
     tables: Sequence[sa.Table]
     migrations: Mapping[int, Sequence[str]] = attrs.field(factory=dict)
 
+    def lock_of(self, name: str) -> str:
+        """Return the name of the lock of all claims of the outbox or inbox with this name."""
+        return f"{self.component}:{name}"
+
     def ddl(self, dialect: str, from_version: int | None = None) -> str:
         """Return the SQL that makes the tables, each statement ending with a semicolon. It can be run again.
 
@@ -150,22 +154,20 @@ class Schema:
             if database.dialect == "postgresql":
                 # Two processes that create the same table at the same time would fail otherwise.
                 connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
-            inspector = sa.inspect(connection)
-            found = self.found_version(connection) if inspector.has_table(VERSIONS.name) else None
+            found = self._found_version(connection)
             if found is not None:
                 for statement in self._changes(found):
                     connection.exec_driver_sql(statement)
                 self.check(connection)
-                if all(inspector.has_table(table.name) for table in self.tables):
+                if all(sa.inspect(connection).has_table(table.name) for table in self.tables):
                     return  # the statements would wait for every transaction on the tables, and could deadlock with it
             for statement in self._statements(database.dialect):
                 connection.exec_driver_sql(statement)
 
-    def found_version(self, connection: sa.Connection) -> int | None:
-        """Return the version of the component's tables in the database; None if it has not been created."""
-        return connection.execute(
-            sa.select(VERSIONS.c.version).where(VERSIONS.c.component == self.component)
-        ).scalar_one_or_none()
+    def _found_version(self, connection: sa.Connection) -> int | None:
+        if not sa.inspect(connection).has_table(VERSIONS.name):
+            return None
+        return connection.execute(sa.text(self.version_query())).scalar_one_or_none()
 
     def check(self, connection: sa.Connection) -> None:
         """Check that the tables exist and have the version of this release.
@@ -173,8 +175,7 @@ class Schema:
         Raises:
             ConfigurationError: they do not; the message says what to do.
         """
-        found = self.found_version(connection) if sa.inspect(connection).has_table(VERSIONS.name) else None
-        self.check_version(found)
+        self.check_version(self._found_version(connection))
 
     def check_version(self, found: int | None) -> None:
         """Check the version found in a database; None if there is none.
@@ -184,21 +185,14 @@ class Schema:
         """
         if found == self.version:
             return
+        create = f"call {self.component}.create_tables() once, or run the SQL of {self.component}.ddl"
         if found is None:
-            raise ConfigurationError(
-                f"the database has no tables of the {self.component}: call {self.component}.create_tables() once, or "
-                f"run the SQL of {self.component}.ddl()"
-            )
+            raise ConfigurationError(f"the database has no tables of the {self.component}: {create}()")
+        versions = f"the {self.component}'s tables have version {found}, and this release of followup"
         if 1 <= found < self.version:
-            raise ConfigurationError(
-                f"the {self.component}'s tables have version {found}, and this release of followup needs version "
-                f"{self.version}: call {self.component}.create_tables() once, or run the SQL of "
-                f"{self.component}.ddl(from_version={found})"
-            )
-        raise ConfigurationError(
-            f"the {self.component}'s tables have version {found}, and this release of followup knows version "
-            f"{self.version} only: install the release that made them, or a later one"
-        )
+            raise ConfigurationError(f"{versions} needs version {self.version}: {create}(from_version={found})")
+        newer = "install the release that made them, or a later one"
+        raise ConfigurationError(f"{versions} knows version {self.version} only: {newer}")
 
     def version_query(self) -> str:
         """Return the SQL that reads the version, for a connection that is not SQLAlchemy's."""

@@ -1,25 +1,28 @@
-"""What an Outbox and an Inbox are both: tables of one name in a database."""
+"""What an Outbox and an Inbox are both: the events of one name in a table, and the rounds of work on them."""
 
 import logging
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-import attrs
-from sqlalchemy import URL, Connection, Engine, Table, select
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select, update
 
-from followup import _telemetry
 from followup._frames import clears_frames
 from followup._redaction import redacted
 from followup._results.errors import ConfigurationError
 from followup._store.clock import StoreTime
 from followup._store.database import Database, reason_of
-from followup._store.schema import Schema, checked_text
+from followup._store.leases import retry_wait, take_lock
+from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
 
-logger = logging.getLogger("followup")
+POLL_SECONDS = 0.5
+"""Time between two looks for events that are due."""
+
+_LONGEST_PAUSE = 30.0
+"""Seconds, at most, until the next round after one that failed."""
 
 
 class Store:
@@ -30,6 +33,7 @@ class Store:
     """
 
     _schema: ClassVar[Schema]
+    _events: ClassVar[Table]
 
     def __init__(self, database: str | URL | Engine, name: str) -> None:
         try:
@@ -38,7 +42,6 @@ class Store:
             raise ConfigurationError(str(error)) from None
         self._database = Database(database)
         self._clock = StoreTime()
-        self._is_measured = _telemetry.is_on()
         self._is_version_checked = False
 
     def __repr__(self) -> str:
@@ -46,10 +49,6 @@ class Store:
 
     def close(self) -> None:
         """Close the connections that were opened for this object. Those of your own Engine stay open."""
-        if self._is_measured:
-            from followup._telemetry.stores import stop_reporting
-
-            stop_reporting(self)  # which would open them again
         self._database.close()
 
     def ddl(self, from_version: int | None = None) -> str:
@@ -74,25 +73,6 @@ class Store:
         """
         self._schema.create(self._database)
 
-    def status(self) -> Any:
-        """Return how many events there are, by what is next for them."""
-        raise NotImplementedError
-
-    def _report(self) -> None:
-        """Let the metrics of this process show how far this store is behind, from now on."""
-        if self._is_measured:
-            from followup._telemetry.stores import report
-
-            report(self._schema.component, self)
-
-    def _known_status(self) -> Mapping[str, Any] | None:
-        """Return the status as a dict; None, with a line in the log, if the database cannot be read now."""
-        try:
-            return attrs.asdict(self.status())
-        except (SQLAlchemyError, ConfigurationError) as error:
-            logger.warning("%s %s: its backlog is unknown: %s", type(self).__name__, self.name, reason_of(error))
-            return None
-
     def _check_tables(self, longest_wait: float | None = None) -> None:
         """Check the version of the tables, unless it was right already.
 
@@ -112,45 +92,100 @@ class Store:
         with self._database.transaction(longest_wait) as connection:
             yield connection
 
+    @contextmanager
+    def _locked_transaction(self, clock: StoreTime | None = None) -> Iterator[tuple[Connection, int]]:
+        """Begin a transaction under the lock of all claims of this name; yield it, with the time under the lock."""
+        with self._checked_transaction() as connection:
+            take_lock(connection, self._schema.lock_of(self.name))
+            yield connection, (clock or self._clock).milliseconds(connection)
 
-def checked_age(older_than: object) -> timedelta:
-    """Check the age of what a purge removes.
+    def _rounds(
+        self, work: Callable[[], object], stop: threading.Event, clock: StoreTime, *raised: type[Exception]
+    ) -> Iterator[None]:
+        """Do the work again and again until ``stop`` is set, and yield after each round.
+
+        Args:
+            work: does what is due.
+            stop: ends the rounds.
+            clock: the clock of the waits between two rounds.
+            raised: errors that end the rounds. All others are logged, and the next round is a little later.
+
+        Raises:
+            ConfigurationError: the tables are missing, or have another version.
+        """
+        failures = 0
+        while not stop.is_set():
+            wait = POLL_SECONDS
+            try:
+                self._check_tables()
+                work()
+                failures = 0
+            except Exception as error:
+                if isinstance(error, (ConfigurationError, *raised)):
+                    raise
+                # Whatever it is, the events have to be worked on.
+                failures += 1
+                wait = retry_wait(failures, _LONGEST_PAUSE) / 1000
+                logger = logging.getLogger(f"followup.{self._schema.component}")
+                logger.error("%s: nothing is done for %.1f s: %s", self.name, wait, reason_of(error))  # noqa: TRY400 - the traceback may show data
+            yield
+            if not stop.is_set():
+                clock.wait(wait, stop)
+
+    def _count(self, connection: Connection, *conditions: ColumnElement[bool]) -> dict[str, int]:
+        """Return the number of events in each of the states that have any."""
+        state = self._events.c.state
+        counting = select(state, func.count()).where(self._events.c.name == self.name, *conditions).group_by(state)
+        return {row[0]: row[1] for row in connection.execute(counting)}
+
+    def _age_of_oldest(self, connection: Connection, stored_at: ColumnElement[int]) -> float | None:
+        """Return the seconds since the oldest event was stored that waits or is in flight; None if there is none."""
+        events = self._events.c
+        oldest = select(func.min(stored_at)).where(events.name == self.name, events.state.in_((WAITING, IN_FLIGHT)))
+        then = connection.execute(oldest).scalar_one()
+        # The clock may have been set back.
+        return None if then is None else max(0, self._clock.milliseconds(connection) - then) / 1000
+
+    def _change(
+        self,
+        event_id: str | None,
+        states: Collection[str],
+        values: Mapping[str, Any],
+        *conditions: ColumnElement[bool],
+        hints: Mapping[str, str] = MappingProxyType({}),
+    ) -> int:
+        """Change one event, or all, in one of these states; return how many these are.
+
+        Args:
+            event_id: the one event; None for all.
+            states: the states.
+            values: the new values of columns.
+            conditions: what else must be true.
+            hints: what the error says about an event in another state, or for which the conditions are not true.
+
+        Raises:
+            ValueError: there is no such event; the message says in which state it is.
+        """
+        events = self._events
+        changing = update(events).where(events.c.name == self.name, events.c.state.in_(states), *conditions)
+        of_event = select(events.c.state).where(events.c.name == self.name, events.c.event_id == event_id)
+        if event_id is not None:
+            changing = changing.where(events.c.event_id == event_id)
+        with self._locked_transaction() as (connection, _):
+            count = connection.execute(changing.values(values)).rowcount
+            state = None if event_id is None or count else connection.execute(of_event).scalar_one_or_none()
+        if event_id is None or count:
+            return count
+        found = f": its state is {state}{hints.get(state, '')}" if state else ""
+        raise ValueError(f"no {' or '.join(states)} event has the id {redacted(event_id, max_length=64)!r}{found}")
+
+
+def milliseconds_of(older_than: object) -> int:
+    """Check the age of what a purge removes, and return it in milliseconds.
 
     Raises:
         ValueError: it is not a timedelta of 0 or more.
     """
     if not isinstance(older_than, timedelta) or older_than < timedelta(0):
         raise ValueError("older_than must be a timedelta of 0 or more, such as timedelta(days=30)")
-    return older_than
-
-
-def check_found(
-    connection: Connection,
-    events: Table,
-    name: str,
-    event_id: str | None,
-    count: int,
-    states: str,
-    hints: Mapping[str, str] = MappingProxyType({}),
-) -> int:
-    """Check that an action on one event has found it, and return the number of events.
-
-    Args:
-        connection: a connection in the transaction of the action.
-        events: the table.
-        name: name of the outbox or inbox.
-        event_id: the one event; None for an action on all.
-        count: number of events that the action found.
-        states: the states that the action is for, such as ``dead``.
-        hints: what else the error says, by the state of the event.
-
-    Raises:
-        ValueError: there is no such event; the message says in which state it is.
-    """
-    if event_id is None or count:
-        return count
-    of_event = select(events.c.state).where(events.c.name == name, events.c.event_id == event_id)
-    state = connection.execute(of_event).scalar_one_or_none()
-    shown = redacted(str(event_id), max_length=64)
-    found = f": its state is {state}{hints.get(state, '')}" if state else ""
-    raise ValueError(f"no {states} event has the id {shown!r}{found}")
+    return older_than // timedelta(milliseconds=1)

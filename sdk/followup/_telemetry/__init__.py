@@ -1,8 +1,8 @@
-"""Spans and metrics of OpenTelemetry, for programs in which its API is installed.
+"""Spans of OpenTelemetry, for programs in which its API is installed.
 
-Only this package imports OpenTelemetry, and only once a client, an outbox or an inbox is created: ``import followup``
+Only this package imports OpenTelemetry, and only once a client is created: ``import followup``
 does not. Nothing that it records comes from a request or a response, except for the status and the id of the request.
-``calls`` and ``stores`` name all that is recorded.
+``calls`` names all that is recorded.
 """
 
 import functools
@@ -18,7 +18,7 @@ logger = logging.getLogger("followup")
 
 
 def is_on() -> bool:
-    """Return whether to record spans and metrics: unless the user has turned it off, or OpenTelemetry is missing.
+    """Return whether to record spans: unless the user has turned it off, or OpenTelemetry is missing.
 
     Raises:
         ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.

@@ -1,4 +1,4 @@
-"""Records each call as one span, with an event for each attempt, and its metrics.
+"""Records each call as one span, with an event for each attempt.
 
 ``CallObserver`` wraps the generator of a call and passes its steps on to the driver (``_call`` describes both), so that
 the synchronous and the asynchronous client need no code of their own. The texts of errors are not recorded, since the
@@ -6,13 +6,10 @@ service may quote what was sent: a span has the class of an error, and neither a
 
 The constants name all that is recorded; those without the prefix ``followup`` are OpenTelemetry's semantic conventions.
 The values are names of operations and classes, numbers, and the host of the base URL. None comes from an argument, a
-query or a body. The attributes of a metric have few different values, since each combination of them is a time series.
+query or a body.
 """
 
-import functools
-import inspect
 import re
-import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -22,14 +19,11 @@ import attrs
 from opentelemetry import context as current
 from opentelemetry import propagate
 from opentelemetry.context import Context
-from opentelemetry.metrics import Counter, Histogram, Meter, MeterProvider, get_meter_provider
 from opentelemetry.trace import (
     Span,
     SpanKind,
     StatusCode,
-    Tracer,
-    TracerProvider,
-    get_tracer_provider,
+    get_tracer,
     set_span_in_context,
 )
 
@@ -38,14 +32,11 @@ from followup._results.errors import APIStatusError
 from followup._results.results import Result
 from followup._version import __version__
 
-if "explicit_bucket_boundaries_advisory" not in inspect.signature(Meter.create_histogram).parameters:
-    raise ImportError("opentelemetry-api is older than the extra telemetry requires")
-
 R = TypeVar("R", bound=Result)
 
 LIBRARY = "followup"
 
-# Attributes of a call's span, of its events, and of its metrics.
+# Attributes of a call's span, and of its events.
 OPERATION: Final = "followup.operation"
 METHOD: Final = "http.request.method"
 TEMPLATE: Final = "url.template"
@@ -64,48 +55,9 @@ REQUEST_ID: Final = "followup.request_id"
 PACING: Final = "requests_per_minute"
 """The cause of a first attempt that had to wait."""
 
-# Metrics of calls.
-DURATION: Final = "followup.client.operation.duration"
-RETRIES: Final = "followup.client.operation.retries"
-DURATION_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 30.0, 60.0)
-"""Seconds: those of the semantic conventions for HTTP, and two more for calls that were retried."""
-
 _SENT_HEADERS = frozenset({"traceparent", "tracestate"})
 _REQUEST_ID = re.compile(r"req_[0-9A-Za-z]{1,64}")
 """What the service sends. A proxy may put anything into the header."""
-
-
-@attrs.frozen
-class CallMetrics:
-    """The metrics of calls.
-
-    Attributes:
-        duration: seconds of whole calls, with their retries and waits.
-        retries: attempts after the first.
-    """
-
-    duration: Histogram
-    retries: Counter
-
-
-# A program may set other providers, as test suites do.
-@functools.lru_cache(maxsize=1)
-def _tracer_of(provider: TracerProvider) -> Tracer:
-    return provider.get_tracer(LIBRARY, __version__)
-
-
-@functools.lru_cache(maxsize=1)
-def _metrics_of(provider: MeterProvider) -> CallMetrics:
-    meter = provider.get_meter(LIBRARY, __version__)
-    return CallMetrics(
-        duration=meter.create_histogram(
-            DURATION,
-            unit="s",
-            description="Duration of calls, with their retries and waits.",
-            explicit_bucket_boundaries_advisory=DURATION_BUCKETS,
-        ),
-        retries=meter.create_counter(RETRIES, unit="{retry}", description="Attempts after the first of a call."),
-    )
 
 
 def _headers_of(context: Context) -> dict[str, str]:
@@ -153,8 +105,7 @@ class _Recording:
 
     def __init__(self, call: Call[Any], server: dict[str, str | int]) -> None:
         self._call = call
-        self._began = time.perf_counter()
-        self._span: Span = _tracer_of(get_tracer_provider()).start_span(
+        self._span: Span = get_tracer(LIBRARY, __version__).start_span(
             call.operation,
             kind=SpanKind.CLIENT,
             attributes={
@@ -193,8 +144,6 @@ class _Recording:
 
     def _attempt(self, step: Send) -> Generator[Send, Outcome | None, Outcome]:
         self._attempts += 1
-        if self._attempts > 1:
-            _metrics_of(get_meter_provider()).retries.add(1, {OPERATION: self._call.operation, ERROR_TYPE: self._cause})
         outcome = yield attrs.evolve(step, headers=step.headers | self._headers)
         assert outcome is not None
         attributes: dict[str, str | int | float] = {}
@@ -222,16 +171,13 @@ class _Recording:
         return attributes
 
     def end(self, error_type: str | None) -> None:
-        """End the span, and count the call; ``error_type`` is None for a call that succeeded."""
+        """End the span; ``error_type`` is None for a call that succeeded."""
         attributes: dict[str, str | int] = {}
         if self._status_code is not None:
             attributes[STATUS_CODE] = self._status_code
         if error_type is not None:
             attributes[ERROR_TYPE] = error_type
             self._span.set_status(StatusCode.ERROR)
-        _metrics_of(get_meter_provider()).duration.record(
-            time.perf_counter() - self._began, {OPERATION: self._call.operation, **attributes}, self._context
-        )
         if self._attempts > 1:
             attributes[RESEND_COUNT] = self._attempts - 1
         self._span.set_attributes(attributes)

@@ -2,8 +2,7 @@
 
 import logging
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._codec.names import format_timestamp
 from followup._redaction import redacted
+from followup._results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.exits import connected
@@ -20,7 +20,7 @@ from followup.cli.output import remark, say, show_rows
 from followup.cli.stores import command, opened
 
 if TYPE_CHECKING:
-    from followup.outbox import DeadEvent, FailingEvent, Outbox
+    from followup.outbox import DeadEvent, DrainReport, FailingEvent, Outbox
 
 commands = Application(no_args_is_help=True, help="Send recorded events from your database to the service.")
 
@@ -47,20 +47,21 @@ def run(
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     with stores.until_stopped() as stop, opened("outbox", database, name, **options) as found, connected() as client:
-        total: Counter[str] = Counter(sent=0, duplicates=0, rejected=0)
+        from followup.outbox import DrainReport
+
+        report = DrainReport()
         found._check_tables()  # a wrong database is an error of the command; one that fails later is logged
-        for report in found._relay(client).rounds(stop, found._check_tables, raise_denied=True):
-            news = {name: getattr(report, name) for name in total}
-            total.update(news)
-            if any(news.values()):
-                remark(_shown(total))
+        shown = _numbers(report)
+        for _ in found._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
+            if (numbers := _numbers(report)) != shown:
+                remark(shown := numbers)
             if until_empty and not found._remaining():
                 break
-        say(_shown(total))
+        say(_numbers(report))
 
 
-def _shown(total: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in total.items())
+def _numbers(report: "DrainReport") -> str:
+    return f"{report.sent} sent, {report.duplicates} duplicates, {report.rejected} rejected"
 
 
 stores.add_common_commands(

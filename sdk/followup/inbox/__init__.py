@@ -13,8 +13,7 @@ if find_spec("sqlalchemy") is None:
 from followup.inbox.arrivals import CatchUpReport
 from followup.inbox.handlers import Handler, Received
 from followup.inbox.inbox import Inbox
-from followup.inbox.upkeep import DeadEvent, InboxStatus
-from followup.inbox.worker import DrainReport
+from followup.inbox.upkeep import DeadEvent, DrainReport, InboxStatus
 
 __all__ = [
     "CatchUpReport",

@@ -5,7 +5,7 @@ Both respond to POST only, and read no more than ``MAX_BODY`` bytes. They look a
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 import anyio.to_thread
 
@@ -14,17 +14,12 @@ from followup._frames import clears_frames
 MAX_BODY = 2 * 1024 * 1024
 """Bytes of a body. A request of a client has 1 MiB at most, so that an event never comes near."""
 
-_LONGEST_LENGTH = 20
-"""Characters of a Content-Length that counts as a number; all that are longer are too large."""
-
 Receive = Callable[[bytes, Mapping[str, str]], int]
 """Takes body and headers, and returns the HTTP status."""
 
 Message = MutableMapping[str, Any]
-
-
-class _Input(Protocol):
-    def read(self, size: int = ..., /) -> bytes: ...
+ReceiveMessage = Callable[[], Awaitable[Message]]
+SendMessage = Callable[[Message], Awaitable[None]]
 
 
 class WSGIApp:
@@ -46,7 +41,7 @@ class WSGIApp:
         if environ["REQUEST_METHOD"] != "POST":
             return HTTPStatus.METHOD_NOT_ALLOWED
         headers = {name[5:].replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
-        length = _length(environ.get("CONTENT_LENGTH"), absent=None)
+        length = _length(environ.get("CONTENT_LENGTH"))
         if length is None:
             # The input of a request in chunks ends by itself, where the server says so; other inputs would block.
             length = MAX_BODY + 1 if environ.get("wsgi.input_terminated") else 0
@@ -63,12 +58,7 @@ class ASGIApp:
         self._receive = receive
 
     @clears_frames
-    async def __call__(
-        self,
-        scope: Message,
-        receive: Callable[[], Awaitable[Message]],
-        send: Callable[[Message], Awaitable[None]],
-    ) -> None:
+    async def __call__(self, scope: Message, receive: ReceiveMessage, send: SendMessage) -> None:
         """Respond to a request, or take part in the lifespan of the server."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
@@ -78,15 +68,13 @@ class ASGIApp:
                 headers = [(name.lower().encode(), value.encode()) for name, value in _headers(status)]
                 await send({"type": "http.response.start", "status": status, "headers": headers})
                 await send({"type": "http.response.body", "body": b""})
-        else:
-            await send({"type": "websocket.close", "code": 1000})
 
-    async def _status(self, scope: Message, receive: Callable[[], Awaitable[Message]]) -> int | None:
+    async def _status(self, scope: Message, receive: ReceiveMessage) -> int | None:
         """Return the status of the response; None if the client has gone."""
         if scope["method"] != "POST":
             return HTTPStatus.METHOD_NOT_ALLOWED
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        if (_length(headers.get("content-length"), absent=0) or 0) > MAX_BODY:
+        if (_length(headers.get("content-length")) or 0) > MAX_BODY:
             return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
         body = bytearray()
         while True:
@@ -100,7 +88,7 @@ class ASGIApp:
                 return await anyio.to_thread.run_sync(self._receive, bytes(body), headers)
 
 
-async def _live(receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]) -> None:
+async def _live(receive: ReceiveMessage, send: SendMessage) -> None:
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})
@@ -115,14 +103,13 @@ def _headers(status: int) -> list[tuple[str, str]]:
     return [("Content-Length", "0"), *allowed]
 
 
-def _length(text: str | None, *, absent: int | None) -> int | None:
+def _length(text: str | None) -> int | None:
     """Return the value of a Content-Length header. A server has rejected one that is no number, or should have."""
-    if not text or not text.isascii() or not text.isdigit():
-        return absent
-    return int(text) if len(text) < _LONGEST_LENGTH else MAX_BODY + 1  # int() raises for thousands of digits
+    is_number = text is not None and text.isascii() and text.isdigit()
+    return int(text[:20]) if text and is_number else None  # int() raises for thousands of digits
 
 
-def _read(source: _Input, length: int) -> bytes:
+def _read(source: Any, length: int) -> bytes:
     """Read so many bytes, or fewer if the input ends before; one call of ``read`` may return less than it could."""
     parts = []
     while length > 0 and (part := source.read(min(length, 65536))):

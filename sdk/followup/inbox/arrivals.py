@@ -18,7 +18,7 @@ from sqlalchemy import Connection, or_, select, update
 from followup._codec.decode import WireError, decode
 from followup._results.errors import WebhookSignatureError
 from followup._store.clock import StoreTime, datetime_of, time_of
-from followup._store.database import Database, insert_if_absent
+from followup._store.database import insert_if_absent
 from followup._store.schema import WAITING, checked_text
 from followup.inbox.tables import CURSORS, EVENTS
 from followup.webhooks import WebhookEvent
@@ -26,6 +26,7 @@ from followup.webhooks import WebhookEvent
 if TYPE_CHECKING:
     from followup._call.pagination import Page
     from followup._client import FollowUp
+    from followup.inbox.inbox import Inbox
     from followup.resources.webhook_deliveries import WebhookDelivery
 
 OVERLAP = timedelta(hours=1)
@@ -98,29 +99,7 @@ class CatchUpReport:
     added: int
 
 
-@attrs.define
-class _Reading:
-    """What was read so far.
-
-    Attributes:
-        newest: creation time of the newest delivery.
-        is_complete: whether every delivery could be read, so that later calls need not read all of them again.
-    """
-
-    seen: int = 0
-    newest: datetime | None = None
-    is_complete: bool = False
-    unknown: list[Arrival] = attrs.field(factory=list)
-
-
-def catch_up(
-    client: "FollowUp",
-    database: Database,
-    name: str,
-    clock: StoreTime,
-    webhook_endpoint: str | None,
-    since: datetime | None,
-) -> CatchUpReport:
+def catch_up(inbox: "Inbox", client: "FollowUp", webhook_endpoint: str | None, since: datetime | None) -> CatchUpReport:
     """Store the events of an endpoint that the inbox does not know.
 
     Raises:
@@ -130,26 +109,27 @@ def catch_up(
     endpoint = _only_endpoint(client) if webhook_endpoint is None else webhook_endpoint
     if webhook_endpoint is not None:
         client.webhook_endpoints.retrieve(webhook_endpoint)
-    service_clock = time_of(client, clock)
-    with database.transaction() as connection:
-        cursor = _cursor(connection, name, endpoint, service_clock.milliseconds(connection))
-    reading = _read(client, endpoint, since or cursor, database, name)
-    with database.transaction() as connection:
+    service_clock = time_of(client, inbox._clock)
+    with inbox._checked_transaction() as connection:
+        cursor = _cursor(connection, inbox.name, endpoint, service_clock.milliseconds(connection))
+    times, arrivals, has_reached_the_end = _read(inbox, client, endpoint, since or cursor)
+    readable = [each for each in arrivals if each is not None]
+    with inbox._checked_transaction() as connection:
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
-        added = store(connection, name, clock, reversed(reading.unknown))
+        added = store(connection, inbox.name, inbox._clock, reversed(readable))
         # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
         leaves_a_gap = since is not None and cursor is not None and since > cursor
-        if reading.is_complete and reading.newest is not None and not leaves_a_gap:
+        is_complete = has_reached_the_end and len(readable) == len(arrivals) and not leaves_a_gap
+        if is_complete and times:
             now = service_clock.milliseconds(connection)
-            _move_cursor(connection, name, endpoint, now, reading.newest)
-    return CatchUpReport(reading.seen, added)
+            _move_cursor(connection, inbox.name, endpoint, now, max(times))
+    return CatchUpReport(len(times), added)
 
 
 def _only_endpoint(client: "FollowUp") -> str:
     endpoints = [*client.webhook_endpoints.list(limit=_PAGE_SIZE)]
     if len(endpoints) == 1:
-        only: str = endpoints[0].id
-        return only
+        return str(endpoints[0].id)
     if not endpoints:
         raise ValueError("webhook_endpoint: the organization has none, so there are no deliveries to read")
     found = ", ".join(f"{each.id} ({each.url.partition('?')[0]})" for each in endpoints)
@@ -159,26 +139,27 @@ def _only_endpoint(client: "FollowUp") -> str:
     )
 
 
-def _read(client: "FollowUp", endpoint: str, oldest: datetime | None, database: Database, name: str) -> _Reading:
-    """Read the deliveries back to a time, and keep those that the inbox does not know."""
-    reading = _Reading()
-    is_readable = True
+def _read(
+    inbox: "Inbox", client: "FollowUp", endpoint: str, oldest: datetime | None
+) -> tuple[list[datetime], list[Arrival | None], bool]:
+    """Read the deliveries of an endpoint back to a time.
+
+    Returns:
+        When each was created; what the inbox does not know, newest first, None for what cannot be read; and whether all
+        have been read.
+    """
+    times: list[datetime] = []
+    unknown: list[Arrival | None] = []
     for page in _pages(client, endpoint):
         new = [each for each in page.data if oldest is None or each.created_at >= oldest]
-        reading.seen += len(new)
-        times = [each.created_at for each in new]
-        reading.newest = max([*times, reading.newest] if reading.newest else times, default=None)
-        with database.transaction() as connection:
-            known = _known(connection, name, [each.id for each in new])
-        for delivery in new:
-            if delivery.id not in known:
-                arrival = _arrival(delivery)
-                is_readable = is_readable and arrival is not None
-                reading.unknown += [arrival] if arrival else []
-        if len(new) < len(page.data) or (page.data and not page.has_more):
-            reading.is_complete = is_readable
-            break
-    return reading
+        times += [each.created_at for each in new]
+        ids = EVENTS.c.event_id.in_([each.id for each in new])
+        with inbox._checked_transaction() as connection:
+            known = {*connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == inbox.name, ids)).scalars()}
+        unknown += [_arrival(each) for each in new if each.id not in known]
+        if len(new) < len(page.data) or not page.has_more:
+            return times, unknown, True
+    return times, unknown, False
 
 
 def _pages(client: "FollowUp", endpoint: str) -> "Iterator[Page[WebhookDelivery]]":
@@ -195,11 +176,6 @@ def _pages(client: "FollowUp", endpoint: str) -> "Iterator[Page[WebhookDelivery]
             return
         yield page
         fetch = page.next_page
-
-
-def _known(connection: Connection, name: str, ids: list[str]) -> set[str]:
-    rows = connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == name, EVENTS.c.event_id.in_(ids)))
-    return set(rows.scalars())
 
 
 def _arrival(delivery: "WebhookDelivery") -> Arrival | None:

@@ -11,16 +11,17 @@ lease is still its own: ``mark_done`` is part of the handler's transaction, and 
 from typing import TYPE_CHECKING
 
 import attrs
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, select, text, tuple_, update
 
 from followup._store import leases
 from followup._store.clock import StoreTime
 from followup._store.database import UNSTORABLE, Dialect, execute_unless_refused
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
+from followup._time import new_uuid
 from followup.inbox.tables import DONE, EVENTS, UNHANDLED
 
 if TYPE_CHECKING:
-    from followup.outbox.recording import Steps
+    from followup.outbox.recording import Execute
 
 LONGEST_WAIT = 600.0
 """Seconds, at most, between two attempts to handle an event."""
@@ -56,63 +57,50 @@ class Claim:
     is_stale: bool
 
 
-def is_work_due(connection: Connection, name: str, clock: StoreTime, timeout: float) -> bool:
+def is_work_due(connection: Connection, name: str, now: leases.Now, timeout: float) -> bool:
     """Return whether a claim is worth the lock. An event that waits for an older one of its ref counts too."""
-    now = clock.sql(connection.dialect.name)
-    is_abandoned = (leases.has_ended(EVENTS, name, now), leases.ends_too_late(EVENTS, name, now, timeout))
-    due = or_(_is_due(name, now), *is_abandoned)
-    return bool(connection.execute(select(exists().where(due))).scalar_one())
+    is_due = exists().where(or_(_is_due(name, now), leases.is_over(EVENTS, name, now, timeout)))
+    return bool(connection.execute(select(is_due)).scalar_one())
 
 
 def claim_next(
-    connection: Connection, name: str, clock: StoreTime, timeout: float, max_attempts: int
+    connection: Connection, name: str, now: int, timeout: float, max_attempts: int
 ) -> tuple[Claim | None, int]:
     """Claim the oldest event that may be handled now.
 
     Args:
-        connection: a connection in a transaction of its own, which commits the claim.
+        connection: a connection in a transaction that holds the lock, which commits the claim.
         name: name of the inbox.
-        clock: clock of the inbox.
+        now: the current time, read under the lock.
         timeout: seconds until the lease ends, and until any other lease ends at the latest.
         max_attempts: number of attempts after which an abandoned event is dead.
 
     Returns:
         The claim, None if no event is due; and the number of events that have died, whose last attempt was abandoned.
     """
-    leases.take_lock(connection, f"inbox:{name}")
-    # Read after the lock was taken, which may have taken a while.
-    now = clock.milliseconds(connection)
-    died = _end_leases(connection, name, now, timeout, max_attempts)
+    dying = (EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now, EVENTS.c.attempts >= max_attempts)
+    dead = {"state": DEAD, "finished_at": now, "error": ABANDONED, **leases.RELEASED}
+    died = connection.execute(update(EVENTS).where(EVENTS.c.name == name, *dying).values(dead)).rowcount
+    leases.end_leases(connection, EVENTS, name, now, timeout, ABANDONED)
     row = connection.execute(
         select(EVENTS).where(_is_due(name, now), ~_is_held()).order_by(EVENTS.c.occurred_at, EVENTS.c.seq).limit(1)
     ).one_or_none()
     if row is None:
         return None, died
-    newer_is_done = exists().where(
-        EVENTS.c.name == name,
-        EVENTS.c.ref == row.ref,
-        EVENTS.c.state == DONE,
-        EVENTS.c.occurred_at > row.occurred_at,
-    )
+    is_done = (EVENTS.c.name == name, EVENTS.c.ref == row.ref, EVENTS.c.state == DONE)
+    newer_is_done = exists().where(*is_done, EVENTS.c.occurred_at > row.occurred_at)
     claim = Claim(
         seq=row.seq,
-        token=leases.new_token(),
+        token=new_uuid().hex,
         event_id=row.event_id,
         type=row.type,
         body=bytes(row.body),
         attempt=row.attempts + 1,
         is_stale=bool(connection.execute(select(newer_is_done)).scalar_one()),
     )
-    connection.execute(
-        update(EVENTS)
-        .where(EVENTS.c.seq == claim.seq)
-        .values(
-            state=IN_FLIGHT,
-            attempts=claim.attempt,
-            lease_token=claim.token,
-            lease_ends_at=now + leases.in_milliseconds(timeout),
-        )
-    )
+    lease = {"lease_token": claim.token, "lease_ends_at": now + leases.in_milliseconds(timeout)}
+    claiming = update(EVENTS).where(EVENTS.c.seq == claim.seq)
+    connection.execute(claiming.values(state=IN_FLIGHT, attempts=claim.attempt, **lease))
     return claim, died
 
 
@@ -122,28 +110,25 @@ def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
     Until this transaction ends, the row is locked (in SQLite, the database), so no other process can claim the event
     between this mark and the commit.
     """
-    now = clock.sql(connection.dialect.name)
     leases.limit_idle_time(connection, leases.FROZEN_HOLDER_SECONDS)
-    marking = (
-        update(EVENTS)
-        .where(_is_ours(claim), EVENTS.c.lease_ends_at > now)
-        .values(state=DONE, finished_at=now, error=None, **leases.RELEASED)
-    )
+    marking = _marking_done(claim, clock, connection.dialect.name).values(leases.RELEASED)
     return connection.execute(marking).rowcount == 1
 
 
-def marking(claim: Claim, dialect: Dialect, own_dialect: Dialect, clock: StoreTime, timeout: float) -> "Steps":
-    """Mark an event as done in a transaction of its handler's own, as a generator that performs no I/O.
+async def mark_done_on(
+    execute: "Execute", dialect: Dialect, claim: Claim, own_dialect: Dialect, clock: StoreTime, seconds: float
+) -> None:
+    """Mark an event as done in a transaction of its handler's own, on whatever connection.
 
     The token stays in the row: it shows the worker, once the transaction has committed, that this attempt did it.
 
     Args:
-        claim: the event.
+        execute: executes a statement on the connection.
         dialect: the database of the connection.
+        claim: the event.
         own_dialect: that of the inbox.
         clock: clock of the inbox.
-        timeout: seconds of the lease. PostgreSQL ends the transaction after so many idle seconds, because claims wait
-            for the lock of its row.
+        seconds: PostgreSQL ends the transaction if it is idle for so long, because claims wait for the lock of its row.
 
     Raises:
         ValueError: the lease is no longer one's own, the event is done already, or the connection is to another
@@ -151,25 +136,31 @@ def marking(claim: Claim, dialect: Dialect, own_dialect: Dialect, clock: StoreTi
     """
     if dialect != own_dialect:
         raise ValueError(_ANOTHER_DATABASE)
-    now = clock.sql(dialect)
-    values = {"state": DONE, "finished_at": now, "lease_ends_at": None, "error": None}
-    changing = update(EVENTS).where(_is_ours(claim), EVENTS.c.lease_ends_at > now).values(values)
+    marking = _marking_done(claim, clock, dialect).values(lease_ends_at=None)
     try:
         if dialect == "postgresql":
-            yield leases.idle_limit(timeout)
-            is_marked = bool((yield changing.returning(EVENTS.c.seq)))
+            await execute(leases.idle_limit(seconds))
+            is_marked = bool(await execute(marking.returning(EVENTS.c.seq)))
         else:
-            yield changing
-            is_marked = bool((yield text("SELECT changes()"))[0][0])  # older versions of SQLite do not know RETURNING
+            await execute(marking)
+            # Older versions of SQLite do not know RETURNING.
+            is_marked = bool((await execute(text("SELECT changes()")))[0][0])
     except Exception as error:
         if _is_about_a_missing_table(error):
             raise ValueError(_ANOTHER_DATABASE) from None
         raise
     if not is_marked:
-        found = yield select(EVENTS.c.state).where(EVENTS.c.seq == claim.seq, EVENTS.c.event_id == claim.event_id)
+        of_event = (EVENTS.c.seq == claim.seq, EVENTS.c.event_id == claim.event_id)
+        found = await execute(select(EVENTS.c.state).where(*of_event))
         if not found:
             raise ValueError(_ANOTHER_DATABASE)
         raise ValueError(_ALREADY_DONE if found[0][0] == DONE else _LEASE_ENDED)
+
+
+def _marking_done(claim: Claim, clock: StoreTime, dialect: str) -> Update:
+    now = clock.sql(dialect)
+    valid = update(EVENTS).where(_is_ours(claim), EVENTS.c.lease_ends_at > now)
+    return valid.values(state=DONE, finished_at=now, error=None)
 
 
 def _is_about_a_missing_table(error: Exception) -> bool:
@@ -186,13 +177,10 @@ def is_marked(connection: Connection, claim: Claim) -> bool:
 
 def mark_unhandled(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
     """Keep an event for which there is no handler; return whether the claim was still one's own."""
-    values = {
-        "state": UNHANDLED,
-        "attempts": claim.attempt - 1,
-        "finished_at": clock.sql(connection.dialect.name),
-        **leases.RELEASED,
-    }
-    return connection.execute(update(EVENTS).where(_is_ours(claim)).values(values)).rowcount == 1
+    now = clock.sql(connection.dialect.name)
+    marking = update(EVENTS).where(_is_ours(claim)).values(leases.RELEASED)
+    marking = marking.values(state=UNHANDLED, attempts=claim.attempt - 1, finished_at=now)
+    return connection.execute(marking).rowcount == 1
 
 
 def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: str, *, is_last: bool) -> int | None:
@@ -203,13 +191,9 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
     """
     now = clock.sql(connection.dialect.name)
     wait = 0 if is_last else leases.retry_wait(claim.attempt, LONGEST_WAIT)
-    values = {
-        "state": DEAD if is_last else WAITING,
-        "due_at": now + wait,
-        "finished_at": now if is_last else None,
-        **leases.RELEASED,
-    }
-    marking = update(EVENTS).where(_is_ours(claim)).values(values)
+    state, finished_at = (DEAD, now) if is_last else (WAITING, None)
+    marking = update(EVENTS).where(_is_ours(claim)).values(leases.RELEASED)
+    marking = marking.values(state=state, due_at=now + wait, finished_at=finished_at)
     marked = execute_unless_refused(connection, marking.values(error=error))
     if isinstance(marked, str):
         marked = connection.execute(marking.values(error=UNSTORABLE))
@@ -238,13 +222,3 @@ def _is_held() -> ColumnElement[bool]:
             ),
         ),
     )
-
-
-def _end_leases(connection: Connection, name: str, now: int, timeout: float, max_attempts: int) -> int:
-    """Let the events of ended leases wait again, or die; return how many died."""
-    leases.limit_leases(connection, EVENTS, name, now, timeout)
-    ended = update(EVENTS).where(leases.has_ended(EVENTS, name, now)).values(error=ABANDONED, **leases.RELEASED)
-    dying = ended.where(EVENTS.c.attempts >= max_attempts).values(state=DEAD, finished_at=now)
-    died = connection.execute(dying).rowcount
-    connection.execute(ended.values(state=WAITING, due_at=now))
-    return died

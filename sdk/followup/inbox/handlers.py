@@ -98,6 +98,9 @@ H = TypeVar("H", bound=Handler)
 
 TransactionKind = Literal["inbox", "own"]
 
+OTHERWISE = "otherwise"
+"""All types of events that have no handler."""
+
 _SYNCHRONOUS = "handlers are synchronous functions"
 
 
@@ -110,7 +113,7 @@ class Registration:
         has_own_transaction: whether it opens its transaction itself.
     """
 
-    function: Handler
+    function: Callable[[Received], object]
     has_own_transaction: bool
 
 
@@ -119,13 +122,12 @@ class Handlers:
 
     def __init__(self) -> None:
         self._by_type: dict[str, Registration] = {}
-        self._otherwise: Registration | None = None
 
     def add(self, handler: Handler, types: tuple[str, ...], transaction: TransactionKind) -> None:
-        """Add the handler of these types of events.
+        """Add the handler of these types of events; ``OTHERWISE`` is all that have none.
 
         Raises:
-            ValueError: a type does not exist, or has a handler already; or the kind of transaction does not exist.
+            ValueError: a type has a handler already; or the kind of transaction does not exist.
             TypeError: the handler is not a function that can be called directly.
         """
         registration = _registration(handler, transaction)
@@ -134,21 +136,9 @@ class Handlers:
                 raise ValueError(f"{each} has a handler already, {_name(self._by_type[each].function)}")
         self._by_type.update(dict.fromkeys(types, registration))
 
-    def set_otherwise(self, handler: Handler, transaction: TransactionKind) -> None:
-        """Set the handler of all other types.
-
-        Raises:
-            ValueError: there is one already, or the kind of transaction does not exist.
-            TypeError: the handler is not a function that can be called directly.
-        """
-        registration = _registration(handler, transaction)
-        if self._otherwise is not None:
-            raise ValueError(f"there is an otherwise handler already, {_name(self._otherwise.function)}")
-        self._otherwise = registration
-
     def find(self, type: str) -> Registration | None:
         """Return the handler of a type, or None."""
-        return self._by_type.get(type, self._otherwise)
+        return self._by_type.get(type) or self._by_type.get(OTHERWISE)
 
 
 def checked_types(types: tuple[object, ...]) -> tuple[str, ...]:
@@ -157,12 +147,10 @@ def checked_types(types: tuple[object, ...]) -> tuple[str, ...]:
     Raises:
         ValueError: there is none, or one that does not exist.
     """
-    if not types:
-        raise ValueError('on() needs at least one event type, such as "appointment.created"; or use otherwise')
+    if not types or callable(types[0]):
+        raise ValueError('on() needs event types, such as @inbox.on("appointment.created"); or use otherwise')
     for each in types:
         if each not in EVENT_TYPES:
-            if callable(each):
-                raise ValueError('on() needs event types, such as @inbox.on("appointment.created")')
             raise ValueError(f"{each!r} is not an event type: it must be one of {', '.join(EVENT_TYPES)}")
     return tuple(str(each) for each in types)
 

@@ -4,8 +4,8 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
 from sqlalchemy import URL, Engine
@@ -16,18 +16,15 @@ from followup._call.options import checked_deadline
 from followup._codec.encode import NOT_GIVEN
 from followup._codec.names import in_utc, kind_of
 from followup._declarations.declarations import lazy
-from followup._frames import clears_frames, clears_frames_of
+from followup._frames import clears_frames_of
 from followup._results.errors import ConfigurationError, WebhookSignatureError
 from followup._store.database import reason_of
-from followup._store.store import Store, checked_age
 from followup._threads import NoThreadError, result_in_thread
-from followup.inbox import upkeep
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store
-from followup.inbox.handlers import H, Handlers, TransactionKind, checked_types
-from followup.inbox.tables import SCHEMA
-from followup.inbox.upkeep import FINISHED_STATES, DeadEvent, FinishedState, InboxStatus
-from followup.inbox.worker import DrainReport, Worker
+from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, checked_types
+from followup.inbox.upkeep import DrainReport, ReceivedEvents
+from followup.inbox.worker import Worker
 from followup.webhooks import Headers, checked_secrets, construct_event
 
 if TYPE_CHECKING:
@@ -48,7 +45,7 @@ logger = logging.getLogger("followup.inbox")
 
 
 @clears_frames_of
-class Inbox(Store):
+class Inbox(ReceivedEvents):
     """Webhook events in your own database, whose work is done exactly once.
 
     ``receive`` stores an event before the service gets its 204. ``drain`` or ``run`` calls the handler of its type, in
@@ -65,8 +62,6 @@ class Inbox(Store):
         def update_calendar(received: Received) -> None:
             received.connection.execute(...)
     """
-
-    _schema = SCHEMA
 
     def __init__(
         self,
@@ -215,7 +210,7 @@ class Inbox(Store):
         """
         if handler is NOT_GIVEN:
             return lambda function: self.otherwise(function, transaction=transaction)
-        self._handlers.set_otherwise(handler, transaction)
+        self._handlers.add(handler, (OTHERWISE,), transaction)
         return handler
 
     def drain(self, deadline: float | None = None, *, raise_exceptions: bool = False) -> DrainReport:
@@ -240,7 +235,10 @@ class Inbox(Store):
         """
         seconds = checked_deadline(deadline)
         self._check_tables()
-        return self._worker(raises=raise_exceptions).drain(seconds, None)
+        report = DrainReport()
+        Worker(self, raises=raise_exceptions).work(report, seconds, threading.Event())
+        report.remaining = self._remaining()
+        return report
 
     def run(self, stop: threading.Event | None = None) -> None:
         """Handle events until ``stop`` is set or the process ends.
@@ -253,7 +251,9 @@ class Inbox(Store):
         Raises:
             ConfigurationError: the tables are missing, or made by another release.
         """
-        self._worker().run(stop or threading.Event(), self._check_tables)
+        worker, stop = Worker(self), stop or threading.Event()
+        for _ in self._rounds(lambda: worker.work(DrainReport(), None, stop), stop, self._clock):
+            pass
 
     def catch_up(
         self, client: "FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
@@ -285,66 +285,7 @@ class Inbox(Store):
                 raise ValueError(f"since must be an aware datetime, not {kind_of(since)}")
             since = in_utc(since, "since")
         self._check_tables()
-        return catch_up(client, self._database, self.name, self._clock, webhook_endpoint, since)
-
-    def status(self) -> InboxStatus:
-        """Return how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
-        with self._checked_transaction() as connection:
-            return upkeep.status(connection, self.name, self._clock)
-
-    @clears_frames
-    def dead(self) -> list[DeadEvent]:
-        """Return the dead events, oldest first, with their errors, which may contain personal data."""
-        with self._checked_transaction() as connection:
-            return upkeep.dead(connection, self.name)
-
-    def retry(self, event_id: str | None = None) -> int:
-        """Let dead and unhandled events be handled again, from their first attempt.
-
-        Args:
-            event_id: one event; by default all of them.
-
-        Returns:
-            The number of events.
-
-        Raises:
-            ValueError: the event is neither dead nor unhandled, or there is none with this id.
-        """
-        with self._checked_transaction() as connection:
-            return upkeep.retry(connection, self.name, event_id)
-
-    def purge(self, *, older_than: timedelta, states: Collection[FinishedState] = frozenset({"done"})) -> int:
-        """Remove the content of events that were finished long ago: their bodies and errors.
-
-        The ids remain, so that a delivery that is repeated later is not handled again.
-
-        Args:
-            older_than: age, counted from the end of the last attempt.
-            states: ``done``, ``dead`` or ``unhandled``; a dead or unhandled event that is purged cannot be retried.
-
-        Returns:
-            The number of events.
-
-        Raises:
-            ValueError: an argument is invalid.
-        """
-        age = checked_age(older_than)
-        if isinstance(states, str) or not states or not set(states) <= set(FINISHED_STATES):
-            raise ValueError(f"states must contain one or more of {', '.join(FINISHED_STATES)}")
-        with self._checked_transaction() as connection:
-            return upkeep.purge(connection, self.name, self._clock, age, states)
-
-    def _worker(self, *, raises: bool = False) -> Worker:
-        self._report()
-        return Worker(
-            database=self._database,
-            name=self.name,
-            clock=self._clock,
-            handlers=self._handlers,
-            timeout=self._handler_timeout,
-            max_attempts=self._max_attempts,
-            raises=raises,
-        )
+        return catch_up(self, client, webhook_endpoint, since)
 
 
 def _secrets_of_environment() -> list[str]:

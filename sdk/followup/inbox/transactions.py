@@ -4,6 +4,7 @@ Whatever would part them is an error: a handler that ends the transaction, or on
 that nobody flushes.
 """
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,7 +51,6 @@ class HandlerTransaction:
         self._changes_before = _changes(connection)
         self._was_committed = False
         self._was_rolled_back = False
-        self._was_session_rolled_back = False
         self._writes = 0
         self._savepoints: dict[int, list[tuple[NestedTransaction, int]]] = {}
         self._failure: BaseException | None = None
@@ -83,30 +83,25 @@ class HandlerTransaction:
                     vars(each).pop(name, None)
             self._failure = None  # its traceback refers to a frame that refers to this object
 
-    def check_after(self, error: Exception) -> None:
-        """Check that a handler that raised has committed nothing, so that it can be called again.
-
-        Raises:
-            TransactionEndedError: it has.
-        """
-        self._look()
-        if self._was_committed:
-            raise TransactionEndedError(_ENDED) from error
-
-    def check(self) -> None:
+    def check(self, error: Exception | None = None) -> None:
         """Check, after the handler has returned, that nothing parts its writes from the mark.
+
+        Args:
+            error: what the handler raised. Then it only must have committed nothing, so that it can be called again.
 
         Raises:
             HandlerError: something does.
         """
         self._look()
         if self._was_committed:
-            raise TransactionEndedError(_ENDED)
+            raise TransactionEndedError(_ENDED) from error
+        if error is not None:
+            return
         if isinstance(self._failure, HandlerError):
             raise self._failure
         if self._failure is not None:
             raise HandlerError(_LEFT) from self._failure
-        if self._was_rolled_back or self._was_session_rolled_back:
+        if self._was_rolled_back:
             raise HandlerError(_ENDED)
         for each in self._sessions.values():
             self._find_lost(each)
@@ -137,17 +132,10 @@ class HandlerTransaction:
             return
         self._sessions[id(session)] = session
 
-        def looking_first(look: Callable[[Session], None], function: Callable[[], None]) -> Callable[[], None]:
-            def look_and_call() -> None:
-                look(session)
-                function()
-
-            return look_and_call
-
         # There is no event that comes before. Closing a session also calls expunge_all.
         for name in _SHADOWED:
             look = self._find_lost if name == "expunge_all" else self._find_rolled_back
-            vars(session)[name] = looking_first(look, getattr(session, name))
+            vars(session)[name] = functools.partial(_look_and_call, look, session, getattr(session, name))
 
     def notice_savepoint(self, session: Session, savepoint: NestedTransaction) -> None:
         """Remember a savepoint that a session has made, which it rolls back if it is closed before its commit."""
@@ -172,7 +160,7 @@ class HandlerTransaction:
         self._writes += statement.lstrip().upper().startswith(_WRITES)
 
     def _note_session_rollback(self, _: Session, transaction: SessionTransaction) -> None:
-        self._was_session_rolled_back = self._was_session_rolled_back or transaction.parent is None
+        self._was_rolled_back = self._was_rolled_back or transaction.parent is None
 
     def _look(self, *_: object) -> None:
         """Notice a COMMIT in plain SQL or by the driver, of which SQLAlchemy knows nothing."""
@@ -193,6 +181,11 @@ class HandlerTransaction:
         """Begin a transaction of SQLite, in which a savepoint outside of one would commit when it is released."""
         if self.connection.dialect.name == "sqlite" and not _is_in_transaction(self.connection):
             self.connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _look_and_call(look: Callable[[Session], None], session: Session, function: Callable[[], None]) -> None:
+    look(session)
+    function()
 
 
 _current: ContextVar[HandlerTransaction | None] = ContextVar("followup_handler_transaction", default=None)

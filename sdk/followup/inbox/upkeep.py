@@ -6,18 +6,38 @@ from datetime import datetime, timedelta
 from typing import Literal, get_args
 
 import attrs
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import select, update
 
 from followup._codec.decode import decode
-from followup._store.clock import StoreTime, datetime_of, seconds_since
+from followup._frames import clears_frames
+from followup._store.clock import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
-from followup._store.store import check_found
-from followup.inbox.tables import DONE, EVENTS, UNHANDLED
+from followup._store.store import Store, milliseconds_of
+from followup.inbox.tables import DONE, EVENTS, SCHEMA, UNHANDLED
 from followup.webhooks import WebhookEvent
 
 FinishedState = Literal["done", "dead", "unhandled"]
 
 FINISHED_STATES: tuple[str, ...] = get_args(FinishedState)
+
+
+@attrs.define(kw_only=True)
+class DrainReport:
+    """What a call of ``drain`` did.
+
+    Attributes:
+        done: number of events whose handler's transaction committed.
+        failed: number of attempts that failed; their events are tried again.
+        dead: number of events that failed for the last time.
+        unhandled: number of events for which there was no handler.
+        remaining: number of events that wait, for a retry too, or are in flight.
+    """
+
+    done: int = 0
+    failed: int = 0
+    dead: int = 0
+    unhandled: int = 0
+    remaining: int = 0
 
 
 @attrs.frozen
@@ -58,63 +78,75 @@ class DeadEvent:
     received_at: datetime
 
 
-def status(connection: Connection, name: str, clock: StoreTime) -> InboxStatus:
-    """Count the events."""
-    now = clock.milliseconds(connection)
-    rows = connection.execute(
-        select(EVENTS.c.state, func.count(), func.min(EVENTS.c.received_at))
-        .where(EVENTS.c.name == name, EVENTS.c.body.is_not(None))
-        .group_by(EVENTS.c.state)
-    )
-    found = {state: (count, oldest) for state, count, oldest in rows}
-    counts = {state: found.get(state, (0, None))[0] for state in (WAITING, IN_FLIGHT, DEAD, UNHANDLED, DONE)}
-    oldest = [found[state][1] for state in (WAITING, IN_FLIGHT) if state in found]
-    return InboxStatus(**counts, oldest_waiting_seconds=seconds_since(min(oldest, default=None), now))
+class ReceivedEvents(Store):
+    """The received events of an inbox, and what a person does with them."""
 
+    _schema = SCHEMA
+    _events = EVENTS
 
-def dead(connection: Connection, name: str) -> list[DeadEvent]:
-    """Return the dead events, oldest first."""
-    rows = connection.execute(
-        select(EVENTS)
-        .where(EVENTS.c.name == name, EVENTS.c.state == DEAD, EVENTS.c.body.is_not(None))
-        .order_by(EVENTS.c.occurred_at, EVENTS.c.seq)
-    )
-    return [
-        DeadEvent(
-            event=decode(WebhookEvent, json.loads(bytes(row.body))),
-            error=row.error,
-            attempts=row.attempts,
-            received_at=datetime_of(row.received_at),
-        )
-        for row in rows
-    ]
+    def status(self) -> InboxStatus:
+        """Return how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
+        with self._checked_transaction() as connection:
+            number = self._count(connection, EVENTS.c.body.is_not(None))
+            counts = {state: number.get(state, 0) for state in (WAITING, IN_FLIGHT, DEAD, UNHANDLED, DONE)}
+            age = self._age_of_oldest(connection, EVENTS.c.received_at)
+            return InboxStatus(**counts, oldest_waiting_seconds=age)
 
+    @clears_frames
+    def dead(self) -> list[DeadEvent]:
+        """Return the dead events, oldest first, with their errors, which may contain personal data."""
+        query = select(EVENTS).where(EVENTS.c.name == self.name, EVENTS.c.state == DEAD, EVENTS.c.body.is_not(None))
+        with self._checked_transaction() as connection:
+            return [
+                DeadEvent(
+                    event=decode(WebhookEvent, json.loads(bytes(row.body))),
+                    error=row.error,
+                    attempts=row.attempts,
+                    received_at=datetime_of(row.received_at),
+                )
+                for row in connection.execute(query.order_by(EVENTS.c.occurred_at, EVENTS.c.seq))
+            ]
 
-def retry(connection: Connection, name: str, event_id: str | None) -> int:
-    """Let dead and unhandled events wait again; return how many these are.
+    def retry(self, event_id: str | None = None) -> int:
+        """Let dead and unhandled events be handled again, from their first attempt.
 
-    Raises:
-        ValueError: no such event has this id.
-    """
-    chosen = update(EVENTS).where(
-        EVENTS.c.name == name, EVENTS.c.state.in_([DEAD, UNHANDLED]), EVENTS.c.body.is_not(None)
-    )
-    if event_id is not None:
-        chosen = chosen.where(EVENTS.c.event_id == event_id)
-    count = connection.execute(chosen.values(state=WAITING, attempts=0, due_at=0, finished_at=None)).rowcount
-    hints: dict[str, str] = dict.fromkeys((DEAD, UNHANDLED), ", but its content was purged")
-    return check_found(connection, EVENTS, name, event_id, count, "dead or unhandled", hints)
+        Args:
+            event_id: one event; by default all of them.
 
+        Returns:
+            The number of events.
 
-def purge(
-    connection: Connection, name: str, clock: StoreTime, older_than: timedelta, states: Collection[FinishedState]
-) -> int:
-    """Remove the content of finished events; return how many these are."""
-    until = max(0, clock.milliseconds(connection) - older_than // timedelta(milliseconds=1))
-    purging = update(EVENTS).where(
-        EVENTS.c.name == name,
-        EVENTS.c.state.in_(states),
-        EVENTS.c.finished_at <= until,
-        EVENTS.c.body.is_not(None),
-    )
-    return connection.execute(purging.values(body=None, error=None)).rowcount
+        Raises:
+            ValueError: the event is neither dead nor unhandled, or there is none with this id.
+        """
+        values = {"state": WAITING, "attempts": 0, "due_at": 0, "finished_at": None}
+        hints: dict[str, str] = dict.fromkeys((DEAD, UNHANDLED), ", but its content was purged")
+        return self._change(event_id, [DEAD, UNHANDLED], values, EVENTS.c.body.is_not(None), hints=hints)
+
+    def purge(self, *, older_than: timedelta, states: Collection[FinishedState] = frozenset({"done"})) -> int:
+        """Remove the content of events that were finished long ago: their bodies and errors.
+
+        The ids remain, so that a delivery that is repeated later is not handled again.
+
+        Args:
+            older_than: age, counted from the end of the last attempt.
+            states: ``done``, ``dead`` or ``unhandled``; a dead or unhandled event that is purged cannot be retried.
+
+        Returns:
+            The number of events.
+
+        Raises:
+            ValueError: an argument is invalid.
+        """
+        age = milliseconds_of(older_than)
+        if isinstance(states, str) or not states or not set(states) <= set(FINISHED_STATES):
+            raise ValueError(f"states must contain one or more of {', '.join(FINISHED_STATES)}")
+        with self._checked_transaction() as connection:
+            is_old = EVENTS.c.finished_at <= max(0, self._clock.milliseconds(connection) - age)
+            chosen = (EVENTS.c.name == self.name, EVENTS.c.state.in_(states), EVENTS.c.body.is_not(None))
+            return connection.execute(update(EVENTS).where(is_old, *chosen).values(body=None, error=None)).rowcount
+
+    def _remaining(self) -> int:
+        """Return the number of events that wait, for a retry too, or are in flight."""
+        with self._checked_transaction() as connection:
+            return sum(self._count(connection, EVENTS.c.state.in_((WAITING, IN_FLIGHT))).values())

@@ -6,39 +6,28 @@ import logging
 import sys
 import threading
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import attrs
-from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 from followup._codec.decode import decode
 from followup._frames import clear_frames
-from followup._results.errors import ConfigurationError
-from followup._store.clock import StoreTime
-from followup._store.database import Database, Dialect, reason_of
-from followup._store.leases import limit_idle_time, retry_wait
-from followup._store.schema import IN_FLIGHT, WAITING
+from followup._store.database import Dialect
+from followup._store.leases import limit_idle_time
 from followup.inbox import claims
 from followup.inbox.claims import ABANDONED, Claim
-from followup.inbox.handlers import Handler, Handlers, Received, check_result
-from followup.inbox.tables import EVENTS
+from followup.inbox.handlers import Received, check_result
 from followup.inbox.transactions import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
+from followup.inbox.upkeep import DrainReport
 from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
-    from followup.outbox.recording import Steps
-
-POLL_SECONDS = 0.5
-"""Seconds until a worker that found nothing to do looks again."""
-
-LONGEST_OUTAGE_WAIT = 30.0
-"""Seconds, at most, until a worker tries the database again that could not be reached."""
+    from followup.inbox.inbox import Inbox
+    from followup.outbox.recording import Execute
 
 logger = logging.getLogger("followup.inbox")
 
@@ -46,29 +35,12 @@ logger = logging.getLogger("followup.inbox")
 _LARGEST_CHAIN = 10
 """Exceptions of a chain, or of a group, that a log shows."""
 
+_HEADER = "Traceback (most recent call last):"
+
 _LARGEST_STACK = 30
 """Calls of an exception that a log shows; a recursion without end has a thousand."""
 
 _OURS = str(Path(__file__).parent)
-
-
-@attrs.frozen
-class DrainReport:
-    """What a call of ``drain`` did.
-
-    Attributes:
-        done: number of events whose handler's transaction committed.
-        failed: number of attempts that failed; their events are tried again.
-        dead: number of events that failed for the last time.
-        unhandled: number of events for which there was no handler.
-        remaining: number of events that wait, for a retry too, or are in flight.
-    """
-
-    done: int
-    failed: int
-    dead: int
-    unhandled: int
-    remaining: int
 
 
 _NOT_DONE = (
@@ -77,130 +49,102 @@ _NOT_DONE = (
 )
 
 
-@attrs.frozen
 class Worker:
     """Handles the events of an inbox in the calling thread.
 
-    Attributes:
-        raises: whether the exception of a handler leaves ``drain``, once it has been recorded.
+    Args:
+        inbox: the inbox, whose tables were checked.
+        raises: whether the exception of a handler leaves ``work``, once it has been recorded.
     """
 
-    database: Database
-    name: str
-    clock: StoreTime
-    handlers: Handlers
-    timeout: float
-    max_attempts: int
-    raises: bool = False
+    def __init__(self, inbox: "Inbox", *, raises: bool = False) -> None:
+        self._inbox = inbox
+        self._database = inbox._database
+        self._clock = inbox._clock
+        self._timeout = inbox._handler_timeout
+        self._raises = raises
 
-    def drain(self, deadline: float | None, stop: threading.Event | None) -> DrainReport:
-        """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set."""
-        began = self.clock.monotonic()
-        counts: Counter[str] = Counter()
-        while deadline is None or self.clock.monotonic() - began < deadline:
-            if (stop is not None and stop.is_set()) or not self._handle_next(counts):
+    def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
+        """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set; the report counts it."""
+        began = self._clock.monotonic()
+        while deadline is None or self._clock.monotonic() - began < deadline:
+            if stop.is_set() or not self._handle_next(report):
                 break
-        with self.database.transaction() as connection:
-            remaining = connection.execute(
-                select(func.count()).where(EVENTS.c.name == self.name, EVENTS.c.state.in_([WAITING, IN_FLIGHT]))
-            ).scalar_one()
-        return DrainReport(
-            done=counts["done"],
-            failed=counts["failed"],
-            dead=counts["dead"],
-            unhandled=counts["unhandled"],
-            remaining=remaining,
-        )
 
-    def run(self, stop: threading.Event, check_tables: Callable[[], None]) -> None:
-        """Handle events until ``stop`` is set; wait while there are none, or the database fails."""
-        failures = 0
-        while not stop.is_set():
-            try:
-                check_tables()
-                self.drain(None, stop)
-            except ConfigurationError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever it is, the events have to be handled
-                failures += 1
-                wait = retry_wait(failures, LONGEST_OUTAGE_WAIT) / 1000
-                logger.error("no events handled for %.1f s: %s", wait, reason_of(error))  # noqa: TRY400 - the traceback may show data
-            else:
-                failures, wait = 0, POLL_SECONDS
-            if not stop.is_set():
-                self.clock.wait(wait, stop)
-
-    def _handle_next(self, counts: Counter[str]) -> bool:
+    def _handle_next(self, report: DrainReport) -> bool:
         """Handle one event; return whether there was anything to do."""
-        with self.database.transaction() as connection:
-            if not claims.is_work_due(connection, self.name, self.clock, self.timeout):
+        name, max_attempts = self._inbox.name, self._inbox._max_attempts
+        with self._database.transaction() as connection:
+            now = self._clock.sql(self._database.dialect)
+            if not claims.is_work_due(connection, name, now, self._timeout):
                 return False
-        with self.database.transaction() as connection:
-            claim, died = claims.claim_next(connection, self.name, self.clock, self.timeout, self.max_attempts)
-        counts["dead"] += died
+        with self._inbox._locked_transaction() as (connection, present):
+            claim, died = claims.claim_next(connection, name, present, self._timeout, max_attempts)
+        report.dead += died
         if claim is None:
             return died > 0
-        counts[self._handle(claim)] += 1
+        outcome = self._handle(claim)
+        setattr(report, outcome, getattr(report, outcome) + 1)
         return True
 
     def _handle(self, claim: Claim) -> str:
-        handler = self.handlers.find(claim.type)
+        handler = self._inbox._handlers.find(claim.type)
         if handler is None:
-            with self.database.transaction() as connection:
-                claims.mark_unhandled(connection, claim, self.clock)
+            with self._database.transaction() as connection:
+                claims.mark_unhandled(connection, claim, self._clock)
             logger.info("event %s is kept as unhandled: %s has no handler", claim.event_id, claim.type)
             return "unhandled"
-        began = self.clock.monotonic()
+        began = self._clock.monotonic()
         call = self._call_alone if handler.has_own_transaction else self._call
         try:
             with self._slowness_logged(claim):
                 call(handler.function, claim)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
-            is_late = isinstance(error, SQLAlchemyError) and self.clock.monotonic() - began >= self.timeout
+            is_late = isinstance(error, SQLAlchemyError) and self._clock.monotonic() - began >= self._timeout
             failure = LeaseEndedError(ABANDONED) if is_late else error
         else:
             return "done"
         try:
             outcome = self._settle_failed(claim, failure, may_be_done=handler.has_own_transaction)
-            if self.raises:
+            if self._raises:
                 raise failure
             return outcome
         finally:
             del failure  # its traceback refers to this frame, and to those of the handler, which may hold connections
 
-    def _call(self, function: Handler, claim: Claim) -> None:
+    def _call(self, function: Callable[[Received], object], claim: Claim) -> None:
         """Call a handler; nothing is written before it, and the mark that the event is done is the last statement."""
         event = decode(WebhookEvent, json.loads(claim.body))
-        with self.database.transaction() as connection:
-            limit_idle_time(connection, self.timeout)
+        with self._database.transaction() as connection:
+            limit_idle_time(connection, self._timeout)
             transaction = HandlerTransaction(connection)
             with transaction.watched():
                 try:
-                    result = _result(function, Received(event, connection, claim.is_stale, claim.attempt))
+                    result = function(Received(event, connection, claim.is_stale, claim.attempt))
                 except Exception as error:
-                    transaction.check_after(error)
+                    transaction.check(error)
                     raise
                 transaction.check()
             check_result(result)
-            if not claims.mark_done(connection, claim, self.clock):
+            if not claims.mark_done(connection, claim, self._clock):
                 raise LeaseEndedError(ABANDONED)
 
-    def _call_alone(self, function: Handler, claim: Claim) -> None:
+    def _call_alone(self, function: Callable[[Received], object], claim: Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
         from followup.outbox.recording import record_on  # imports every kind of connection
 
-        def steps(dialect: Dialect) -> "Steps":
-            return claims.marking(claim, dialect, self.database.dialect, self.clock, self.timeout)
+        async def mark(execute: "Execute", dialect: Dialect) -> None:
+            await claims.mark_done_on(execute, dialect, claim, self._database.dialect, self._clock, self._timeout)
 
         event = decode(WebhookEvent, json.loads(claim.body))
-        received = Received(event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, steps))
-        check_result(_result(function, received))
+        received = Received(event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, mark))
+        check_result(function(received))
         if not self._is_marked(claim):
             raise HandlerError(_NOT_DONE)
 
     def _is_marked(self, claim: Claim) -> bool:
-        with self.database.transaction() as connection:
+        with self._database.transaction() as connection:
             return claims.is_marked(connection, claim)
 
     @contextmanager
@@ -210,16 +154,17 @@ class Worker:
 
         def report() -> None:
             frame = sys._current_frames().get(thread)
+            calls = _calls(reversed([*traceback.walk_stack(frame)])) if frame else []
             logger.error(
                 "event %s, attempt %d: the handler still runs after handler_timeout (%g s); this worker does nothing "
                 "else until it returns, and another worker may begin the next attempt\n%s",
                 claim.event_id,
                 claim.attempt,
-                self.timeout,
-                _logged_stack(frame) if frame else "",
+                self._timeout,
+                "\n".join(calls),
             )
 
-        timer = threading.Timer(self.timeout, report)
+        timer = threading.Timer(self._timeout, report)
         timer.daemon = True
         with suppress(RuntimeError):  # the process can start no more threads
             timer.start()
@@ -229,17 +174,16 @@ class Worker:
             timer.cancel()
 
     def _settle_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> str:
-        if not self.raises:
+        if not self._raises:
             # A connection that only these frames hold is closed now, and with it a transaction that locks the row.
             clear_frames(error, of_user=True)
-            if self.database.dialect == "sqlite":
+            if self._database.dialect == "sqlite":
                 gc.collect(1)  # a connection of sqlite3 refers to itself
+        outcome = "this cannot be recorded now"
         try:
             state, outcome = self._mark_failed(claim, error, may_be_done=may_be_done)
-        except Exception as problem:
-            _log_failure(claim, error, f"this cannot be recorded now: {reason_of(problem)}")
-            raise
-        _log_failure(claim, error, outcome)
+        finally:
+            _log_failure(claim, error, outcome)
         return state
 
     def _mark_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> tuple[str, str]:
@@ -247,28 +191,19 @@ class Worker:
         if may_be_done and self._is_marked(claim):
             return "done", "the event is done, because received.done had committed before"
         # Once more would repeat what such a handler has committed already.
-        is_last = claim.attempt >= self.max_attempts or isinstance(error, TransactionEndedError)
-        with self.database.transaction() as connection:
-            wait = claims.mark_failed(connection, claim, self.clock, _stored_text(error), is_last=is_last)
+        is_last = claim.attempt >= self._inbox._max_attempts or isinstance(error, TransactionEndedError)
+        with self._database.transaction() as connection:
+            wait = claims.mark_failed(connection, claim, self._clock, _stored_text(error), is_last=is_last)
         if wait is None:
             return "failed", "another process has it"
         return ("dead", "it is dead") if is_last else ("failed", f"next attempt in {wait / 1000:.1f} s")
 
 
 def _log_failure(claim: Claim, error: Exception, outcome: str) -> None:
-    logger.warning(
-        "event %s, attempt %d failed: %s; %s\n%s",
-        claim.event_id,
-        claim.attempt,
-        _logged_text(error),
-        outcome,
-        _logged_traceback(error),
-    )
-
-
-def _result(function: Handler, received: Received) -> object:
-    call: Callable[[Received], object] = function  # whatever its annotation promises
-    return call(received)
+    # Of an error of ours, the text has no data.
+    text = str(error) if isinstance(error, HandlerError) else f"{type(error).__name__}{_places(error)}"
+    trace = _logged_traceback(error)
+    logger.warning("event %s, attempt %d failed: %s; %s\n%s", claim.event_id, claim.attempt, text, outcome, trace)
 
 
 def _stored_text(error: Exception) -> str:
@@ -280,37 +215,17 @@ def _stored_text(error: Exception) -> str:
     return "".join(traceback.format_exception_only(error)).strip() + _places(error)
 
 
-def _logged_text(error: Exception) -> str:
-    """Return an error as a log may show it, in one line."""
-    return str(error) if isinstance(error, HandlerError) else f"{type(error).__name__}{_places(error)}"
-
-
 def _logged_traceback(error: BaseException) -> str:
-    """Return the traceback of an error and of its causes, without any text of them, source code or local variables."""
+    """Return the traceback of an error and of what led to it, without any text, source code or local variables."""
     parts: list[str] = []
     current: BaseException | None = error
-    seen: set[int] = set()
-    while current is not None and id(current) not in seen and len(parts) < 2 * _LARGEST_CHAIN:
-        seen.add(id(current))
-        group = [f"  + {_type(each)}{_places(each)}" for each in _members(current)]
-        calls = [*_calls(traceback.walk_tb(current.__traceback__))]
-        parts.append("\n".join(["Traceback (most recent call last):", *calls, _type(current), *group]))
-        if current.__cause__ is not None:
-            parts.append("The above exception was the direct cause of the following exception:")
-            current = current.__cause__
-        else:
-            parts.append("During handling of the above exception, another exception occurred:")
-            current = None if current.__suppress_context__ else current.__context__
-    return "\n\n".join(parts[-2::-1])
-
-
-def _logged_stack(frame: FrameType) -> str:
-    """Return where a thread is now, as a traceback from the handler on."""
-    return "\n".join(_calls(reversed([*traceback.walk_stack(frame)])))
-
-
-def _members(error: BaseException) -> Sequence[BaseException]:
-    return error.exceptions[:_LARGEST_CHAIN] if isinstance(error, BaseExceptionGroup) else ()
+    while current is not None and len(parts) < _LARGEST_CHAIN:
+        members = current.exceptions[:_LARGEST_CHAIN] if isinstance(current, BaseExceptionGroup) else ()
+        lines = [_HEADER, *_calls(traceback.walk_tb(current.__traceback__)), _type(current)]
+        parts.append("\n".join([*lines, *(f"  + {_type(each)}{_places(each)}" for each in members)]))
+        context = None if current.__suppress_context__ else current.__context__
+        current = context if current.__cause__ is None else current.__cause__
+    return "\n\nThe exception above led to this one:\n\n".join(reversed(parts))
 
 
 def _calls(frames: Iterable[tuple[FrameType, int]]) -> list[str]:

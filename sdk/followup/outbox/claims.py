@@ -8,25 +8,24 @@ However many events wait, a relay holds the lock only for those of one call: it 
 and once it has the lock it takes those that still are due.
 """
 
+import itertools
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from sqlalchemy import Connection, Update, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Update, bindparam, func, select, update
 
 from followup._store import leases
-from followup._store.clock import StoreTime
 from followup._store.database import UNSTORABLE, execute_unless_refused
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
-from followup.outbox import governor
+from followup._time import new_uuid
+from followup.outbox.governor import reserve
 from followup.outbox.tables import EVENTS, LARGEST_BATCH
+from followup.outbox.verdicts import LONGEST_WAIT, Claim, ClaimedEvent, Settlement
 
 LONGEST_LEASE = 30.0
 """Seconds, at most, that events are claimed."""
-
-LONGEST_WAIT = 300.0
-"""Seconds, at most, between two attempts to send an event."""
 
 ABANDONED = "the attempt was not settled in time: its relay was killed or frozen, or lost the database"
 
@@ -37,85 +36,27 @@ logger = logging.getLogger("followup.outbox")
 
 
 @attrs.frozen
-class ClaimedEvent:
-    """An event that this process may send.
-
-    Attributes:
-        attempts: number of times that it has been sent, this time included.
-    """
-
-    id: str
-    text: str = attrs.field(repr=False)
-    attempts: int
-
-
-@attrs.frozen
-class Claim:
-    """The events of one call, claimed until the lease ends."""
-
-    lease_token: str
-    events: Sequence[ClaimedEvent]
-
-
-@attrs.frozen
 class Wait:
     """Events are due, but the request rate allows no call yet."""
 
     seconds: float
 
 
-@attrs.frozen
-class Verdict:
-    """What becomes of a claimed event.
-
-    Attributes:
-        state: ``sent``, ``dead`` or ``waiting``.
-        reason: why it was not accepted.
-        wait: milliseconds until the next attempt.
-    """
-
-    state: str
-    reason: str | None = attrs.field(default=None, repr=False)
-    wait: int = 0
-
-
-@attrs.frozen
-class Settlement:
-    """What becomes of the events of a claim. Those that are not named stay claimed for the rest of their lease.
-
-    Attributes:
-        verdicts: by the id of the event.
-        batch_limit: the largest batch in which the events may be sent from now on; None if that does not change.
-        counts_as_attempt: whether the events were sent.
-    """
-
-    verdicts: Mapping[str, Verdict]
-    batch_limit: int | None = None
-    counts_as_attempt: bool = True
-
-
-def lock_name(name: str) -> str:
-    """Return the name of the lock of an outbox."""
-    return f"outbox:{name}"
-
-
-def find_due(connection: Connection, name: str, clock: StoreTime) -> Sequence[int] | None:
+def find_due(connection: Connection, name: str, now: int) -> Sequence[int] | None:
     """Look for the events of the next call, without the lock, so that an idle relay writes nothing.
 
     Returns:
         Their rows, for ``claim``; none if only leases have ended; None if there is nothing to claim.
     """
-    now = clock.milliseconds(connection)
     found = _free_rows(connection, name, now)
-    is_expired = or_(leases.has_ended(EVENTS, name, now), leases.ends_too_late(EVENTS, name, now, LONGEST_LEASE))
-    expired = select(EVENTS.c.seq).where(is_expired).limit(1)
-    return found if found or connection.execute(expired).first() is not None else None
+    over = select(EVENTS.c.seq).where(leases.is_over(EVENTS, name, now, LONGEST_LEASE)).limit(1)
+    return found if found or connection.execute(over).first() is not None else None
 
 
 def claim(
     connection: Connection,
     name: str,
-    clock: StoreTime,
+    now: int,
     found: Sequence[int],
     *,
     requests_per_minute: int,
@@ -124,9 +65,10 @@ def claim(
     """Claim the events of the next call.
 
     Args:
-        connection: a connection in a transaction of its own.
+        connection: a connection in a transaction that holds the lock, so that every statement sees what the previous
+            holder committed.
         name: name of the outbox.
-        clock: the clock of the outbox.
+        now: the current time, read under the lock.
         found: the rows that ``find_due`` has found.
         requests_per_minute: maximum number of calls in any 60 s.
         lease_seconds: how long the events belong to this process.
@@ -134,12 +76,7 @@ def claim(
     Returns:
         The claim; a wait if the request rate allows no call yet; None if none of the events is due any more.
     """
-    leases.take_lock(connection, lock_name(name))
-    # From here on every statement sees what the previous holder of the lock committed.
-    now = clock.milliseconds(connection)
-    abandoned = update(EVENTS).where(leases.has_ended(EVENTS, name, now))
-    connection.execute(abandoned.values(state=WAITING, error=ABANDONED, **leases.RELEASED))
-    leases.limit_leases(connection, EVENTS, name, now, LONGEST_LEASE)
+    leases.end_leases(connection, EVENTS, name, now, LONGEST_LEASE, ABANDONED)
     still_due = (
         select(EVENTS)
         .where(EVENTS.c.seq.in_(found), EVENTS.c.state == WAITING, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
@@ -148,11 +85,13 @@ def claim(
     rows = _unblocked(connection, name, connection.execute(still_due).all())
     if not rows:
         return None
-    token, ends_at = leases.new_token(), now + leases.in_milliseconds(lease_seconds)
-    wait = governor.reserve(connection, name, requests_per_minute, now, token, ends_at)
+    token, ends_at = new_uuid().hex, now + leases.in_milliseconds(lease_seconds)
+    wait = reserve(connection, name, requests_per_minute, now, token, ends_at)
     if wait:
         return Wait(wait / 1000)
-    batch = rows[: _batch_size(row.batch_limit for row in rows)]
+    # The largest batch from the beginning that is within the limits of all of its events.
+    limits = itertools.accumulate((row.batch_limit for row in rows), min)
+    batch = rows[: max(1, sum(size <= limit for size, limit in enumerate(limits, 1)))]
     connection.execute(
         update(EVENTS)
         .where(EVENTS.c.seq.in_([row.seq for row in batch]))
@@ -260,15 +199,3 @@ def _unblocked(connection: Connection, name: str, rows: Sequence[Any]) -> Sequen
     )
     found = {*connection.execute(heads).scalars()}
     return [row for row in rows if row.seq in found]
-
-
-def _batch_size(limits: Iterable[int]) -> int:
-    """Return the size of the largest batch from the beginning that is within the limits of all of its events."""
-    size = 0
-    smallest = LARGEST_BATCH
-    for limit in limits:
-        smallest = min(smallest, limit)
-        if size + 1 > smallest:
-            break
-        size += 1
-    return max(size, 1)

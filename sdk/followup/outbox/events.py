@@ -148,26 +148,18 @@ def _default_subjects(event_id: str, data: Mapping[str, Any]) -> tuple[str, str 
     are the same person. Version 1 of the tables had one subject for a phone and a document of the same digits; the
     older spelling is None where it is the same.
     """
-    if (subject := subject_of_appointment(data)) is not None:
-        return subject, None
-    patient = data.get("patient")
-    if isinstance(patient, dict):
-        phone = "".join(str(unicodedata.decimal(each)) for each in _text_of(patient.get("phone")) if each.isdecimal())
-        known = {"phone": phone, "dni": _text_of(patient.get("dni")), "externalId": _text_of(patient.get("externalId"))}
-    else:
-        known = {"id": _text_of(patient)}
-    for kind, value in known.items():
+    appointment, patient = data.get("appointment"), data.get("patient")
+    if isinstance(appointment, dict) and (found := _text_of(appointment.get("externalId"))):
+        return _fitting(f"appointment:{found}"), None
+    known = patient if isinstance(patient, dict) else {"id": patient}
+    for kind in ("phone", "dni", "externalId") if isinstance(patient, dict) else ("id",):
+        value = _text_of(known.get(kind))
+        if kind == "phone":
+            value = "".join(str(unicodedata.decimal(each)) for each in value if each.isdecimal())
         if value:
             return _fitting(f"patient:{kind}:{value}"), _fitting(f"patient:{value}")
     is_like_another = event_id.startswith(("appointment:", "patient:", "event:"))
     return _fitting(f"event:{event_id}") if is_like_another else event_id, None
-
-
-def subject_of_appointment(data: Mapping[str, Any]) -> str | None:
-    """Return the default subject of an event about an appointment that has an external id; None for others."""
-    appointment = data.get("appointment")
-    found = _text_of(appointment.get("externalId")) if isinstance(appointment, dict) else ""
-    return _fitting(f"appointment:{found}") if found else None
 
 
 def _text_of(value: object) -> str:

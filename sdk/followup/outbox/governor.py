@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from followup._store.database import insert_if_absent
 from followup.outbox.tables import CALLS, RATES
+from followup.outbox.verdicts import Settlement
 
 MINUTE = 60_000
 """Milliseconds."""
@@ -68,43 +69,20 @@ def reserve(
     return 0
 
 
-def ended(connection: Connection, lease_token: str, now: int) -> None:
-    """Record that a call has ended."""
-    connection.execute(update(CALLS).where(CALLS.c.lease_token == lease_token).values(ends_at=now))
-
-
-def not_made(connection: Connection, lease_token: str, now: int) -> None:  # noqa: ARG001 - like ``ended``
-    """Record that a reserved call was not made."""
-    connection.execute(delete(CALLS).where(CALLS.c.lease_token == lease_token))
-
-
-def succeeded(connection: Connection, name: str) -> None:
-    """Record that the service responded as it should."""
-    connection.execute(
-        update(RATES).where(RATES.c.name == name, RATES.c.failures_in_a_row > 0).values(failures_in_a_row=0)
-    )
-
-
-def failed(connection: Connection, name: str, now: int, retry_after: float | None) -> int:
-    """Record that a call failed as a whole, and let all relays pause if necessary.
-
-    Args:
-        connection: the connection.
-        name: name of the outbox.
-        now: the current time.
-        retry_after: seconds that the service asked to wait; None if it did not.
-
-    Returns:
-        The number of calls that have failed in a row.
-    """
-    connection.execute(
-        update(RATES).where(RATES.c.name == name).values(failures_in_a_row=RATES.c.failures_in_a_row + 1)
-    )
-    rate = connection.execute(select(RATES).where(RATES.c.name == name)).mappings().one()
-    failures: int = rate["failures_in_a_row"]
-    seconds = 0.0 if retry_after is None else min(retry_after, _LONGEST_RETRY_AFTER)
-    if retry_after is None and failures > _TOLERATED_FAILURES:
-        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(failures - _TOLERATED_FAILURES - 1, 10))
-    not_before = max(rate["not_before"], now + math.ceil(seconds * 1000))
-    connection.execute(update(RATES).where(RATES.c.name == name).values(not_before=not_before))
-    return failures
+def ended(
+    connection: Connection, name: str, now: int, lease_token: str, settlement: Settlement, *, was_made: bool
+) -> None:
+    """Record that a reserved call has ended, or was not made; let all relays pause after failures, if necessary."""
+    call, rates = CALLS.c.lease_token == lease_token, RATES.c.name == name
+    connection.execute(update(CALLS).where(call).values(ends_at=now) if was_made else delete(CALLS).where(call))
+    if settlement.service == "works":
+        connection.execute(update(RATES).where(rates, RATES.c.failures_in_a_row > 0).values(failures_in_a_row=0))
+    elif settlement.service == "fails":
+        connection.execute(update(RATES).where(rates).values(failures_in_a_row=RATES.c.failures_in_a_row + 1))
+        rate = connection.execute(select(RATES).where(rates)).one()
+        pauses = rate.failures_in_a_row - _TOLERATED_FAILURES
+        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(pauses - 1, 10)) if pauses > 0 else 0.0
+        if settlement.retry_after is not None:
+            seconds = min(settlement.retry_after, _LONGEST_RETRY_AFTER)
+        not_before = max(rate.not_before, now + math.ceil(seconds * 1000))
+        connection.execute(update(RATES).where(rates).values(not_before=not_before))

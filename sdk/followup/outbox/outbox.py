@@ -1,7 +1,8 @@
 """The outbox: the public class."""
 
+import functools
 import threading
-from datetime import timedelta
+from collections.abc import Iterator
 from typing import Literal
 
 from sqlalchemy import URL, Engine
@@ -9,22 +10,24 @@ from sqlalchemy import URL, Engine
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._call.options import checked_deadline
 from followup._client import FollowUp
-from followup._frames import clears_frames, clears_frames_of
+from followup._frames import clears_frames_of
 from followup._results.errors import ConfigurationError
-from followup._store.database import Dialect
-from followup._store.schema import DEAD, WAITING
-from followup._store.store import Store, checked_age
-from followup.outbox import recording, upkeep
 from followup.outbox.events import NewEvent, Recorded, checked_event
-from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection, Steps
+from followup.outbox.recording import (
+    AsyncRecordingConnection,
+    Recording,
+    RecordingConnection,
+    record_on,
+    record_on_async,
+    store,
+)
 from followup.outbox.relay import Relay
-from followup.outbox.tables import SCHEMA
-from followup.outbox.upkeep import DeadEvent, DrainReport, FailingEvent, OutboxStatus
+from followup.outbox.upkeep import DrainReport, RecordedEvents
 from followup.resources.event_batches import EventInput
 
 
 @clears_frames_of
-class Outbox(Store):
+class Outbox(RecordedEvents):
     """Events in your own database, which a relay sends until the service has accepted them.
 
     ``record`` stores an event in your transaction, so that it exists exactly if your own write does. A relay sends it
@@ -41,8 +44,6 @@ class Outbox(Store):
             connection.execute(book_the_appointment)
             outbox.record(connection, inbound.appointment_created(...))
     """
-
-    _schema = SCHEMA
 
     def __init__(
         self,
@@ -98,7 +99,8 @@ class Outbox(Store):
             ConfigurationError: the tables are missing in its database, or another release made them.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        recording.record_on(connection, lambda dialect: self._recording(recorded, dialect))
+        record_on(connection, self._storing(recorded))
+        self._has_recorded = True
         return recorded.id
 
     async def record_async(
@@ -118,12 +120,13 @@ class Outbox(Store):
             ValueError, TypeError, ConfigurationError: as ``record`` does.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        await recording.record_on_async(connection, lambda dialect: self._recording(recorded, dialect))
+        await record_on_async(connection, self._storing(recorded))
+        self._has_recorded = True
         return recorded.id
 
-    def _recording(self, event: Recorded, dialect: Dialect) -> Steps:
-        yield from recording.steps(self.name, event, dialect, self._clock, check_version=not self._has_recorded)
-        self._has_recorded = True
+    def _storing(self, event: Recorded) -> Recording:
+        check = not self._has_recorded
+        return functools.partial(store, name=self.name, event=event, clock=self._clock, check_version=check)
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.
@@ -146,13 +149,9 @@ class Outbox(Store):
         seconds = checked_deadline(deadline)
         report = DrainReport()
         self._check_tables()
-        self._relay(client).work(report, seconds, None)
+        self._relay(client).work(report, seconds, threading.Event())
         report.remaining = self._remaining()
         return report
-
-    def _remaining(self) -> int:
-        with self._checked_transaction() as connection:
-            return upkeep.remaining(connection, self.name)
 
     def run(self, client: FollowUp, stop: threading.Event | None = None) -> None:
         """Drain repeatedly, until ``stop`` is set or the process ends.
@@ -167,93 +166,17 @@ class Outbox(Store):
         Raises:
             ConfigurationError: the tables are missing, or another release made them.
         """
-        relay = self._relay(client)
-        for _ in relay.rounds(stop or threading.Event(), self._check_tables, raise_denied=False):
+        for _ in self._sending(client, DrainReport(), stop or threading.Event()):
             pass
 
-    @clears_frames
-    def status(self) -> OutboxStatus:
-        """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
-        with self._checked_transaction() as connection:
-            return upkeep.status(connection, self.name, self._clock.milliseconds(connection))
-
-    @clears_frames
-    def dead(self) -> list[DeadEvent]:
-        """Return the events that the service rejected, each with the reason, in the order of recording."""
-        with self._checked_transaction() as connection:
-            return upkeep.dead(connection, self.name)
-
-    @clears_frames
-    def failing(self) -> list[FailingEvent]:
-        """Return the events whose last call failed, each with the reason, in the order of recording."""
-        with self._checked_transaction() as connection:
-            return upkeep.failing(connection, self.name)
-
-    def retry(self, event_id: str | None = None) -> int:
-        """Let dead events be sent again, under their ids.
-
-        Args:
-            event_id: id of a dead event; None for all of them.
-
-        Returns:
-            The number of events.
-
-        Raises:
-            ValueError: no dead event has this id.
-        """
-        with self._checked_transaction() as connection:
-            return upkeep.retry(connection, self.name, event_id)
-
-    def discard(self, event_id: str, *, waiting: bool = False) -> None:
-        """Give up a dead event, so that the later events of its subject are sent.
-
-        Args:
-            event_id: id of a dead event.
-            waiting: also give up an event that waits, such as one that fails again and again. The service may have
-                stored it. An event that is being sent now cannot be given up.
-
-        Raises:
-            ValueError: no dead event has this id; with ``waiting``, no dead or waiting one.
-            TypeError: the id is no string; there is no way to discard all of them at once.
-        """
-        if not isinstance(event_id, str):
-            raise TypeError(f"event_id must be the id of a dead event, not {type(event_id).__name__}")
-        states = (DEAD, WAITING) if waiting else (DEAD,)
-        with self._checked_transaction() as connection:
-            upkeep.discard(connection, self.name, event_id, states, self._clock.milliseconds(connection))
-
-    def purge(self, *, older_than: timedelta) -> int:
-        """Remove old events that were sent or discarded, with the personal data in them.
-
-        An id that is recorded again after it has been purged is sent again; the service then reports a duplicate.
-
-        Args:
-            older_than: time since an event was accepted or discarded, 0 or more.
-
-        Returns:
-            The number of events.
-
-        Raises:
-            ValueError: ``older_than`` is no timedelta of 0 or more.
-        """
-        age = checked_age(older_than)
-        total = 0
-        while True:
-            with self._checked_transaction() as connection:
-                count = upkeep.purge_some(connection, self.name, age, self._clock.milliseconds(connection))
-            total += count
-            if not count:
-                return total
+    def _sending(
+        self, client: FollowUp, report: DrainReport, stop: threading.Event, *raised: type[Exception]
+    ) -> Iterator[None]:
+        """Drain repeatedly as ``run`` does, but raise these errors; yield after each round, which the report counts."""
+        relay = self._relay(client)
+        return self._rounds(lambda: relay.work(report, None, stop), stop, relay.clock, *raised)
 
     def _relay(self, client: FollowUp) -> Relay:
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
-        self._report()
-        return Relay(
-            self._database,
-            self.name,
-            client,
-            self._clock,
-            requests_per_minute=self._requests_per_minute,
-            holds=self._on_rejected == "hold",
-        )
+        return Relay(self, client)

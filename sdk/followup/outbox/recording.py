@@ -1,15 +1,15 @@
 """Records an event in the caller's transaction, on any kind of connection that has one.
 
-``steps`` is a generator that performs no I/O: it yields statements, and a driver executes each one on the caller's
-connection and resumes the generator with the rows, or throws the exception of the database into it. ``record_on`` and
-``record_on_async`` choose the driver. A driver first rejects a connection in autocommit mode without a transaction: an
+``store`` is a coroutine function that knows no connection: it awaits ``execute`` for each statement. On a synchronous
+connection ``execute`` never waits, so the coroutine runs to its end at once. ``record_on`` and ``record_on_async``
+choose ``execute`` by the kind of connection, after they have rejected one in autocommit mode without a transaction: an
 event that commits by itself could not roll back with the caller's writes.
 """
 
 import sqlite3
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from sqlalchemy import Connection, Insert, Select, TextClause, Update, text
@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_s
 from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
-from followup._results.errors import ConfigurationError
+from followup._codec.names import kind_of
 from followup._store.clock import StoreTime
 from followup._store.database import Dialect, checked_dialect, insert_if_absent
 from followup._store.schema import VERSIONS, WAITING
@@ -32,12 +32,10 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Sequence[Any]]
 Statement = Insert | Update | Select[Any] | TextClause
-Steps = Generator[Statement, Rows, None]
+Execute = Callable[[Statement], Awaitable[Rows]]
 
-RECORD_KINDS = (
-    "a SQLAlchemy Connection or Session, a sqlite3.Connection, a psycopg.Connection, or a connection of Django"
-)
-RECORD_ASYNC_KINDS = "a SQLAlchemy AsyncConnection or AsyncSession, or a psycopg.AsyncConnection"
+Recording = Callable[[Execute, Dialect], Coroutine[Any, Any, None]]
+"""Writes in the caller's transaction."""
 
 
 class DjangoConnection(Protocol):
@@ -62,13 +60,6 @@ AsyncRecordingConnection: TypeAlias = (
     "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]"
 )
 
-Recording = Callable[[Dialect], Steps]
-"""Returns the steps for the database of the connection."""
-
-_AUTOCOMMIT = (
-    "connection is in autocommit mode, and no transaction is open: the event could not roll back with your own writes. "
-    "Begin a transaction first"
-)
 _ROLLED_BACK = (
     "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it. What is "
     "written before that commits without it"
@@ -85,47 +76,53 @@ _RELEASE = text("RELEASE SAVEPOINT followup_record")
 _VERSION = text(SCHEMA.version_query())
 
 
-def steps(name: str, event: Recorded, dialect: Dialect, clock: StoreTime, *, check_version: bool) -> Steps:
+async def store(
+    execute: Execute, dialect: Dialect, name: str, event: Recorded, clock: StoreTime, *, check_version: bool
+) -> None:
     """Store an event, unless its id is there already.
 
-    A failed statement spoils a transaction of PostgreSQL, so the statements are within a savepoint there. In SQLite
-    only the statement itself is undone.
-
     Args:
+        execute: executes a statement on the caller's connection.
+        dialect: the database of the connection.
         name: name of the outbox.
         event: the event.
-        dialect: the database of the connection.
         clock: the clock of the outbox.
         check_version: whether the version of the tables is checked too.
 
     Raises:
         ConfigurationError: the tables are missing, or have another version.
     """
-    if dialect == "postgresql":
-        yield _SAVEPOINT
     try:
-        if check_version:
-            yield from _version_check()
-        yield _insert(name, event, dialect, clock)
-    except Exception as error:
-        if dialect == "postgresql":
-            yield _ROLL_BACK
-        try:
-            if not check_version and not isinstance(error, ConfigurationError):
-                # The version was right, but perhaps in another database than that of this connection.
-                yield from _version_check()
-        finally:
-            if dialect == "postgresql":
-                yield _ROLL_BACK
-                yield _RELEASE
+        async with _savepoint(execute, dialect):
+            if check_version:
+                await _check_version(execute)
+            await execute(_insert(name, event, dialect, clock))
+    except Exception:
+        if not check_version:  # it was right, but perhaps in another database than that of this connection
+            async with _savepoint(execute, dialect):
+                await _check_version(execute)
         raise
-    if dialect == "postgresql":
-        yield _RELEASE
 
 
-def _version_check() -> Steps:
+@asynccontextmanager
+async def _savepoint(execute: Execute, dialect: Dialect) -> AsyncIterator[None]:
+    """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself."""
+    if dialect == "sqlite":
+        yield
+        return
+    await execute(_SAVEPOINT)
     try:
-        rows = yield _VERSION
+        yield
+    except Exception:
+        await execute(_ROLL_BACK)
+        await execute(_RELEASE)
+        raise
+    await execute(_RELEASE)
+
+
+async def _check_version(execute: Execute) -> None:
+    try:
+        rows = await execute(_VERSION)
     except Exception as error:
         # The text of SQLAlchemy's error contains the statement, which names the table in any case.
         if VERSIONS.name not in str(getattr(error, "orig", None) or error):
@@ -152,7 +149,7 @@ def _insert(name: str, event: Recorded, dialect: Dialect, clock: StoreTime) -> I
 
 
 def record_on(connection: object, recording: Recording) -> None:
-    """Record an event on a connection.
+    """Write on a connection.
 
     Raises:
         TypeError: the connection is of no kind that is supported.
@@ -164,33 +161,57 @@ def record_on(connection: object, recording: Recording) -> None:
     if isinstance(connection, Session):
         connection = connection.connection()
     if isinstance(connection, Connection):
-        _record_on_sqlalchemy(connection, recording)
+        _on_sqlalchemy(connection, recording)
     elif isinstance(connection, sqlite3.Connection):
-        _reject(_commits_by_itself_in_sqlite(connection))
+        _reject(_commits_by_itself(connection, "sqlite"))
         # A cursor of our own kind, because the user's may return rows of another shape.
         cursor = sqlite3.Cursor(getattr(connection, "__wrapped__", connection))  # OpenTelemetry wraps connections
         with _noticing_a_rollback(connection):
-            _drive(recording("sqlite"), lambda each: cursor.execute(*_compiled(each, _NAMED)).fetchall())
+            _on_cursor(cursor, _NAMED, "sqlite", recording)
     elif _is_psycopg(connection, "Connection"):
-        _record_on_psycopg(connection, recording)
+        _on_psycopg(connection, recording)
     elif _is_django(connection):
-        _record_on_django(connection, recording)
+        _on_django(connection, recording)
     else:
-        raise TypeError(f"connection must be {RECORD_KINDS}, not {_kind(connection)}")
+        raise TypeError(
+            "connection must be a SQLAlchemy Connection or Session, a sqlite3.Connection, a psycopg.Connection, or a "
+            f"connection of Django, not {kind_of(connection)}"
+        )
 
 
 async def record_on_async(connection: object, recording: Recording) -> None:
-    """Record an event on an asynchronous connection. It raises the same errors as ``record_on``."""
+    """Write on an asynchronous connection. It raises the same errors as ``record_on``."""
     if isinstance(connection, async_scoped_session):
         connection = connection()
     if isinstance(connection, AsyncSession):
         connection = await connection.connection()
     if isinstance(connection, AsyncConnection):
-        await connection.run_sync(_record_on_sqlalchemy, recording)
+        await connection.run_sync(_on_sqlalchemy, recording)
     elif _is_psycopg(connection, "AsyncConnection"):
-        await _record_on_async_psycopg(connection, recording)
+        await _on_async_psycopg(connection, recording)
     else:
-        raise TypeError(f"connection must be {RECORD_ASYNC_KINDS}, not {_kind(connection)}")
+        kinds = "SQLAlchemy AsyncConnection or AsyncSession, or a psycopg.AsyncConnection"
+        raise TypeError(f"connection must be a {kinds}, not {kind_of(connection)}")
+
+
+def _reject(commits_by_itself: bool) -> None:
+    if commits_by_itself:
+        raise ValueError(
+            "connection is in autocommit mode, and no transaction is open: the event could not roll back with your own "
+            "writes. Begin a transaction first"
+        )
+
+
+def _commits_by_itself(driver: Any, dialect: Dialect, adapted: Any = None) -> bool:
+    """Return whether the next statement on a driver's connection commits by itself."""
+    if dialect == "sqlite":
+        mode = getattr(driver, "autocommit", None)  # since Python 3.12
+        return not driver.in_transaction and (mode if isinstance(mode, bool) else driver.isolation_level is None)
+    if hasattr(driver, "is_in_transaction"):  # asyncpg
+        return bool(adapted.autocommit) and not driver.is_in_transaction()
+    info = getattr(driver, "info", None)
+    is_idle = info is None or info.transaction_status == _PSYCOPG_IDLE
+    return is_idle and bool(getattr(driver, "autocommit", False))
 
 
 @contextmanager
@@ -201,7 +222,7 @@ def _noticing_a_rollback(driver: Any, forbid_more: Callable[[], object] = lambda
         driver: the connection of the driver.
         forbid_more: lets nothing be written until the caller has rolled back. sqlite3 itself has no way to do so.
     """
-    was_open = driver.in_transaction
+    was_open = getattr(driver, "in_transaction", False)  # drivers of PostgreSQL have no such attribute
     try:
         yield
     except BaseException as error:
@@ -211,70 +232,56 @@ def _noticing_a_rollback(driver: Any, forbid_more: Callable[[], object] = lambda
         raise
 
 
-def _drive(steps: Steps, execute: Callable[[Statement], Rows]) -> None:
-    """Execute the statements of the generator, and resume it with the result of each."""
-    try:
-        statement = next(steps)
-        while True:
-            try:
-                rows = execute(statement)
-            except Exception as error:  # noqa: BLE001 - the generator decides
-                statement = steps.throw(error)
-            else:
-                statement = steps.send(rows)
-    except StopIteration:
-        return
+def _run(recording: Coroutine[Any, Any, None]) -> None:
+    """Run a recording on a synchronous connection, for which it never waits."""
+    with suppress(StopIteration):
+        recording.send(None)
 
 
-def _record_on_sqlalchemy(connection: Connection, recording: Recording) -> None:
+def _on_cursor(
+    cursor: Any,
+    compiler: Compiler,
+    dialect: Dialect,
+    recording: Recording,
+    around: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> None:
+    """Write with a cursor, and do this around each statement."""
+
+    async def execute(statement: Statement) -> Rows:
+        with around():
+            cursor.execute(*_compiled(statement, compiler))
+        rows: Rows = cursor.fetchall() if cursor.description else []
+        return rows
+
+    _run(recording(execute, dialect))
+
+
+def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
     dialect = checked_dialect(connection.dialect.name)
-    commits_by_itself = _commits_by_itself(connection, dialect)
+    driver: Any = connection.connection.driver_connection
+    adapted = connection.connection.dbapi_connection
+    commits_by_itself = _commits_by_itself(driver, dialect, adapted)
     if commits_by_itself and not connection.in_transaction():
         # An Engine may begin the transaction of the driver itself, at its event "begin", as SQLAlchemy would do now.
         transaction = connection.begin()
-        commits_by_itself = _commits_by_itself(connection, dialect)
+        commits_by_itself = _commits_by_itself(driver, dialect, adapted)
         if commits_by_itself:
             transaction.rollback()
     _reject(commits_by_itself)
 
-    def execute(statement: Statement) -> Rows:
+    async def execute(statement: Statement) -> Rows:
         result = connection.execute(statement)
         return result.all() if result.returns_rows else []
 
-    driver: Any = connection.connection.driver_connection
     # The database of such a pool may be in memory, and end with its connection.
     is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
     forbid_more = (lambda: None) if is_kept else connection.invalidate
     try:
-        with _noticing_a_rollback(driver, forbid_more) if dialect == "sqlite" else nullcontext():
-            _drive(recording(dialect), execute)
+        with _noticing_a_rollback(driver, forbid_more):
+            _run(recording(execute, dialect))
     except StatementError as error:
         error.hide_parameters = True  # its text would contain the event
         raise
-
-
-def _commits_by_itself(connection: Connection, dialect: Dialect) -> bool:
-    adapted: Any = connection.connection.dbapi_connection
-    driver: Any = connection.connection.driver_connection
-    if dialect == "sqlite":
-        return _commits_by_itself_in_sqlite(driver)
-    if hasattr(driver, "is_in_transaction"):  # asyncpg
-        return bool(adapted.autocommit) and not driver.is_in_transaction()
-    return _commits_by_itself_in_postgresql(driver)
-
-
-def _commits_by_itself_in_sqlite(connection: Any) -> bool:
-    if connection.in_transaction:
-        return False
-    mode = getattr(connection, "autocommit", None)  # since Python 3.12
-    return mode if isinstance(mode, bool) else connection.isolation_level is None
-
-
-def _commits_by_itself_in_postgresql(connection: Any) -> bool:
-    if not getattr(connection, "autocommit", False):
-        return False
-    info = getattr(connection, "info", None)
-    return info is None or info.transaction_status == _PSYCOPG_IDLE
 
 
 def _is_psycopg(connection: object, name: str) -> bool:
@@ -282,80 +289,49 @@ def _is_psycopg(connection: object, name: str) -> bool:
     return module is not None and isinstance(connection, getattr(module, name))
 
 
-def _record_on_psycopg(connection: Any, recording: Recording) -> None:
+def _on_psycopg(connection: Any, recording: Recording) -> None:
     import psycopg
-    from psycopg.rows import tuple_row
 
-    _reject(_commits_by_itself_in_postgresql(connection))
-    # A cursor of our own kind, because the user's may return rows of another shape.
-    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-
-        def execute(statement: Statement) -> Rows:
-            # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
-            with connection.pipeline() if connection.info.pipeline_status else nullcontext():
-                cursor.execute(*_compiled(statement, _PYFORMAT))
-            return cursor.fetchall() if cursor.description else []
-
-        _drive(recording("postgresql"), execute)
+    _reject(_commits_by_itself(connection, "postgresql"))
+    # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
+    around = connection.pipeline if connection.info.pipeline_status else nullcontext
+    with psycopg.Cursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
+        _on_cursor(cursor, _PYFORMAT, "postgresql", recording, around)
 
 
-async def _record_on_async_psycopg(connection: Any, recording: Recording) -> None:
+async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
     import psycopg
-    from psycopg.rows import tuple_row
 
-    _reject(_commits_by_itself_in_postgresql(connection))
-    steps = recording("postgresql")
-    async with psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
-        try:
-            statement = next(steps)
-            while True:
-                try:
-                    async with connection.pipeline() if connection.info.pipeline_status else nullcontext():
-                        await cursor.execute(*_compiled(statement, _PYFORMAT))
-                    rows: Rows = await cursor.fetchall() if cursor.description else []
-                except Exception as error:  # noqa: BLE001 - the generator decides
-                    statement = steps.throw(error)
-                else:
-                    statement = steps.send(rows)
-        except StopIteration:
-            return
+    _reject(_commits_by_itself(connection, "postgresql"))
+    around = connection.pipeline if connection.info.pipeline_status else nullcontext
+    async with psycopg.AsyncCursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
+
+        async def execute(statement: Statement) -> Rows:
+            async with around():
+                await cursor.execute(*_compiled(statement, _PYFORMAT))
+            return await cursor.fetchall() if cursor.description else []
+
+        await recording(execute, "postgresql")
 
 
 def _is_django(connection: Any) -> bool:
-    if "django.db" not in sys.modules:
-        return False
-    return all(hasattr(connection, name) for name in ("vendor", "in_atomic_block", "get_autocommit", "cursor"))
+    names = ("vendor", "in_atomic_block", "get_autocommit", "cursor")
+    return "django.db" in sys.modules and all(hasattr(connection, name) for name in names)
 
 
-def _record_on_django(connection: Any, recording: Recording) -> None:
+def _on_django(connection: Any, recording: Recording) -> None:
     dialect = checked_dialect(connection.vendor)
     _reject(not connection.in_atomic_block and connection.get_autocommit())
-    compiler = _PYFORMAT if dialect == "postgresql" else _SQLITE_PYFORMAT
-    with connection.cursor() as cursor:
 
-        def execute(statement: Statement) -> Rows:
-            cursor.execute(*_compiled(statement, compiler))
-            return cursor.fetchall() if cursor.description else []
+    def forbid_more() -> None:
+        if connection.in_atomic_block:
+            connection.set_rollback(True)
 
-        def forbid_more() -> None:
-            if connection.in_atomic_block:
-                connection.set_rollback(True)
-
-        with _noticing_a_rollback(connection.connection, forbid_more) if dialect == "sqlite" else nullcontext():
-            _drive(recording(dialect), execute)
+    with connection.cursor() as cursor, _noticing_a_rollback(connection.connection, forbid_more):
+        _on_cursor(cursor, _PYFORMAT if dialect == "postgresql" else _SQLITE_PYFORMAT, dialect, recording)
 
 
-def _compiled(statement: Statement, compiler: Compiler) -> tuple[Any, Mapping[str, Any]]:
+def _compiled(statement: Statement, compiler: Compiler) -> tuple[str, Mapping[str, Any]]:
     """Return a statement as SQL, with its parameters."""
     compiled = statement.compile(dialect=compiler)
     return str(compiled), compiled.params
-
-
-def _reject(commits_by_itself: bool) -> None:
-    if commits_by_itself:
-        raise ValueError(_AUTOCOMMIT)
-
-
-def _kind(connection: object) -> str:
-    kind = type(connection)
-    return f"{kind.__module__}.{kind.__qualname__}"

@@ -66,7 +66,7 @@ _TO_VERSION_2 = (
 )
 
 OLDER_SUBJECTS: Final = "outbox_subjects"
-"""The lock of the relay that renews the default subjects of events of an earlier release; never taken until then."""
+"""The row of ``followup_locks`` that a relay removes when it has renewed the default subjects of earlier releases."""
 
 # No SQL can compute the present ones.
 _TO_VERSION_3 = (

@@ -1,19 +1,19 @@
-"""What is done with stored events besides sending them: status, dead events, the removal of old ones, an update."""
+"""What is done with recorded events besides sending them: status, dead events, the removal of old ones, an update."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
-from sqlalchemy import Connection, RowMapping, bindparam, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exists, func, select, update
 
-from followup._store.clock import datetime_of, seconds_since
+from followup._frames import clears_frames
+from followup._store.clock import datetime_of
 from followup._store.leases import take_lock
 from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
-from followup._store.store import check_found
-from followup.outbox.claims import lock_name
+from followup._store.store import Store, milliseconds_of
 from followup.outbox.events import as_input, renewed_subject
-from followup.outbox.tables import DISCARDED, EVENTS, OLDER_SUBJECTS, SENT
+from followup.outbox.tables import DISCARDED, EVENTS, OLDER_SUBJECTS, SCHEMA, SENT
 from followup.resources.event_batches import EventInput
 
 _PURGED_AT_ONCE = 1000
@@ -65,7 +65,17 @@ class OutboxStatus:
 
 
 @attrs.frozen(kw_only=True)
-class DeadEvent:
+class _ListedEvent:
+    id: str
+    event: EventInput = attrs.field(repr=False)
+    subject: str = attrs.field(repr=False)
+    error: str = attrs.field(repr=False)
+    attempts: int
+    recorded_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class DeadEvent(_ListedEvent):
     """An event that the service rejected. ``repr`` shows neither its data nor its subject.
 
     Attributes:
@@ -78,17 +88,11 @@ class DeadEvent:
         died_at: time at which it was rejected, in UTC.
     """
 
-    id: str
-    event: EventInput = attrs.field(repr=False)
-    subject: str = attrs.field(repr=False)
-    error: str = attrs.field(repr=False)
-    attempts: int
-    recorded_at: datetime
     died_at: datetime
 
 
 @attrs.frozen(kw_only=True)
-class FailingEvent:
+class FailingEvent(_ListedEvent):
     """An event that was sent, not accepted, and waits for a retry. ``repr`` shows neither its data nor its subject.
 
     Attributes:
@@ -101,156 +105,152 @@ class FailingEvent:
         next_attempt_at: time from which it is sent again, in UTC.
     """
 
-    id: str
-    event: EventInput = attrs.field(repr=False)
-    subject: str = attrs.field(repr=False)
-    error: str = attrs.field(repr=False)
-    attempts: int
-    recorded_at: datetime
     next_attempt_at: datetime
 
 
-def status(connection: Connection, name: str, now: int) -> OutboxStatus:
-    """Return how many events there are, by what is next for them."""
-    number = _count(connection, name, (WAITING, IN_FLIGHT, DEAD, SENT))
-    held = _held(connection, name) if DEAD in number else 0
-    oldest = select(func.min(EVENTS.c.recorded_at)).where(
-        EVENTS.c.name == name, EVENTS.c.state.in_((WAITING, IN_FLIGHT))
-    )
-    return OutboxStatus(
-        waiting=number.get(WAITING, 0) - held,
-        in_flight=number.get(IN_FLIGHT, 0),
-        held=held,
-        dead=number.get(DEAD, 0),
-        sent=number.get(SENT, 0),
-        oldest_waiting_seconds=seconds_since(connection.execute(oldest).scalar_one(), now),
-    )
+class RecordedEvents(Store):
+    """The recorded events of an outbox, and what a person does with them."""
 
+    _schema = SCHEMA
+    _events = EVENTS
 
-def remaining(connection: Connection, name: str) -> int:
-    """Return the number of events that a drain leaves to the next: those that wait or are in flight."""
-    number = _count(connection, name, (WAITING, IN_FLIGHT, DEAD))
-    held = _held(connection, name) if number.pop(DEAD, 0) else 0
-    return sum(number.values()) - held
+    @clears_frames
+    def status(self) -> OutboxStatus:
+        """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
+        with self._checked_transaction() as connection:
+            number = self._count(connection)
+            held = self._held(connection) if DEAD in number else 0
+            return OutboxStatus(
+                waiting=number.get(WAITING, 0) - held,
+                held=held,
+                **{state: number.get(state, 0) for state in (IN_FLIGHT, DEAD, SENT)},
+                oldest_waiting_seconds=self._age_of_oldest(connection, EVENTS.c.recorded_at),
+            )
 
+    def _remaining(self) -> int:
+        """Return the number of events that a drain leaves to the next: those that wait or are in flight."""
+        with self._checked_transaction() as connection:
+            number = self._count(connection, EVENTS.c.state.in_((WAITING, IN_FLIGHT, DEAD)))
+            held = self._held(connection) if number.pop(DEAD, 0) else 0
+            return sum(number.values()) - held
 
-def dead(connection: Connection, name: str) -> list[DeadEvent]:
-    """Return the dead events, in the order in which they were recorded."""
-    query = select(EVENTS).where(EVENTS.c.name == name, EVENTS.c.state == DEAD).order_by(EVENTS.c.seq)
-    rows = connection.execute(query).mappings()
-    return [DeadEvent(died_at=datetime_of(row["finished_at"]), **_shown(row)) for row in rows]
+    def _held(self, connection: Connection) -> int:
+        """Count the events that wait behind a dead one, in one pass over the events that are not finished."""
+        is_dead = case((EVENTS.c.state == DEAD, 1), else_=0)
+        is_behind = func.max(is_dead).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("is_behind")
+        of_name = (EVENTS.c.name == self.name, EVENTS.c.blocks_subject)
+        unfinished = select(EVENTS.c.state, is_behind).where(*of_name).subquery()
+        held = (unfinished.c.state == WAITING, unfinished.c.is_behind == 1)
+        return connection.execute(select(func.count()).select_from(unfinished).where(*held)).scalar_one()
 
+    @clears_frames
+    def dead(self) -> list[DeadEvent]:
+        """Return the events that the service rejected, each with the reason, in the order of recording."""
+        found = self._shown(EVENTS.c.state == DEAD)
+        return [DeadEvent(died_at=datetime_of(row["finished_at"]), **shown) for row, shown in found]
 
-def failing(connection: Connection, name: str) -> list[FailingEvent]:
-    """Return the events that wait for a retry, in the order in which they were recorded."""
-    is_failing = (EVENTS.c.name == name, EVENTS.c.state == WAITING, EVENTS.c.error.is_not(None))
-    rows = connection.execute(select(EVENTS).where(*is_failing).order_by(EVENTS.c.seq)).mappings()
-    return [FailingEvent(next_attempt_at=datetime_of(row["due_at"]), **_shown(row)) for row in rows]
+    @clears_frames
+    def failing(self) -> list[FailingEvent]:
+        """Return the events whose last call failed, each with the reason, in the order of recording."""
+        found = self._shown(EVENTS.c.state == WAITING, EVENTS.c.error.is_not(None))
+        return [FailingEvent(next_attempt_at=datetime_of(row["due_at"]), **shown) for row, shown in found]
 
+    def _shown(self, *conditions: ColumnElement[bool]) -> Iterator[tuple[RowMapping, dict[str, Any]]]:
+        """Yield the rows of events, in the order of recording, and what a dead event and a failing one both show."""
+        with self._checked_transaction() as connection:
+            query = select(EVENTS).where(EVENTS.c.name == self.name, *conditions).order_by(EVENTS.c.seq)
+            for row in connection.execute(query).mappings():
+                yield (
+                    row,
+                    {
+                        "id": row["event_id"],
+                        "event": as_input(row["event"]),
+                        "subject": row["subject"],
+                        "error": row["error"] or "",
+                        "attempts": row["attempts"],
+                        "recorded_at": datetime_of(row["recorded_at"]),
+                    },
+                )
 
-def _shown(row: RowMapping) -> dict[str, Any]:
-    """Return what a dead event and a failing one both show."""
-    return {
-        "id": row["event_id"],
-        "event": as_input(row["event"]),
-        "subject": row["subject"],
-        "error": row["error"] or "",
-        "attempts": row["attempts"],
-        "recorded_at": datetime_of(row["recorded_at"]),
-    }
+    def retry(self, event_id: str | None = None) -> int:
+        """Let dead events be sent again, under their ids.
 
+        Args:
+            event_id: id of a dead event; None for all of them.
 
-def retry(connection: Connection, name: str, event_id: str | None) -> int:
-    """Let dead events be sent again, and return their number.
+        Returns:
+            The number of events.
 
-    Raises:
-        ValueError: no dead event has this id.
-    """
-    take_lock(connection, lock_name(name))
-    dead = (
-        EVENTS.c.name == name,
-        EVENTS.c.state == DEAD,
-        *([] if event_id is None else [EVENTS.c.event_id == event_id]),
-    )
-    values = {"state": WAITING, "blocks_subject": True, "due_at": 0, "finished_at": None, "error": None}
-    count = connection.execute(update(EVENTS).where(*dead).values(**values)).rowcount
-    return check_found(connection, EVENTS, name, event_id, count, DEAD)
+        Raises:
+            ValueError: no dead event has this id.
+        """
+        values = {"state": WAITING, "blocks_subject": True, "due_at": 0, "finished_at": None, "error": None}
+        return self._change(event_id, [DEAD], values)
 
+    def discard(self, event_id: str, *, waiting: bool = False) -> None:
+        """Give up a dead event, so that the later events of its subject are sent.
 
-def discard(connection: Connection, name: str, event_id: str, states: Sequence[str], now: int) -> None:
-    """Give up the event if it is in one of these states.
+        Args:
+            event_id: id of a dead event.
+            waiting: also give up an event that waits, such as one that fails again and again. The service may have
+                stored it. An event that is being sent now cannot be given up.
 
-    Raises:
-        ValueError: it is not.
-    """
-    take_lock(connection, lock_name(name))
-    values = {"state": DISCARDED, "blocks_subject": False, "finished_at": now}
-    found = (EVENTS.c.name == name, EVENTS.c.event_id == event_id, EVENTS.c.state.in_(states))
-    count = connection.execute(update(EVENTS).where(*found).values(**values)).rowcount
-    hints = {WAITING: "; pass waiting=True to give it up, although the service may have stored it"}
-    check_found(connection, EVENTS, name, event_id, count, " or ".join(states), hints)
+        Raises:
+            ValueError: no dead event has this id; with ``waiting``, no dead or waiting one.
+            TypeError: the id is no string; there is no way to discard all of them at once.
+        """
+        if not isinstance(event_id, str):
+            raise TypeError(f"event_id must be the id of a dead event, not {type(event_id).__name__}")
+        values = {"state": DISCARDED, "blocks_subject": False, "finished_at": self._clock.sql(self._database.dialect)}
+        hints = {WAITING: "; pass waiting=True to give it up, although the service may have stored it"}
+        self._change(event_id, [DEAD, WAITING] if waiting else [DEAD], values, hints=hints)
 
+    def purge(self, *, older_than: timedelta) -> int:
+        """Remove old events that were sent or discarded, with the personal data in them.
 
-def purge_some(connection: Connection, name: str, older_than: timedelta, now: int) -> int:
-    """Remove some of the events that were accepted or given up so long ago, and return their number."""
-    take_lock(connection, lock_name(name))
-    limit = now - round(older_than / timedelta(milliseconds=1))
-    old = (
-        select(EVENTS.c.seq)
-        .where(EVENTS.c.name == name, EVENTS.c.state.in_((SENT, DISCARDED)), EVENTS.c.finished_at < limit)
-        .limit(_PURGED_AT_ONCE)
-    )
-    return connection.execute(delete(EVENTS).where(EVENTS.c.seq.in_(old))).rowcount
+        An id that is recorded again after it has been purged is sent again; the service then reports a duplicate.
 
+        Args:
+            older_than: time since an event was accepted or discarded, 0 or more.
 
-def has_older_subjects(connection: Connection) -> bool:
-    """Return whether no relay has renewed the subjects since the tables were brought up to date."""
-    return _renewals(connection) == 0
+        Returns:
+            The number of events.
 
+        Raises:
+            ValueError: ``older_than`` is no timedelta of 0 or more.
+        """
+        age = milliseconds_of(older_than)
+        is_over = (EVENTS.c.name == self.name, EVENTS.c.state.in_((SENT, DISCARDED)))
+        total, count = 0, 1
+        while count:
+            with self._locked_transaction() as (connection, now):
+                old = select(EVENTS.c.seq).where(*is_over, EVENTS.c.finished_at < now - age).limit(_PURGED_AT_ONCE)
+                count = connection.execute(delete(EVENTS).where(EVENTS.c.seq.in_(old))).rowcount
+            total += count
+        return total
 
-def renew_subjects(connection: Connection) -> None:
-    """Give unfinished events of earlier releases the present default subjects, so that later events wait for them.
+    def _renew_subjects(self) -> None:
+        """Give unfinished events of earlier releases the present default subjects, so that later events wait for them.
 
-    It does so for all outboxes of the database, once.
-    """
-    take_lock(connection, OLDER_SUBJECTS)
-    if _renewals(connection) != 1:
-        return
-    for name in connection.execute(select(EVENTS.c.name).distinct()).scalars().all():
-        take_lock(connection, lock_name(name))
-    unfinished = select(EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.subject).where(
-        EVENTS.c.state.in_((WAITING, IN_FLIGHT, DEAD)), EVENTS.c.subject.startswith("patient:")
-    )
-    one = update(EVENTS).where(EVENTS.c.seq == bindparam("row")).values(subject=bindparam("renewed"))
-    last = 0
-    while rows := connection.execute(
-        unfinished.where(EVENTS.c.seq > last).order_by(EVENTS.c.seq).limit(_RENEWED_AT_ONCE)
-    ).all():
-        last = rows[-1].seq
-        connection.execute(
-            one, [{"row": row.seq, "renewed": renewed_subject(row.event_id, row.event, row.subject)} for row in rows]
-        )
-
-
-def _renewals(connection: Connection) -> int | None:
-    taken = select(LOCKS.c.times_taken).where(LOCKS.c.name == OLDER_SUBJECTS)
-    return connection.execute(taken).scalar_one_or_none()
-
-
-def _count(connection: Connection, name: str, states: Sequence[str]) -> dict[str, int]:
-    """Return the number of events in each of the states that have any."""
-    rows = connection.execute(
-        select(EVENTS.c.state, func.count())
-        .where(EVENTS.c.name == name, EVENTS.c.state.in_(states))
-        .group_by(EVENTS.c.state)
-    )
-    return {row[0]: row[1] for row in rows}
-
-
-def _held(connection: Connection, name: str) -> int:
-    """Count the events that wait behind a dead one, in one pass over the events that are not finished."""
-    is_dead = case((EVENTS.c.state == DEAD, 1), else_=0)
-    is_behind = func.max(is_dead).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("is_behind")
-    unfinished = select(EVENTS.c.state, is_behind).where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery()
-    held = (unfinished.c.state == WAITING, unfinished.c.is_behind == 1)
-    return connection.execute(select(func.count()).select_from(unfinished).where(*held)).scalar_one()
+        It does so for all outboxes of the database, once after the tables were brought up to date.
+        """
+        marker = LOCKS.c.name == OLDER_SUBJECTS
+        with self._checked_transaction() as connection:
+            if not connection.execute(select(exists().where(marker))).scalar_one():
+                return
+        with self._checked_transaction() as connection:
+            if connection.execute(delete(LOCKS).where(marker)).rowcount == 0:
+                return
+            for name in connection.execute(select(EVENTS.c.name).distinct()).scalars().all():
+                take_lock(connection, SCHEMA.lock_of(name))
+            unfinished = select(EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.subject).where(
+                EVENTS.c.state.in_((WAITING, IN_FLIGHT, DEAD)), EVENTS.c.subject.startswith("patient:")
+            )
+            last = 0
+            while rows := connection.execute(
+                unfinished.where(EVENTS.c.seq > last).order_by(EVENTS.c.seq).limit(_RENEWED_AT_ONCE)
+            ).all():
+                last = rows[-1].seq
+                for row in rows:
+                    subject = renewed_subject(row.event_id, row.event, row.subject)
+                    connection.execute(update(EVENTS).where(EVENTS.c.seq == row.seq).values(subject=subject))

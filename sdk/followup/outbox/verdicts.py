@@ -1,0 +1,173 @@
+"""What a call sends, and what it means for its events and for the service: judged without I/O."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Literal
+
+import attrs
+
+from followup._results.errors import APIStatusError, FollowUpError, IdempotencyError, RateLimitError
+from followup._store.leases import retry_wait
+from followup._store.schema import DEAD, WAITING
+from followup.outbox.events import WIRE_NAMES
+from followup.outbox.tables import SENT
+from followup.resources.event_batches import EventBatchError, EventResult, without_position
+
+LONGEST_WAIT = 300.0
+"""Seconds, at most, between two attempts to send an event."""
+
+_LONGEST_WAIT_AFTER_FAILED_CALL = 30.0
+"""Seconds until an event is sent again whose call failed as a whole; all relays pause in addition."""
+
+_WITHOUT_RETRY_AFTER = 1.0
+"""Seconds to wait after a 429 that does not say how long."""
+
+
+@attrs.frozen
+class ClaimedEvent:
+    """An event that this process may send.
+
+    Attributes:
+        attempts: number of times that it has been sent, this time included.
+    """
+
+    id: str
+    text: str = attrs.field(repr=False)
+    attempts: int
+
+
+@attrs.frozen
+class Claim:
+    """The events of one call, claimed until the lease ends."""
+
+    lease_token: str
+    events: Sequence[ClaimedEvent]
+
+
+@attrs.frozen
+class Verdict:
+    """What becomes of a claimed event.
+
+    Attributes:
+        state: ``sent``, ``dead`` or ``waiting``.
+        reason: why it was not accepted.
+        wait: milliseconds until the next attempt.
+    """
+
+    state: str
+    reason: str | None = attrs.field(default=None, repr=False)
+    wait: int = 0
+
+
+@attrs.frozen
+class Settlement:
+    """What a call means for its events, and for the service.
+
+    Attributes:
+        verdicts: by the id of the event. Events that are not named stay claimed for the rest of their lease.
+        text: what happened, for the log.
+        batch_limit: the largest batch in which the events may be sent from now on; None if that does not change.
+        counts_as_attempt: whether the events were sent.
+        duplicates: how many of the accepted events the service had before.
+        service: whether the service works or fails; None if the call says nothing about it.
+        retry_after: seconds that the service asked to wait.
+    """
+
+    verdicts: Mapping[str, Verdict]
+    text: str
+    batch_limit: int | None = None
+    counts_as_attempt: bool = True
+    duplicates: int = 0
+    service: Literal["works", "fails"] | None = None
+    retry_after: float | None = None
+
+
+def of_results(claim: Claim, results: Sequence[EventResult]) -> Settlement:
+    """Judge a call that has results for its events."""
+    # Of contradictory results for an event, that counts which loses nothing: accepted, else to be tried again.
+    in_order = sorted(results, key=lambda result: (result.accepted, result.status != "invalid"))
+    by_id = {result.id: result for result in in_order}
+    verdicts = {event.id: _verdict(event, by_id.get(event.id)) for event in claim.events}
+    states = Counter(verdict.state for verdict in verdicts.values())
+    duplicates = sum(each.accepted and each.status == "duplicate" for key, each in by_id.items() if key in verdicts)
+    accepted = f"{states[SENT]} accepted ({duplicates} duplicates)"
+    text = f"{accepted}, {states[WAITING]} failed, {states[DEAD]} rejected"
+    return Settlement(verdicts, text, duplicates=duplicates, service="works")
+
+
+def _verdict(event: ClaimedEvent, result: EventResult | None) -> Verdict:
+    if result is None:
+        return _wait(event, LONGEST_WAIT, "the response has no result for it")
+    if result.accepted:
+        return Verdict(SENT)
+    reason = without_position(result.error or f"the service reported the status {result.status}")
+    return Verdict(DEAD, reason) if result.status == "invalid" else _wait(event, LONGEST_WAIT, reason)
+
+
+def of_error(claim: Claim, error: FollowUpError) -> Settlement:
+    """Judge a call that failed, perhaps with results for its events.
+
+    Only the service can reject an event, by a response that names it: the page of a proxy has the same status.
+    """
+    if isinstance(error, EventBatchError) and error.results:
+        return of_results(claim, error.results)
+    if not isinstance(error, APIStatusError):
+        return _of_failure(claim, error)
+    is_named = _names_a_field_of_an_event(error.param or "")
+    is_too_large = error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    is_bad = error.status_code == HTTPStatus.BAD_REQUEST and not isinstance(error, IdempotencyError)
+    if not is_too_large and not (is_bad and (is_named or error.param is None)):
+        is_limited = isinstance(error, RateLimitError) and error.retry_after is None
+        return _of_failure(claim, error, _WITHOUT_RETRY_AFTER if is_limited else error.retry_after)
+    if len(claim.events) > 1:
+        return apart(claim, str(error))
+    if is_named or (is_too_large and error.type is not None):
+        verdict = Verdict(DEAD, without_position(error.message))
+        return Settlement({claim.events[0].id: verdict}, "the service rejected an event", service="works")
+    # Whether the event or the whole call is wrong is unknown. The others do not wait for it.
+    return _of_failure(claim, error, longest_wait=LONGEST_WAIT)
+
+
+def _of_failure(
+    claim: Claim,
+    error: FollowUpError,
+    retry_after: float | None = None,
+    longest_wait: float = _LONGEST_WAIT_AFTER_FAILED_CALL,
+) -> Settlement:
+    verdicts = {event.id: _wait(event, longest_wait, str(error)) for event in claim.events}
+    text = f"a call failed, its events wait again: {error}"
+    return Settlement(verdicts, text, service="fails", retry_after=retry_after)
+
+
+def cut_off(claim: Claim, reason: str) -> Settlement:
+    """Let the events of a call wait that ended on this side, which says nothing about the service."""
+    verdicts = {event.id: _wait(event, _LONGEST_WAIT_AFTER_FAILED_CALL, reason) for event in claim.events}
+    return Settlement(verdicts, f"{reason}, the events wait again")
+
+
+def apart(claim: Claim, reason: str) -> Settlement:
+    """Let the events be sent at once in smaller batches, down to the one that spoils them; one that is alone waits."""
+    size = len(claim.events)
+    if size == 1:
+        return cut_off(claim, reason)
+    return at_once(claim, f"a batch of {size} events was rejected as a whole", reason, batch_limit=size // 2)
+
+
+def at_once(claim: Claim, text: str, reason: str | None = None, batch_limit: int | None = None) -> Settlement:
+    """Let the events be sent again at once. This time does not count."""
+    verdict = Verdict(WAITING, reason)
+    return Settlement({event.id: verdict for event in claim.events}, text, batch_limit, counts_as_attempt=False)
+
+
+def _wait(event: ClaimedEvent, longest: float, reason: str) -> Verdict:
+    return Verdict(WAITING, reason, retry_wait(event.attempts, longest))
+
+
+def _names_a_field_of_an_event(param: str) -> bool:
+    """Return whether the ``param`` of an error is the place of an event, such as ``events[3]``, or of its field."""
+    names = re.findall(r"\w+", param)
+    if names and names[0] in ("event", "events"):
+        names.pop(0)
+    return bool(names) and (names[0].isdecimal() or names[0] in WIRE_NAMES)
