@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from support.drivers import Driver
+from support.ports import free_port
 from support.responses import error
 from support.server import ScriptedServer, reply
 
 import followup
 from followup import (
+    APIConnectionError,
     APIStatusError,
     EventBatchError,
     FollowUp,
@@ -228,3 +230,31 @@ def test_a_request_that_is_nested_as_deeply_as_can_be_sent(server: ScriptedServe
             assert "zqx" not in str(caught.value)
             assert "1234567" not in str(caught.value)
     assert server.received
+
+
+class TestProxyOfTheEnvironment:
+    """It reaches this machine rarely, so the error of a call to this machine names it."""
+
+    NAMED = r"went through the proxy http://127\.0\.0\.1:\d+: set NO_PROXY=127\.0\.0\.1"
+
+    @pytest.fixture(autouse=True)
+    def environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("NO_PROXY", "no_proxy", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.delenv(name, raising=False)
+
+    def test_that_cannot_be_reached(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HTTP_PROXY", f"http://user:pass@127.0.0.1:{free_port()}")
+        with pytest.raises(APIConnectionError, match=self.NAMED) as caught:
+            driver.call("http://127.0.0.1:4210", lambda client: client.account.retrieve(), max_retries=0)
+        assert "pass" not in str(caught.value)
+
+    def test_that_responds_itself(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        server.script = [reply(503, b"<html>No route</html>")]
+        with pytest.raises(APIStatusError, match=self.NAMED):
+            driver.call("http://127.0.0.1:4210", lambda client: client.account.retrieve(), max_retries=0)
+        with pytest.raises(APIStatusError) as caught:
+            driver.call("http://api.example", lambda client: client.account.retrieve(), max_retries=0)
+        assert "proxy" not in str(caught.value)

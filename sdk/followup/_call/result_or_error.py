@@ -121,6 +121,7 @@ def _status_error(call: Call[Any], options: Options, response: Response, attempt
         body=body,
         **_resumable(call, attempts, "yes"),
         sent_values=[options.api_key, *_strings_sent(call)],
+        note=response.note,
     )
 
 

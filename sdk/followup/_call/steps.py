@@ -31,12 +31,14 @@ class Response:
         content: the body, decompressed.
         problem: reason why the body cannot be used, such as ``is larger than 64 MiB``; then ``content`` is empty, or
             the beginning of the body of an error.
+        note: what else the error for this response says.
     """
 
     status_code: int
     headers: Mapping[str, str] = attrs.field(repr=False)
     content: bytes = attrs.field(repr=False)
     problem: str | None = None
+    note: str = ""
 
     @property
     def is_success(self) -> bool:

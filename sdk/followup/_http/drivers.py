@@ -20,6 +20,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import attrs
 import httpx
 
 from followup._call.bodies import LONGEST_ERROR_TEXT, Body, problem_of
@@ -128,7 +129,7 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
                 request.extensions["trace"] = _trace_that_stops_if(abandoned)
             response = client.send(request, stream=True, auth=None, follow_redirects=False)
             try:
-                return _read(response)
+                return _with_proxy(client, step, _read(response))
             finally:
                 response.close()
                 if client.is_closed and "network_stream" in response.extensions:
@@ -136,7 +137,7 @@ def _send(client: httpx.Client, step: Send, abandoned: threading.Event | None) -
     except BaseException as failure:
         private_names.tidy(client)
         if isinstance(failure, _FAILURES):
-            return _outcome_of(failure)
+            return _with_proxy(client, step, _outcome_of(failure))
         raise
 
 
@@ -153,7 +154,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
                     return request
                 response = await client.send(request, stream=True, auth=None, follow_redirects=False)
                 try:
-                    return await _read_async(response)
+                    return _with_proxy(client, step, await _read_async(response))
                 finally:
                     await response.aclose()
                     if client.is_closed and "network_stream" in response.extensions:
@@ -161,7 +162,7 @@ async def send_async(client: httpx.AsyncClient, step: Send) -> Outcome:
     except (Exception, asyncio.CancelledError) as failure:
         await private_names.tidy_async(client)
         if isinstance(failure, _FAILURES):
-            return _outcome_of(failure)
+            return _with_proxy(client, step, _outcome_of(failure))
         if isinstance(failure, TimeoutError) and limit.expired():
             return _TOO_LATE
         raise
@@ -272,6 +273,28 @@ def _already_read(response: httpx.Response) -> Response:
 
 def _response(response: httpx.Response, content: bytes, problem: str | None) -> Response:
     return Response(status_code=response.status_code, headers=response.headers, content=content, problem=problem)
+
+
+def _with_proxy(client: httpx.Client | httpx.AsyncClient, step: Send, outcome: Outcome) -> Outcome:
+    """Name the proxy in the error of a request to this machine, which proxies of the environment do not reach."""
+    if isinstance(outcome, Response) and (outcome.is_success or outcome.content[:1] == b"{"):
+        return outcome
+    host = httpx.URL(step.url).host
+    if not _is_loopback(host) or (proxy := private_names.proxy_of(client, step.url)) is None:
+        return outcome
+    note = f"The request went through the proxy {proxy}: set NO_PROXY={host} if it should not"
+    if isinstance(outcome, Response):
+        return attrs.evolve(outcome, note=note)
+    return attrs.evolve(outcome, detail=f"{outcome.detail}. {note}" if outcome.detail else note)
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress  # only failed calls need it
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _outcome_of(failure: Exception) -> Outcome:

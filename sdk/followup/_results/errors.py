@@ -157,6 +157,7 @@ class APIStatusError(FollowUpError):
         headers: Mapping[str, str] | None = None,
         body: Any = None,
         sent_values: Iterable[str] = (),
+        note: str = "",
         **call: Any,
     ) -> None:
         # Imported late: the mock and the commands read the declarations, and need no HTTP client.
@@ -172,7 +173,7 @@ class APIStatusError(FollowUpError):
         self.message = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
         self.request_id = self.headers.get("request-id")
         self.retry_after = parse_retry_after(self.headers.get("retry-after"))
-        self.args = (self._text(message, SentValues(sent_values)),)
+        self.args = (self._text(message, SentValues(sent_values)) + (f". {note}" if note else ""),)
 
     def _text(self, message: str | None, sent: "SentValues") -> str:
         from followup._redaction import redacted  # late: verifying a webhook does not need it
