@@ -41,15 +41,15 @@ class TimedSocket(socket.socket):
 
     ends = math.inf
 
-    def recv_into(self, *args: Any) -> int:
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
         """Receive, within the time limit."""
         self.settimeout(time_left(self.ends))
-        return super().recv_into(*args)
+        return super().recv_into(*args, **kwargs)
 
-    def sendall(self, *args: Any) -> None:
+    def sendall(self, *args: Any, **kwargs: Any) -> None:
         """Send, within the time limit."""
         self.settimeout(time_left(self.ends))
-        super().sendall(*args)
+        super().sendall(*args, **kwargs)
 
 
 class TimedTLSSocket(TimedSocket, ssl.SSLSocket):
