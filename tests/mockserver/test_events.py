@@ -285,6 +285,29 @@ def test_the_patient_and_the_order_of_an_order_are_objects_where_they_are_presen
 MISPLACED = {"patient": PATIENT, "doctor": {"externalId": "D-1"}, "appointment": BOOKING}
 
 
+@pytest.mark.parametrize(
+    ("type", "data", "path", "place"),
+    [
+        ("appointment.created", MISPLACED, "data.doctor", "appointment.doctor"),
+        ("treatment.prescribed", {"patient": {**PATIENT, "name": "x"}, "treatment": {"name": "rest"}}, None, None),
+        ("visit.completed", {**VISIT, "notes": "x"}, "data.notes", "visit.notes"),
+        ("intake.requested", {"fullName": "Ana", "contacts": [{"name": "Eva"}]}, "data.fullName", "patient.fullName"),
+        ("intake.requested", {"contacts": [{"name": "Eva", "plan": "x"}]}, "data.contacts[0].plan", "coverage.plan"),
+        ("intake.requested", {"name": "Ana", "contacts": [{"name": "Eva"}]}, None, None),
+        ("appointment.created", {"patient": PATIENT, "appointment": {**BOOKING, "paint": "red"}}, None, None),
+    ],
+)
+def test_a_key_in_the_wrong_place_of_the_data_is_named_with_its_own_place(
+    api: Api, type: str, data: Any, path: str | None, place: str | None
+) -> None:
+    (result,) = api.post("/v1/events", event(type, data)).json()["results"]
+    if path is None:
+        assert result["status"] == "processed"
+    else:
+        expected = f"{path}: There is no such field; did you mean {place}?"
+        assert (result["status"], result["error"]) == ("invalid", expected)
+
+
 def test_keys_that_the_service_does_not_read_are_in_the_journal() -> None:
     with MockService(refuse_unknown_fields=False) as service, service.client(max_retries=0) as client:
         events: Any = [

@@ -47,7 +47,8 @@ class EventData:
 
         Args:
             data: the ``data`` of the event, as the request has it.
-            reject_mistaken: whether a key like ``full_name`` is an error where the schema knows ``fullName``.
+            reject_mistaken: whether a key like ``full_name`` is an error where the schema knows ``fullName``, and a key
+                in another place than the schema has it, unless it is in its own place as well.
 
         Raises:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
@@ -77,8 +78,17 @@ def _check_keys(schema: Schema, value: Any) -> None:
     for path, properties in _unknown(schema, value, ()):
         key = str(path[-1])
         correct = next((name for name in properties if _letters(name) == _letters(key)), None)
+        if correct is None:
+            correct = _own_place(schema, value, key)
         if correct is not None:
             raise invalid("parameter_unknown", f"There is no such field; did you mean {correct}?", dotted(path))
+
+
+def _own_place(schema: Schema, value: Any, key: str) -> str | None:
+    """Return the place that a schema has a key in; None if it has none, or the value has the key there as well."""
+    places = [place for place in _known(schema, ()) if place[-1] == key]
+    present = {tuple(step for step in path if isinstance(step, str)) for path in _paths(value, ())} if places else set()
+    return dotted(places[0]) if places and not present.intersection(places) else None
 
 
 def _unknown(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Schema]]]:
@@ -94,6 +104,21 @@ def _unknown(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Map
             yield from _unknown(properties[key], item, (*path, key))
         else:
             yield (*path, key), properties
+
+
+def _known(schema: Schema, path: Path) -> Iterator[Path]:
+    """Iterate over the paths that a schema knows, without positions in arrays."""
+    for name, each in {**_properties(schema), **_properties(schema.get("items", {}))}.items():
+        yield (*path, name)
+        yield from _known(each, (*path, name))
+
+
+def _paths(value: Any, path: Path) -> Iterator[Path]:
+    """Iterate over the paths of all keys in a value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from _paths(item, (*path, key))
 
 
 def _properties(schema: Schema) -> Mapping[str, Schema]:
