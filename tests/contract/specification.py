@@ -4,7 +4,6 @@ Nothing here is imported or computed from the code under test. The order and the
 sections, so that the two can be read side by side.
 """
 
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 
@@ -124,18 +123,6 @@ WEBHOOK_TOLERANCE_SECONDS = 5 * 60
 WEBHOOK_SCHEME = "https"
 
 # Section 6.2, Delivery and retries: attempt, wait after the previous one, time since the first.
-ATTEMPTS = (
-    (1, timedelta(0), timedelta(0)),
-    (2, timedelta(minutes=1), timedelta(minutes=1)),
-    (3, timedelta(minutes=5), timedelta(minutes=6)),
-    (4, timedelta(minutes=30), timedelta(minutes=36)),
-    (5, timedelta(hours=2), timedelta(hours=2, minutes=36)),
-    (6, timedelta(hours=5), timedelta(hours=7, minutes=36)),
-    (7, timedelta(hours=10), timedelta(hours=17, minutes=36)),
-    (8, timedelta(days=1), timedelta(days=1, hours=17, minutes=36)),
-    (9, timedelta(days=1), timedelta(days=2, hours=17, minutes=36)),
-)
-
 # --- Section 9: versioning -----------------------------------------------------------------------------------------
 
 SERVICE_VERSION = "2026-09-28"

@@ -1,6 +1,5 @@
 """The limits of section 8 and the schedule of section 6.2, as observed."""
 
-from datetime import datetime
 from typing import Any
 
 import httpx
@@ -30,43 +29,6 @@ def test_section_8_600_requests_a_minute() -> None:
         assert caught.value.retry_after is not None
         limited.advance(seconds=60)
         client.account.retrieve()
-
-
-class Receiver:
-    """A receiver that always fails, and records its requests and their times."""
-
-    def __init__(self, service: MockService) -> None:
-        self.service = service
-        self.times: list[datetime] = []
-        self.requests: list[httpx.Request] = []
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.times.append(self.service.clock.now)
-        self.requests.append(request)
-        return httpx.Response(500)
-
-
-def test_section_6_2_nine_attempts_at_their_times(service: MockService) -> None:
-    receiver = Receiver(service)
-    service.mount(URL, receiver)
-    with service.client() as client:
-        endpoint = client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-        delivery = client.webhook_endpoints.ping(endpoint.id)
-        service.advance(seconds=0)
-        for number, wait, since_first in spec.ATTEMPTS[1:]:
-            service.advance(seconds=wait.total_seconds() - 1)
-            assert len(receiver.times) == number - 1
-            assert client.webhook_deliveries.retrieve(delivery.id).status == "pending"
-            service.advance(seconds=1)
-            assert receiver.times[-1] - receiver.times[0] == since_first
-            assert len(receiver.times) == number
-        service.advance(days=30)
-        assert len(receiver.times) == len(spec.ATTEMPTS) == 9
-        final = client.webhook_deliveries.retrieve(delivery.id)
-        assert (final.status, final.attempts, final.next_attempt_at) == ("failed", 9, None)
-    attempts = [request.headers["x-service-delivery-attempt"] for request in receiver.requests]
-    assert attempts == [str(number) for number, _, _ in spec.ATTEMPTS]
-    assert len({request.content for request in receiver.requests}) == 1
 
 
 def test_section_8_an_attempt_has_10_seconds() -> None:
