@@ -208,6 +208,22 @@ def test_run_goes_on_after_errors_until_it_is_stopped(
     assert "401 Unauthorized" in caplog.text
 
 
+def test_run_survives_a_database_that_fails(outbox: Desk, engine: Engine, service: Service) -> None:
+    outbox.add("e1")
+    stop = threading.Event()
+    runner = threading.Thread(target=outbox.run, args=(service.client, stop), daemon=True)
+    runner.start()
+    wait_for(lambda: outbox.status().sent == 1)
+    execute(engine, "ALTER TABLE followup_outbox_rates RENAME TO away")
+    outbox.add("e2")
+    wait_for(lambda: sum(service.clock.waits) > 60)
+    execute(engine, "ALTER TABLE away RENAME TO followup_outbox_rates")
+    wait_for(lambda: outbox.status().sent == 2)
+    stop.set()
+    runner.join(60)
+    assert service.ids == ["e1", "e2"]
+
+
 def test_logs_contain_no_personal_data(
     outbox: Desk, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
