@@ -174,6 +174,18 @@ def test_a_keyword_of_more_than_80_characters_is_shortened(length: int, end: str
     assert f"{end} in SDK and mock" in found.detail
 
 
+@pytest.mark.parametrize("restricted", [{"not": {"const": "a secret word"}}, {"type": "array", "maxItems": 5000}])
+def test_a_keyword_that_no_sample_shows_has_the_class_of_its_direction(restricted: Schema) -> None:
+    free = {key: value for key, value in restricted.items() if key == "type"}
+    for direction, pair, class_ in (
+        ("request", (free, restricted), "breaking"),
+        ("request", (restricted, free), "mock differs"),
+        ("response", (restricted, free), "breaking"),
+    ):
+        found = compare_schemas(direction, *(message(each, direction) for each in pair))  # type: ignore[arg-type]
+        assert {(each.class_, each.witness) for each in found} == {(class_, None)}
+
+
 @given(pair=pairs, direction=directions, tried=st.lists(values, max_size=20))
 def test_differences_of_random_schemas(pair: tuple[Schema, Schema], direction: Direction, tried: list[Any]) -> None:
     ours, theirs = pair
