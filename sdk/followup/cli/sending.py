@@ -141,7 +141,8 @@ def _inputs(file: Path, options: dict[str, Any], sent: deque[FileEvent]) -> Iter
         task = bar.add_task(visible(file.name), total=None, events=0)
         try:
             is_input = file == STANDARD_INPUT
-            opened: Any = sys.stdin.buffer if is_input else io.BufferedReader(bar.open(file, "rb", task_id=task))
+            raw: Any = sys.stdin.buffer if is_input else bar.open(file, "rb", task_id=task)
+            opened = raw if is_input else io.BufferedReader(raw)
             with contextlib.nullcontext() if is_input else opened:
                 for number, read in enumerate(read_events(file, opened, **options), start=1):
                     bar.update(task, events=number)
