@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from followup_mockserver.judge.drift.differences import Difference, Direction
+from followup_mockserver.judge.drift.differences import Difference
 from followup_mockserver.judge.drift.reading import Raw
 from followup_mockserver.judge.drift.schema_comparison import Message, compare_schemas
-from followup_mockserver.judge.drift.schemas import Schemas
+from followup_mockserver.judge.drift.schemas import Direction, Schemas
 
 Schema = dict[str, Any]
 
@@ -184,6 +184,15 @@ def test_a_keyword_that_no_sample_shows_has_the_class_of_its_direction(restricte
     ):
         found = compare_schemas(direction, *(message(each, direction) for each in pair))  # type: ignore[arg-type]
         assert {(each.class_, each.witness) for each in found} == {(class_, None)}
+
+
+def test_an_object_that_fits_no_alternative_as_a_whole_is_a_form() -> None:
+    a, b = ({name: {"type": "boolean"}} for name in "ab")
+    one, other, both = ({"type": "object", "properties": each, "additionalProperties": False} for each in (a, b, a | b))
+    found = compare_schemas("request", message({"anyOf": [one, other]}, "request"), message(both, "request"))
+    assert [(each.class_, each.detail, each.witness) for each in found] == [
+        ("mock differs", "The contract accepts this form of the object.", {"a": True, "b": True})
+    ]
 
 
 @given(pair=pairs, direction=directions, tried=st.lists(values, max_size=20))
