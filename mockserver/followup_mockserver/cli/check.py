@@ -142,8 +142,10 @@ def check_receiver(
         if value is not None and not is_webhook_target(value):
             reject(f"{argument} must be an https URL, or an http URL of a loopback address")
     usable = next(filter(None, secret.split(",")), "")
-    if not usable.isascii() or not usable.isprintable() or not usable:
-        reject(f"no secret: set {_SECRET} to the secret of the endpoint, which is printable ASCII text such as whsec_…")
+    if not usable:
+        reject(f"no secret: set {_SECRET} to the whsec_… secret of the endpoint")
+    if not (usable.isascii() and usable.isprintable()):
+        reject("--secret must be printable ASCII")
     try:
         report = check_receiver(url, usable, probe, on_step=remark)
     except Unreachable as error:
