@@ -48,6 +48,12 @@ def test_an_error_has_its_kind_and_place_but_no_text_because_it_may_have_persona
     assert imported(source) == f"cannot import clinic_program: {shown}; {hint}"
 
 
+def test_a_wrong_configuration_says_what_is_wrong(imported: Import) -> None:
+    shown = imported("from followup.inbox import Inbox\n\ninbox = Inbox('mysql://x', secret='whsec_1')")
+    assert "(clinic_program.py:3)" in shown
+    assert "PostgreSQL" in shown
+
+
 def test_the_place_is_in_the_users_code_also_if_a_library_raises(imported: Import) -> None:
     assert "JSONDecodeError (clinic_program.py:2)" in imported("import json\njson.loads('Ana Núñez')")
     assert "(clinic_program.py:3)" in imported("import sqlalchemy\n\nsqlalchemy.create_engine('Ana Núñez')")

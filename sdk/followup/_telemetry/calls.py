@@ -19,13 +19,7 @@ import attrs
 from opentelemetry import context as current
 from opentelemetry import propagate
 from opentelemetry.context import Context
-from opentelemetry.trace import (
-    Span,
-    SpanKind,
-    StatusCode,
-    get_tracer,
-    set_span_in_context,
-)
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, get_tracer, set_span_in_context
 
 from followup._call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._results.errors import APIStatusError
@@ -83,10 +77,11 @@ class CallObserver:
             SERVER_ADDRESS: parts.hostname or "",
             SERVER_PORT: parts.port or (443 if parts.scheme == "https" else 80),
         }
+        self._tracer = get_tracer(LIBRARY, __version__)
 
     def __call__(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
         """Return the steps of the call, which are recorded when they are carried out."""
-        recording = _Recording(call, self._server)
+        recording = _Recording(call, self._server, self._tracer)
         try:
             result = yield from recording.observed(steps)
         except GeneratorExit as end:
@@ -103,9 +98,9 @@ class CallObserver:
 class _Recording:
     """One call, while it is recorded."""
 
-    def __init__(self, call: Call[Any], server: dict[str, str | int]) -> None:
+    def __init__(self, call: Call[Any], server: dict[str, str | int], tracer: Tracer) -> None:
         self._call = call
-        self._span: Span = get_tracer(LIBRARY, __version__).start_span(
+        self._span: Span = tracer.start_span(
             call.operation,
             kind=SpanKind.CLIENT,
             attributes={

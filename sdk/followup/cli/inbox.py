@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import attrs
 import typer
 
+from followup import ConfigurationError
 from followup._codec.names import format_timestamp
 from followup.cli import stores
 from followup.cli.application import Application
@@ -160,6 +161,8 @@ def _imported(name: str) -> Any:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the texts of these errors may have personal data
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             reject(f"there is no module {name!r} in {folder} or among the installed ones")
+        if isinstance(error, ConfigurationError):
+            fail(f"cannot import {name}: {error}{_place(error)}")
         kind = type(error).__name__
         fail(f"cannot import {name}: {kind}{_place(error)}; python -c 'import {name}' shows the text of the error")
 
