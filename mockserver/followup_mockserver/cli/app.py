@@ -40,7 +40,7 @@ _COMMANDS = {
 
 
 EXAMPLES = r"""
-serve --env-file mock.env --start-time 2030-01-01T09:00:00Z --allow-http-webhooks
+serve --env-file mock.env --start-time 2030-01-01T09:00:00Z
 wait
 check openapi.json
 advance 3h
