@@ -193,11 +193,6 @@ def test_a_trigger_that_nobody_receives_fails(shell: Shell, client: FollowUp) ->
     assert "is subscribed to patient.silent" in shell.run("trigger", "patient.silent").stderr
 
 
-def test_on_a_terminal_the_result_is_a_table(shell: Shell, ana: Patient) -> None:
-    shown = shell.on_a_terminal(120, "patients", "reply", ana.id)
-    assert all(each in shown for each in (ana.id, "Ana Pérez", "in_conversation"))
-
-
 def test_an_id_is_one_part_of_the_path(shell: Shell, ana: Patient) -> None:
     failed = shell.run("patients", "update", f"../patients/{ana.id}", "--opted-out")
     assert (failed.returncode, len(failed.stderr.splitlines())) == (1, 1)

@@ -83,15 +83,6 @@ def test_an_error_of_what_is_no_mock(shell: Shell, server: MockServer) -> None:
     assert controls(shell.error("clock", "--url", f"{server.url}/v1/{HOSTILE[3:6]}")) == set()
 
 
-def test_one_job_is_one_job(shell: Shell, server: MockServer) -> None:
-    with server.client() as client:
-        client.appointments.create(
-            patient={"phone": "+5491155550000"}, start_at=server.clock.now.replace(year=2099).isoformat()
-        )
-    assert "; 0 jobs ran." in shell.on_a_terminal(200, "advance", "1s")
-    assert "; 1 job ran." in shell.on_a_terminal(200, "advance", server.jobs[0].at.isoformat())
-
-
 def test_an_error_of_a_receiver_in_a_line_of_listen(shell: Shell, server: MockServer) -> None:
     server.mount("https://clinic.example", lambda _: httpx.Response(500))
     with shell.start("listen", "--forward-to", "https://clinic.example/hooks") as process:

@@ -100,7 +100,9 @@ def test_organizations_and_keys(api: Api) -> None:
 def test_a_key_expires_and_is_revoked(api: Api) -> None:
     path = f"/_mock/api_keys/{api.post('/_mock/api_keys', {}).json()['keys'][0]['value']}"
     value = path.rsplit("/", 1)[1]
-    assert api.patch(path, {"expiresAt": "2026-09-28T11:00:00Z"}).json()["expiresAt"] == "2026-09-28T11:00:00.000Z"
+    assert api.patch(path, {"expiresAt": "2026-09-28T13:00:00Z"}).json()["expiresAt"] == "2026-09-28T13:00:00.000Z"
+    assert api.get("/v1/account", key=value).status_code == 200
+    api.post("/_mock/clock/advance", {"seconds": 3600})
     assert problem(api.get("/v1/account", key=value))[0:2] == (401, "api_key_expired")
     assert api.patch(path, {"expiresAt": None, "revoked": True}).json()["expiresAt"] is None
     assert problem(api.get("/v1/account", key=value))[0:2] == (401, "api_key_revoked")
@@ -213,12 +215,6 @@ def test_the_journal_is_newest_first_and_redacted(api: Api) -> None:
     assert "fu_test" not in str(journal)
 
 
-def test_a_misspelt_path_says_where_the_paths_are_listed(api: Api) -> None:
-    error = api.post("/_mock/advance", {}).json()["error"]
-    assert error["message"] == "There is nothing at this path. /_mock/openapi.json lists the paths of the control API."
-    assert "/_mock" not in api.get("/v1/nothing").json()["error"]["message"]
-
-
 def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
     assert len(api.get("/_mock/trigger").json()) == 13
@@ -234,38 +230,11 @@ def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:
     assert problem(api.post("/_mock/webhook_deliveries/whd_none/resend"))[0] == 404
 
 
-def test_triggered_data_is_sent_unchanged(client: FollowUp, service: MockService) -> None:
-    sent: list[httpx.Request] = []
-
-    def receive(request: httpx.Request) -> httpx.Response:
-        sent.append(request)
-        return httpx.Response(204)
-
-    service.mount("https://clinic.example", receive)
-    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-    data = {"order": {"items": ["blood count"]}}
-    service.trigger(type="order.issued", data=data)
-    data["order"]["items"].clear()
-    service.advance()
-    assert json.loads(sent[0].content)["data"] == {"order": {"items": ["blood count"]}}
-
-
 @pytest.mark.parametrize("data", [{"at": datetime.now(UTC)}, {"x": float("nan")}, {"x": "\ud800"}])
 def test_triggered_data_must_be_json(service: MockService, data: Any) -> None:
     with pytest.raises(ServiceError) as caught:
         service.trigger(type="order.issued", data=data)
     assert caught.value.param == "data"
-
-
-def test_returned_objects_are_copies(client: FollowUp, service: MockService) -> None:
-    doctor = service.add_doctor(full_name="Dra. X")
-    fault = service.add_fault(operation="*", kind="delay", seconds=0.001, times=3)
-    service.update_doctor(doctor.id, full_name="Dra. Y")
-    doctor.active = False
-    client.account.retrieve()
-    assert (doctor.full_name, fault.times) == ("Dra. X", 3)
-    assert client.doctors.retrieve(doctor.id).active is True
-    assert [each.times for each in service.faults] == [1]
 
 
 def test_endpoints_of_the_control_api_may_be_on_this_machine(api: Api, client: FollowUp) -> None:

@@ -44,24 +44,6 @@ def test_every_route_is_documented_and_no_other() -> None:
     assert {re.sub(r"\{\w+\}", "{}", name) for name in CALLS} == routes
 
 
-def test_the_ids_of_the_calls_differ() -> None:
-    ids = [operation["operationId"] for _, _, operation in CALLS.values()]
-    assert len(set(ids)) == len(ids)
-    assert "postClockAdvance" in ids
-
-
-@each_call
-def test_every_call_and_every_input_is_described(method: str, path: str, operation: dict[str, Any]) -> None:
-    assert operation["summary"].endswith(".")
-    for parameter in operation["parameters"]:
-        assert parameter["description"], parameter["name"]
-    media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    for name, schema in media.get("schema", {}).get("properties", {}).items():
-        assert schema.get("description"), name
-    if media.get("schema", {}).get("required"):
-        assert media.get("example"), "a body with required fields needs an example in control_examples.py"
-
-
 @pytest.fixture
 def ids(service: MockService, client: FollowUp) -> dict[str, str]:
     """The ids of existing objects, by the name of the route's group."""

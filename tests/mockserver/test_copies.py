@@ -79,6 +79,7 @@ HANDED_OUT: dict[str, Callable[[MockService, Api], Any]] = {
     "deliveries": lambda service, _: service.deliveries,
     "attempts": lambda service, _: service.attempts(service.deliveries[-1].id),
     "faults": lambda service, _: service.faults,
+    "unused_faults": lambda service, _: service.unused_faults(),
     "webhook_faults": lambda service, _: service.webhook_faults,
     "advance": lambda service, _: service.advance(),
     "step": lambda service, _: service.step(),
@@ -154,11 +155,14 @@ def test_what_was_passed_in_can_be_changed_afterwards(clinic: MockService, api: 
         "coverage": {"insurer": "Galeno"},
         "sender": {"name": "Hospital"},
     }
+    order: Any = {"order": {"items": ["blood count"]}}
     clinic.update_organization(service_lines=lines, reminder_hours=hours, intake_required=required)
     made = clinic.create_organization(service_lines=lines, keys=[{"name": "ci", "scopes": scopes}])
     clinic.add_api_key(scopes=scopes)
     clinic.answer_intake_request(first(api, "intake_requests"), **data)
+    (triggered,) = clinic.trigger("order.issued", data=order)
+    assert triggered.payload["data"] == {"order": {"items": ["blood count"]}}
     other = Api(api.http, made.keys[0].value)
     before = seen(api), other.get("/v1/account").json()
-    spoil([lines, scopes, hours, required, data])
+    spoil([lines, scopes, hours, required, data, order])
     assert (seen(api), other.get("/v1/account").json()) == before

@@ -169,11 +169,6 @@ def test_some_invalid_and_some_failed_is_a_500(api: Api) -> None:
     assert api.post("/v1/events", [failing, {}]).status_code == 500
 
 
-@pytest.mark.parametrize("body", [[], {"events": []}, [event()] * 101, {"events": {}}, {"events": "x"}, "x", 5])
-def test_section_8_a_batch_has_1_to_100_events(api: Api, body: Any) -> None:
-    assert problem(api.post("/v1/events", body)) == (400, "parameter_invalid", "events")
-
-
 def test_unknown_keys_in_data_are_kept(client: FollowUp) -> None:
     data = {**VISIT, "more": {"x": 1}, "visit": {**VISIT["visit"], "room": "5"}}
     (result,) = client.events.create(event(data=data)).results

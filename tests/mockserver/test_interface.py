@@ -1,6 +1,5 @@
 """Control API, Python names and arguments, and the Flask app of a mock."""
 
-import asyncio
 import inspect
 import subprocess
 import sys
@@ -158,34 +157,6 @@ def test_none_in_an_answer_means_omitted(data: Any) -> None:
     assert service.answer_intake_request(intake.id, contacts=contacts).data["contacts"] == [{"name": "Eva"}]
 
 
-def test_types_ids_and_keys_are_positional() -> None:
-    service = MockService()
-    service.mount(HOOKS, lambda _: httpx.Response(204))
-    service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-    (first,), (second,) = service.trigger("intake.ready"), service.trigger(type="intake.ready")
-    assert (first.event_type, second.event_type) == ("intake.ready", "intake.ready")
-    assert service.attempts(first.id) == []
-    assert service.organization(service.api_key).clock.frozen is False
-
-
-def test_completion_offers_the_names_of_the_interface() -> None:
-    named = {
-        "client", "async_client", "app", "url", "api_key", "advance", "mount", "clock", "messages", "requests",
-        "deliveries", "reminders", "jobs", "faults", "attempts", "step", "reset", "add_fault", "clear_faults",
-        "disturb", "trigger", "resend", "add_doctor", "update_doctor", "update_patient", "answer_intake_request",
-        "load_intake_request", "discard_intake_request", "create_organization", "update_organization", "add_api_key",
-        "update_api_key", "organization", "close", "save", "load", "restore", "fork",
-    }  # fmt: skip
-    named |= {"waits", "unused_faults", "aclose", "advance_async", "step_async", "resend_async"}
-    named |= {"explain"}
-    webhook_faults = {"webhook_faults", "clear_webhook_faults", "remove_fault"}
-    causes = {
-        "receive_event", "receive_reply", "report_silence", "hand_off_conversation", "add_appointment",
-        "confirm_appointment", "reschedule_appointment", "cancel_appointment", "add_visit",
-    }  # fmt: skip
-    assert {name for name in dir(MockService()) if not name.startswith("_")} == named | webhook_faults | causes
-
-
 def test_an_error_about_a_parameter_names_it() -> None:
     service = MockService()
     with pytest.raises(ServiceError) as caught:
@@ -230,25 +201,6 @@ def test_two_mocks_share_no_state(mocks: tuple[MockService, MockService]) -> Non
     assert documents[0] != documents[1]
 
 
-def test_each_mock_has_its_own_ids_in_error_responses(mocks: tuple[MockService, MockService]) -> None:
-    responses = [mock.app.test_client().get("/nowhere") for mock in mocks]
-    assert [each.json["error"]["code"] for each in responses] == ["path_unknown", "path_unknown"]
-    assert len({each.headers["Request-Id"] for each in responses}) == 2
-
-
-def test_each_mock_has_its_own_configuration(mocks: tuple[MockService, MockService]) -> None:
-    mocks[0].app.config["TESTING"] = True
-    assert not mocks[1].app.config["TESTING"]
-
-
-def test_routes_and_hooks_are_shared_and_so_cannot_be_changed(mocks: tuple[MockService, MockService]) -> None:
-    app = mocks[0].app
-    with pytest.raises(AssertionError, match="can no longer be called"):
-        app.add_url_rule("/mine", view_func=lambda: "")
-    with pytest.raises(AssertionError, match="can no longer be called"):
-        app.before_request(lambda: None)
-
-
 CLIENT_OPTIONS = "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client"
 
 
@@ -262,14 +214,3 @@ def test_the_mock_passes_on_every_option_of_a_client(client: type[Any]) -> None:
 def test_an_option_that_a_mock_does_not_have(mock: type[Any]) -> None:
     with pytest.raises(TypeError, match="country_code"):
         mock(country_code="AR")
-
-
-def test_asynchronous_methods_remain_coroutine_functions() -> None:
-    async def use(service: MockService) -> None:
-        with pytest.raises(TypeError, match="positional argument"):
-            await service.advance_async(5)  # type: ignore[misc]
-        assert (await service.advance_async(seconds=5)).ran == 0
-
-    assert inspect.iscoroutinefunction(MockService.advance_async)
-    with MockService() as service:
-        asyncio.run(use(service))

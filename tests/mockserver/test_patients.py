@@ -53,13 +53,6 @@ def test_section_4_update_changes_only_what_is_sent(client: FollowUp, service: M
     assert [each.id for each in client.patients.list(dni="1234")] == [patient.id]
 
 
-def test_section_4_the_phone_cannot_be_changed(client: FollowUp, api: Api) -> None:
-    patient = client.patients.create(phone="+5491155550000")
-    rejected = api.patch(f"/v1/patients/{patient.id}", {"phone": "+5491155550001", "fullName": "Ana"})
-    assert problem(rejected) == (400, "parameter_unchangeable", "phone")
-    assert client.patients.retrieve(patient.id) == patient
-
-
 def test_section_4_list_filters(client: FollowUp) -> None:
     made = [
         client.patients.create(phone=f"+549115555000{number}", dni=f"3000{number}", external_id=f"P-{number}")
@@ -74,15 +67,7 @@ def test_section_4_list_filters(client: FollowUp) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "param"),
     [
-        ({}, "parameter_missing", "phone"),
-        ({"phone": 5}, "parameter_invalid", "phone"),
-        ({"phone": None}, "parameter_invalid", "phone"),
-        ({"phone": "+5491155550000", "emial": "x"}, "parameter_unknown", "emial"),
         ({"phnoe": "+5491155550000"}, "parameter_unknown", "phnoe"),
-        ({"phone": "+5491155550000", "email": "x"}, "parameter_invalid", "email"),
-        ({"phone": "+5491155550000", "dateOfBirth": "17/05/1980"}, "parameter_invalid", "dateOfBirth"),
-        ({"phone": "+5491155550000", "dateOfBirth": "1980-02-30"}, "parameter_invalid", "dateOfBirth"),
-        ({"phone": "+5491155550000", "fullName": ["x"]}, "parameter_invalid", "fullName"),
         ({"phone": "+5491155550000", "fullName": "x" * 5001}, "parameter_invalid", "fullName"),
         ({"phone": "+5491155550000", "dni": " . "}, "parameter_invalid", "dni"),
     ],
@@ -90,23 +75,6 @@ def test_section_4_list_filters(client: FollowUp) -> None:
 def test_a_wrong_field_is_named(api: Api, body: Any, code: str, param: str) -> None:
     assert problem(api.post("/v1/patients", body)) == (400, code, param)
     assert api.get("/v1/patients").json()["data"] == []
-
-
-def test_section_3_the_stage_follows_appointments_and_visits(client: FollowUp) -> None:
-    patient = client.patients.create(phone="+5491155550000")
-
-    def stage() -> str:
-        return client.patients.retrieve(patient.id).stage
-
-    assert stage() == "pending_follow_up"
-    appointment = client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z")
-    assert stage() == "scheduled"
-    client.appointments.cancel(appointment.id)
-    assert stage() == "pending_follow_up"
-    client.visits.create(patient=patient.id, visited_at="2026-09-28T11:00:00Z")
-    assert stage() == "periodic_follow_up"
-    client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z")
-    assert stage() == "scheduled"
 
 
 @pytest.mark.parametrize(
@@ -135,28 +103,18 @@ def test_a_document_is_the_same_with_spaces_and_dots_and_in_either_case(client: 
 MOBILE, LANDLINE, MEXICAN = "+5491155550000", "+541155550000", "+525512345678"
 PHONES = {
     "+54 9 11 5555-0000": MOBILE,
-    "5491155550000": MOBILE,
     "0054 9 11 5555 0000": MOBILE,
-    "+54 11 15 5555-0000": MOBILE,
     "(011) 15-5555-0000": MOBILE,
-    "011 15 5555 0000": MOBILE,
-    "11 15 5555-0000": MOBILE,
     "9 11 5555 0000": MOBILE,
-    "tel:+54-9-11-5555-0000": MOBILE,
     " TEL: 011 15 5555 0000 ": MOBILE,
     "+５４９１１５５５５００００": MOBILE,
     "\u202a+54 9 11 5555-0000\u202c": MOBILE,
     "+54 11 5555-0000": LANDLINE,
-    "11 5555-0000": LANDLINE,
     "(011) 5555-0000": LANDLINE,
     "+52 1 55 1234 5678": MEXICAN,
-    "+5215512345678": MEXICAN,
     "+52 55 1234 5678": MEXICAN,
-    "0052 1 55 1234 5678": MEXICAN,
     "+34 600 123 456": "+34600123456",
     "+1 (555) 555-5555": "+15555555555",
-    "+56 9 1234 5678": "+56912345678",
-    "+55 (11) 91234-5678": "+5511912345678",
 }
 
 
@@ -174,14 +132,10 @@ def test_a_number_without_a_country_code_belongs_to_the_organizations_country(
 
 
 NOT_WHOLE = [
-    "+54 9 11 5555 000O",
     "+54 9 11 5555 000a",
     "O54 9 11 5555 0000",
     "+54 9 11 5555-0000 ext. 5",
-    "+54 9 11 5555-0000 x5",
     "+54 9 11 5555-0000;5",
-    "+54 9 11 5555-0000,5",
-    "+54 9 11 5555-0000#5",
     "tel:+54-9-11-5555-0000;ext=5",
     "*67 +54 9 11 5555-0000",
     "+1 800 FLOWERS",
@@ -232,7 +186,6 @@ def test_a_landline_can_be_assumed_to_be_the_mobile_number(service: MockService,
         ("0800 555 1234", "+548005551234"),
         ("+54 15 4812 0001", "+541548120001"),
         ("+55 11 1234-5678", "+551112345678"),
-        ("+34 910 123 456", "+34910123456"),
     ],
 )
 def test_only_an_argentine_landline_is_assumed_to_be_a_mobile_number(phone: str, e164: str) -> None:
@@ -250,7 +203,6 @@ def test_a_number_without_its_area_is_rejected_where_mobiles_are_assumed(
 
 PHONE = "+5491155550000"
 START = "2026-10-05T12:00:00Z"
-PATIENT_FIELDS = ("phone", "fullName", "dni", "email", "externalId")
 
 
 @pytest.mark.parametrize("field", ["fullName", "dni", "email", "externalId"])
@@ -271,20 +223,9 @@ def test_a_change_to_a_doctor_without_a_name_is_rejected(api: Api, client: Follo
 @pytest.mark.parametrize(
     ("type", "data", "where"),
     [
-        ("patient.upserted", {"patient": {"phone": PHONE, "externalId": ""}}, "data.patient.externalId"),
         ("patient.upserted", {"patient": {"phone": PHONE, "fullName": ""}}, "data.patient.fullName"),
         ("patient.upserted", {"patient": {"phone": "", "dni": "1"}}, "data.patient.phone"),
-        (
-            "appointment.created",
-            {"patient": {"phone": PHONE}, "appointment": {"startAt": START, "externalId": ""}},
-            "data.appointment.externalId",
-        ),
         ("appointment.cancelled", {"appointment": {"externalId": ""}}, "data.appointment.externalId"),
-        (
-            "appointment.rescheduled",
-            {"appointment": {"externalId": "", "startAt": START}},
-            "data.appointment.externalId",
-        ),
         ("visit.completed", {"patient": {"dni": ""}, "visit": {"visitedAt": START}}, "data.patient.dni"),
         ("intake.requested", {"contacts": [{"name": ""}]}, "data.contacts[0].name"),
     ],
@@ -295,31 +236,3 @@ def test_in_an_event_it_is_invalid(api: Api, type: str, data: Any, where: str) -
     assert (response.status_code, result["status"]) == (400, "invalid")
     assert result["error"].startswith(f"{where}: ")
     assert api.get("/v1/patients").json()["data"] == []
-
-
-def test_the_contract_says_so(api: Api) -> None:
-    paths = api.get("/api/v1/openapi.json").json()["paths"]
-
-    def properties(path: str, method: str = "post") -> Any:
-        body = paths[path][method]["requestBody"]["content"]["application/json"]["schema"]
-        return body["properties"]
-
-    def lengths(schema: Any) -> dict[str, int | None]:
-        found = next((each for each in schema.get("anyOf", []) if "properties" in each), schema)
-        return {name: each.get("minLength") for name, each in found["properties"].items()}
-
-    patient, intake = dict.fromkeys(PATIENT_FIELDS, 1), properties("/v1/intake_requests")
-    assert lengths({"properties": properties("/v1/patients")}).items() >= patient.items()
-    for path in ("/v1/appointments", "/v1/visits", "/v1/treatments", "/v1/intake_requests"):
-        assert lengths(properties(path)["patient"]).items() >= patient.items()
-    for path in ("/v1/appointments", "/v1/visits"):
-        assert properties(path)["externalId"]["minLength"] == 1
-        assert lengths(properties(path)["doctor"]).items() >= {"externalId": 1, "fullName": 1}.items()
-    assert properties("/v1/patients/{id}", "patch")["externalId"]["minLength"] == 1
-    assert properties("/v1/treatments")["name"]["minLength"] == 1
-    contact = lengths(intake["contacts"]["items"])
-    assert contact.items() >= {"name": 1, "phone": 1, "email": 1, "relationship": None}.items()
-    assert lengths(intake["sender"]).items() >= {"name": 1, "email": 1}.items()
-    for path in ("/v1/patients", "/v1/appointments", "/v1/visits", "/v1/doctors"):
-        query = {each["name"]: each["schema"] for each in paths[path]["get"]["parameters"]}
-        assert {each["minLength"] for name, each in query.items() if name in ("externalId", "phone", "dni")} == {1}

@@ -105,9 +105,6 @@ class TestInProcess:
         response = api.request("PUT", "/_mock/snapshot", key=None, content=body, headers=headers)
         assert problem(response)[:2] == (400, "snapshot_invalid")
 
-    def test_another_content_type_is_a_415(self, api: Api) -> None:
-        assert api.request("PUT", "/_mock/snapshot", content=b"{}").status_code == 415
-
 
 class TestServer:
     def test_a_snapshot_larger_than_other_bodies(

@@ -22,6 +22,8 @@ def account(folder: Path, *options: str, stdin: str) -> Account:
 
 def test_serve_reads_settings(tmp_path: Path) -> None:
     settings = '[settings]\ntime_zone = "Europe/Madrid"\n'
+    (tmp_path / "clinic.toml").write_text(settings)
+    assert account(tmp_path, "--settings", str(tmp_path / "clinic.toml"), stdin="").time_zone == "Europe/Madrid"
     assert account(tmp_path, "--settings", "-", stdin=settings).time_zone == "Europe/Madrid"
     options = ("--settings", "-", "--time-zone", "Europe/Lisbon")
     assert account(tmp_path, *options, stdin=settings).time_zone == "Europe/Lisbon"

@@ -88,11 +88,6 @@ class TestPages:
         with pytest.raises(UnknownCursor):
             filled(*numbered(3)).page(limit=1, **cursor)  # type: ignore[arg-type]
 
-    def test_a_narrow_range_is_in_order_of_arrival(self) -> None:
-        collection = filled(*(Visit(f"vis_{n}", None, "new", at) for n, at in enumerate([3, 1, 2, 9, 9, 9])))
-        assert ids(collection.page(limit=2, between={"at": (1, 4)})) == ["vis_2", "vis_1"]
-        assert ids(collection.page(limit=1, before="vis_0", between={"at": (1, 4)})) == ["vis_1"]
-
 
 keys = {"patient": st.sampled_from("pqr"), "status": st.sampled_from(["new", "old"])}
 wheres = st.fixed_dictionaries({}, optional=keys)

@@ -123,20 +123,6 @@ class TestClock:
         assert [*client.patients.list()] == []
         assert book(client).startswith("apt_")
 
-    def test_organizations_have_state_of_their_own(self, client: FollowUp, service: MockService) -> None:
-        other = service.create_organization(
-            name="Other", keys=[{"name": "a"}, {"name": "b", "scopes": ["patients:read"]}]
-        )
-        assert [key.name for key in other.keys] == ["a", "b"]
-        control = service.organization(other.keys[0].value)
-        control.advance(days=5)
-        assert control.clock.now - service.clock.now == timedelta(days=5)
-        book(service.client(api_key=other.keys[0].value))
-        assert (len(control.reminders), len(service.reminders)) == (0, 0)
-        control.reset()
-        assert control.clock.now == service.clock.now
-        assert [*service.client(api_key=other.keys[0].value).patients.list()] == []
-
 
 class TestServer:
     def test_first_attempts_go_out_by_themselves_also_on_a_frozen_clock(self) -> None:
