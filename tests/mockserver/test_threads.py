@@ -62,7 +62,7 @@ def test_each_fault_applies_to_one_of_many_calls() -> None:
 
     def match() -> None:
         exchange: Any = SimpleNamespace(tenant=tenant, request=call, fault=None)
-        while tenant.faults:
+        while tenant.faults.pending:
             match_fault(exchange)
             found.extend([] if exchange.fault is None else [exchange.fault.id])
             exchange.fault = None
