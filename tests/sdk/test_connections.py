@@ -185,8 +185,7 @@ def test_an_async_client_that_was_not_closed_warns_and_schedules_nothing(server:
         gc.collect()
 
 
-def test_thousands_of_calls_leak_no_file_descriptor() -> None:
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=patient()))
+def test_hundreds_of_calls_leak_no_file_descriptor() -> None:
     with ScriptedServer(script=[reply(200, patient())]) as server:
         before = open_files()
         with FollowUp(api_key="k", base_url=server.url) as client:
@@ -196,12 +195,6 @@ def test_thousands_of_calls_leak_no_file_descriptor() -> None:
                 with FollowUp(api_key="k", base_url=server.url) as short:
                     short.patients.retrieve("pat_1")
         assert open_files() <= before + 2
-    before = open_files()
-    with httpx.Client(transport=transport) as own:
-        client = FollowUp(api_key="k", base_url="http://x", http_client=own)
-        for _ in range(2_000):
-            client.patients.retrieve("pat_1")
-    assert open_files() <= before + 2
 
 
 def echo_phone(connection: Any, received: Received) -> bool:

@@ -19,9 +19,7 @@ from followup import (
     EventBatchError,
     FollowUp,
     FollowUpError,
-    InternalServerError,
     InvalidRequestError,
-    NotFoundError,
     ResponseDecodeError,
 )
 
@@ -120,14 +118,7 @@ def test_a_message_is_never_empty_and_the_body_is_json_or_text(
     found = failure(server, driver, APIStatusError, retrieve)
     assert (found.message, found.body) == (message, kept)
     assert str(found).startswith(message if message[:3] == str(status) else f"{status}: {message}")
-
-
-def test_the_text_of_a_body_without_a_message_contains_its_status_once(server: ScriptedServer, driver: Driver) -> None:
-    server.script = [reply(502, b"<html>")]
-    assert str(failure(server, driver, InternalServerError, retrieve)) == "502 Bad Gateway [patients.retrieve]"
-    server.script = [reply(404, {"error": {"type": "invalid_request_error", "code": "resource_missing"}})]
-    text = str(failure(server, driver, NotFoundError, retrieve))
-    assert text == "404 Not Found invalid_request_error (resource_missing) [patients.retrieve]"
+    assert str(found).count(str(status)) == 1
 
 
 @pytest.mark.parametrize(("status", "count"), [(400, 1), (500, 3), (400, 100)])

@@ -147,23 +147,6 @@ class TestAtAnyMoment:
             for thread in threads:
                 thread.join()
 
-    @pytest.mark.parametrize("round", [0, 2, 4])
-    def test_while_another_thread_makes_the_first_call_of_its_process(self, server: ScriptedServer, round: int) -> None:
-        server.script = [reply(200, patient())]
-        code = f"""
-import os, sys, threading, time
-from followup import FollowUp
-from support.forks import in_a_child
-client = FollowUp(api_key="k", base_url={server.url!r}, deadline=20)
-other = threading.Thread(target=lambda: client.patients.retrieve("pat_1"))
-other.start()
-time.sleep({round} * 0.002)
-print(in_a_child(lambda: client.patients.retrieve("pat_1").id))
-other.join()
-client.close()
-"""
-        assert run(code) == "pat_1"
-
 
 CALLS = """
 import asyncio, contextlib, sys

@@ -51,14 +51,6 @@ def waiting(server: ScriptedServer) -> Iterator[Waiting]:
             sent.result()
 
 
-def test_a_request_under_way_is_found_with_its_socket(waiting: Waiting) -> None:
-    _, attempt, found = waiting
-    assert found.request.extensions[private_names.ATTEMPT] == attempt
-    inner = found.connection._connection
-    assert hasattr(inner, "_h11_state")
-    assert inner._network_stream.get_extra_info("socket").fileno() > 0
-
-
 class TestShutDown:
     def test_ends_the_attempt(self, server: ScriptedServer, waiting: Waiting) -> None:
         client, attempt, _ = waiting

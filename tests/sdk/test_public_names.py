@@ -7,43 +7,15 @@ import subprocess
 import sys
 
 import pytest
+from contract import specification as spec
 
 import followup
 import followup_mockserver
 from followup import AsyncFollowUp, FollowUp
 
-OPERATIONS = {
-    "account": {"retrieve"},
-    "patients": {"create", "retrieve", "update", "list"},
-    "doctors": {"retrieve", "list"},
-    "appointments": {"create", "retrieve", "update", "cancel", "list"},
-    "visits": {"create", "retrieve", "list"},
-    "intake_requests": {"create", "retrieve", "list"},
-    "treatments": {"create", "retrieve", "list"},
-    "events": {"create", "retrieve", "list"},
-    "webhook_endpoints": {"create", "retrieve", "update", "delete", "list", "ping"},
-    "webhook_deliveries": {"retrieve", "list"},
-}
-COMPOSED = {"events": {"send_all"}}
-"""Methods of the groups that are not operations of the service themselves, but call some."""
-METHODS = {group: operations | COMPOSED.get(group, set()) for group, operations in OPERATIONS.items()}
-
-
-def operations(client: object) -> dict[str, dict[str, inspect.Signature]]:
-    groups = {name: getattr(client, name) for name in dir(client) if name in OPERATIONS}
-    return {
-        name: {
-            method: inspect.signature(getattr(group, method)) for method in dir(group) if not method.startswith("_")
-        }
-        for name, group in groups.items()
-    }  # fmt: skip
-
-
-def test_both_clients_offer_the_same_32_operations_with_the_same_parameters() -> None:
-    options = {"api_key": "k", "base_url": "https://api.example.com"}
-    sync_operations = operations(FollowUp(**options))
-    assert {group: set(methods) for group, methods in sync_operations.items()} == METHODS
-    assert operations(AsyncFollowUp(**options)) == sync_operations
+METHODS = {"events": {"send_all"}}
+for _operation in spec.OPERATIONS:
+    METHODS.setdefault(_operation.name.split(".")[0], set()).add(_operation.name.split(".")[1])
 
 
 def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:
@@ -77,7 +49,7 @@ def test_a_client_offers_its_groups_and_two_methods_and_a_group_its_operations(k
     assert client.patients is client.patients
     assert client.with_options(timeout=1).patients is not client.patients
     for derived in (client, client.with_options(timeout=1)):
-        assert {name for name in dir(derived) if not name.startswith("_")} == {*OPERATIONS, "with_options", "close"}
+        assert {name for name in dir(derived) if not name.startswith("_")} == {*METHODS, "with_options", "close"}
         for group, methods in METHODS.items():
             assert {name for name in dir(getattr(derived, group)) if not name.startswith("_")} == methods
 

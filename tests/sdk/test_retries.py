@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.drivers import Driver
 from support.responses import patient
-from support.server import Action, ScriptedServer, hang_up, reply
+from support.server import ScriptedServer, hang_up, reply
 
 from followup import APIConnectionError, InternalServerError
 
@@ -39,12 +39,6 @@ def sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 @pytest.mark.usefixtures("quick_backoff")
 class TestRetries:
-    @pytest.mark.parametrize("failure", [reply(429), reply(503), hang_up])
-    def test_a_passing_failure_is_retried(self, server: ScriptedServer, driver: Driver, failure: Action) -> None:
-        server.script = [failure, reply(200, patient())]
-        assert driver.call(server.url, create).id == "pat_1"
-        assert len(server.received) == 2
-
     def test_every_attempt_carries_the_same_key_and_the_same_bytes(
         self, server: ScriptedServer, driver: Driver
     ) -> None:

@@ -21,7 +21,6 @@ from followup import (
     RateLimitError,
     ResponseDecodeError,
 )
-from followup_mockserver import MockService
 
 pytestmark = pytest.mark.usefixtures("quick_backoff")
 
@@ -230,15 +229,3 @@ def test_an_asynchronous_iterable_needs_the_asynchronous_client() -> None:
 def test_max_rounds_is_a_whole_number_of_1_or_more(driver: Driver, wrong: Any) -> None:
     with pytest.raises(ValueError, match="max_rounds must be a whole number, 1 or more"):
         driver.call("http://127.0.0.1:1", lambda client: client.events.send_all([], max_rounds=wrong))
-
-
-def test_resending_has_no_effect_a_second_time() -> None:
-    service = MockService()
-    events: list[EventInput] = [
-        {"id": f"p{number}", "type": "patient.upserted", "data": {"patient": {"phone": f"+54 9 11 5555-{number:04}"}}}
-        for number in range(120)
-    ]
-    with service.client() as client:
-        assert {each.status for each in client.events.send_all(events)} == {"processed"}
-        assert {each.status for each in client.events.send_all(events)} == {"duplicate"}
-        assert sum(1 for _ in client.patients.list(limit=100)) == 120
