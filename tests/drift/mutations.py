@@ -197,13 +197,6 @@ def a_field_of_a_response_is_optional(document: Document) -> None:
     component(document, "Account")["required"].remove("name")
 
 
-@causes((BREAKING, "GET /v1/patients response 200 body.hasMore"))
-def a_removed_field_of_a_list(document: Document) -> None:
-    schema = response(document, "GET /v1/patients")
-    del schema["properties"]["hasMore"]
-    schema["required"].remove("hasMore")
-
-
 @causes((BREAKING, "GET /v1/account response 200 body"))
 def a_list_instead_of_an_object(document: Document) -> None:
     content = operation(document, "GET /v1/account")["responses"]["200"]["content"]["application/json"]
@@ -214,21 +207,6 @@ def a_list_instead_of_an_object(document: Document) -> None:
 def another_media_type_of_a_response(document: Document) -> None:
     content = operation(document, "GET /v1/account")["responses"]["200"]["content"]
     content["application/xml"] = content.pop("application/json")
-
-
-@causes((BREAKING, "GET /v1/account response 401 body.error.code"))
-def a_removed_field_of_an_error(document: Document) -> None:
-    schema = {"allOf": [component(document, "Error")]}
-    operation(document, "GET /v1/account")["responses"]["401"]["content"]["application/json"]["schema"] = {
-        "type": "object",
-        "properties": {
-            "error": {
-                **schema["allOf"][0]["properties"]["error"],
-                "required": ["type", "message", "param"],
-            }
-        },
-        "required": ["error"],
-    }
 
 
 @causes((BREAKING, "webhook body.occurredAt"))
@@ -270,13 +248,6 @@ def another_status_for_success(document: Document) -> None:
 
 
 # --- additions ---------------------------------------------------------------------------------------------------
-
-
-@causes((ADDED, "POST /v1/appointments request body.patient.nickname"))
-def a_new_optional_field_within_a_union(document: Document) -> None:
-    patient = request(document, "POST /v1/appointments")["properties"]["patient"]
-    (reference,) = (each for each in patient["anyOf"] if each["type"] == "object")
-    reference["properties"]["nickname"] = {"type": "string"}
 
 
 @causes((ADDED, "GET /v1/patients request query.stage"))

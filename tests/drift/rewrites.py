@@ -78,16 +78,6 @@ def names_of_components_that_need_escapes(document: Document) -> Document:
     return changed
 
 
-@rewrite
-def references_to_references(document: Document) -> Document:
-    schemas = document["components"]["schemas"]
-    for name in [*schemas]:
-        schemas[f"{name}Alias"] = {"$ref": f"#/components/schemas/{name}"}
-    return every_schema(document, lambda schema: {"$ref": f"{schema['$ref']}Alias"} if "$ref" in schema else schema) | {
-        "components": document["components"]
-    }
-
-
 def _nullable(schema: Document) -> Document:
     if not isinstance(schema.get("type"), list):
         return schema
@@ -139,17 +129,6 @@ def one_of_instead_of_any_of(document: Document) -> Document:
     return every_schema(
         document, lambda schema: {("oneOf" if key == "anyOf" else key): each for key, each in schema.items()}
     )
-
-
-@rewrite
-def constants_instead_of_enums(document: Document) -> Document:
-    def constant(schema: Document) -> Document:
-        if len(schema.get("enum", [])) != 1:
-            return schema
-        changed = {key: each for key, each in schema.items() if key not in ("enum", "type")}
-        return {**changed, "const": schema["enum"][0]}
-
-    return every_schema(document, constant)
 
 
 @rewrite
@@ -242,12 +221,6 @@ def another_base_url(document: Document) -> None:
     document["servers"] = [
         {"url": "https://{region}.clinic.example/{stage}", "variables": {"stage": {"default": "live"}}}
     ]
-
-
-@rewrite
-def the_base_in_the_paths(document: Document) -> None:
-    del document["servers"]
-    document["paths"] = {f"/follow-up/api{path}": item for path, item in document["paths"].items()}
 
 
 @rewrite

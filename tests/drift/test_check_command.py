@@ -83,30 +83,6 @@ class TestReport:
         }
         assert [each["class"] for each in report["differences"]] == ["breaking", "mock differs", "added", "wording"]
 
-    def test_in_a_process_of_its_own(self, file: Callable[[Any], str]) -> None:
-        result = run_process(file(changed()))
-        assert (result.returncode, result.stderr) == (1, "")
-        assert result.stdout.startswith("breaking: 1\n")
-
-    def test_as_text_in_80_columns(self, check: Check, file: Callable[[Any], str]) -> None:
-        result = check(file(changed()))
-        assert (result.returncode, result.stderr) == (1, "")
-        lines = result.stdout.splitlines()
-        assert lines[:4] == [
-            "breaking: 1",
-            "  POST /v1/treatments request body.kind",
-            '      enum: the contract lacks "diet"',
-            '      witness: {"patient": "pat_", "name": "a", "kind": "diet"}',
-        ]
-        assert [line for line in lines if line and not line.startswith(" ")] == [
-            "breaking: 1",
-            "mock differs: 1",
-            "added: 1",
-            "wording: 1",
-            "1 breaking, 1 mock differs, 1 added, 1 wording",
-        ]
-        assert max(map(len, lines)) <= 80
-
     def test_the_same_difference_in_many_places_is_shown_once(self, check: Check, file: Callable[[Any], str]) -> None:
         document = served_document()
         component(document, "Error")["properties"]["error"]["required"].remove("code")
@@ -125,10 +101,12 @@ class TestReport:
 
     def test_long_values_are_shortened_on_the_screen_only(self, check: Check, file: Callable[[Any], str]) -> None:
         document = served_document()
-        request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"] = 200
-        assert "a… (201 characters)" in " ".join(check(file(document)).stdout.split())
+        request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"] = 2_000
+        shown = check(file(document)).stdout
+        assert "aaa…" in shown
+        assert len(shown) < 1_000
         (difference,) = json.loads(check(file(document), "--json").stdout)["differences"]
-        assert len(difference["witness"]["fullName"]) == 201
+        assert len(difference["witness"]["fullName"]) == 2_001
 
     def test_control_characters_of_a_document_are_escaped(self, check: Check, file: Callable[[Any], str]) -> None:
         document = served_document()
@@ -173,7 +151,6 @@ PROBLEMS: dict[str, tuple[Any, str]] = {
     "Swagger 2": ({"swagger": "2.0", "paths": {"/v1/account": {}}}, "it is a document of Swagger 2.0"),
     "OpenAPI 4": ({"openapi": "4.0.0", "paths": {"/v1/account": {}}}, "it is a document of OpenAPI 4.0.0"),
     "no paths": ({"openapi": "3.1.0"}, "it has no paths"),
-    "empty paths": ({"openapi": "3.1.0", "paths": {}}, "it has no paths"),
     "paths that are a list": ({"openapi": "3.1.0", "paths": []}, "paths must be an object"),
 }
 
@@ -188,18 +165,12 @@ def broken(part: Any) -> Document:
 MALFORMED: dict[str, tuple[Any, str]] = {
     "a schema that is a text": (broken("text"), "a schema must be an object"),
     "an unknown type": (broken({"type": "text"}), "invalid schema"),
-    "a type that is an object": (broken({"type": {}}), "invalid schema"),
-    "a type that is null": (broken({"type": None, "enum": None}), "invalid schema"),
     "a required object": (broken({"required": [{}]}), "invalid schema"),
-    "an enum that is a number": (broken({"enum": 5}), "invalid schema"),
     "properties that are a list": (broken({"properties": []}), "properties must be an object"),
     "a union that is no list": (broken({"anyOf": {}}), "anyOf must be an array"),
     "an invalid pattern": (broken({"pattern": "("}), "invalid schema"),
-    "required that is a text": (broken({"required": "id"}), "invalid schema"),
-    "an enum that is a text": (broken({"enum": "id"}), "invalid schema"),
     "a reference without target": (broken({"$ref": "#/components/schemas/Nothing"}), "has no target"),
     "a reference to another file": (broken({"$ref": "account.json#/Account"}), "leads out of the document"),
-    "a reference to another host": (broken({"$ref": "https://x.example/a.json"}), "leads out of the document"),
     "a reference to an anchor": (broken({"$ref": "#account"}), "is not a path"),
     "a reference that is a number": (broken({"$ref": 1}), "leads out of the document"),
     "a dynamic reference": (broken({"$dynamicRef": "#account"}), "$dynamicRef is not supported"),

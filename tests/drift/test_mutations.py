@@ -1,7 +1,5 @@
 """Each change of our own contract is reported in its class and place, with a witness that holds."""
 
-from itertools import combinations
-
 import pytest
 from drift.documents import component, request, served_document
 from drift.mutations import BREAKING, MOCK, MUTATIONS, Mutation, mutated, report_of
@@ -28,21 +26,6 @@ def test_a_change_is_reported_in_its_class_and_place_with_a_witness_that_holds(m
             sender_is_ours = " request " in difference.where
             expected = sender_is_ours if difference.class_ == BREAKING else not sender_is_ours
             assert (ours, theirs) == (expected, not expected), difference
-
-
-def hides(one: Mutation, other: Mutation) -> bool:
-    """Return whether one change is in a part that the other one replaces."""
-    places = [(place, another) for _, place in one.expected for _, another in other.expected]
-    return any(place.startswith(another) or another.startswith(place) for place, another in places)
-
-
-PAIRS = [pair for pair in combinations(MUTATIONS[::18], 2) if not hides(*pair)]
-
-
-@pytest.mark.parametrize(("one", "other"), PAIRS, ids=str)
-def test_two_changes_are_both_reported(one: Mutation, other: Mutation) -> None:
-    found = {(each.class_, each.where) for each in compare_document(mutated(one, other)).differences}
-    assert found >= one.expected | other.expected
 
 
 def test_two_keywords_of_one_field_are_both_reported() -> None:

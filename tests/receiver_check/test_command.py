@@ -101,20 +101,12 @@ def test_the_page_shows_what_a_terminal_shows(shell: Shell, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
 def test_an_unreachable_receiver_is_status_2(shell: Shell, option: tuple[str, ...]) -> None:
-    target = f"http://127.0.0.1:{free_port()}/hooks"
-    result = shell.run("check-receiver", target, "--secret", SECRET, *option)
+    target = f"http://127.0.0.1:{free_port()}/hooks?"
+    result = shell.run("check-receiver", f"{target}token=hidden", "--secret", SECRET, *option)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        f"followup-mock: cannot connect to the receiver {target}: the connection was refused (case genuine)\n"
+        f"followup-mock: cannot connect to the receiver {target}…: the connection was refused (case genuine)\n"
     )
-
-
-def test_an_unreachable_probe_is_status_2(shell: Shell, url: str) -> None:
-    result = shell.run(
-        "check-receiver", f"{url}/webhooks", "--secret", SECRET, "--probe", f"http://127.0.0.1:{free_port()}/"
-    )
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("followup-mock: cannot connect to the probe http://127.0.0.1:")
 
 
 INVALID = {
@@ -161,9 +153,3 @@ def test_ctrl_c_ends_it_quietly(shell: Shell) -> None:
             out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (out, err) == ("", "")
-
-
-def test_the_help_names_the_exit_status(shell: Shell) -> None:
-    shown = shell.run("check-receiver", "--help").stdout
-    assert "1 if one fails, 2 if the receiver or the probe cannot be reached" in " ".join(shown.split())
-    assert "FOLLOWUP_WEBHOOK_SECRET" in shown

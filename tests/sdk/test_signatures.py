@@ -14,16 +14,9 @@ CLIENT = FollowUp(api_key="k", base_url="https://api.example.com")
 ASYNC_CLIENT = AsyncFollowUp(api_key="k", base_url="https://api.example.com")
 
 SIGNATURES = {
-    "patients.create": "(*, phone: str, full_name: str | None = NOT_GIVEN, dni: str | None = NOT_GIVEN, "
-    "external_id: str | None = NOT_GIVEN, email: str | None = NOT_GIVEN, "
-    "date_of_birth: date | str | None = NOT_GIVEN, idempotency_key: str | None = None) -> Patient",
     "patients.retrieve": "(id: PatientId, /) -> Patient",
     "appointments.update": "(id: AppointmentId, /, *, start_at: datetime | str = NOT_GIVEN, "
     "doctor: DoctorId | DoctorInput | None = NOT_GIVEN, type: str | None = NOT_GIVEN) -> Appointment",
-    "intake_requests.list": "(*, limit: int | None = NOT_GIVEN, starting_after: IntakeRequestId | None = NOT_GIVEN, "
-    "ending_before: IntakeRequestId | None = NOT_GIVEN, "
-    "status: Literal['new', 'validating', 'ready', 'loaded', 'discarded'] | None = NOT_GIVEN, "
-    "patient: str | None = NOT_GIVEN) -> Page[IntakeRequest]",
     "events.create": "(events: EventInput | Iterable[EventInput], *, idempotency_key: str | None = None) -> EventBatch",
 }
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import attrs
+import httpx
 import pytest
 
 from followup import (
@@ -39,13 +40,10 @@ class Clinic:
         endpoint = self.client.webhook_endpoints.create(url=URL, enabled_events=["*"])
         secret = endpoint.secret or ""
 
-        def receive(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-            body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
-            headers = {key[5:].replace("_", "-"): value for key, value in environ.items() if key.startswith("HTTP_")}
-            event = construct_event(body, headers, secret, tolerance=None)
+        def receive(request: httpx.Request) -> httpx.Response:
+            event = construct_event(request.content, request.headers, secret, tolerance=None)
             self.events[event.type] = event
-            start_response("204 No Content", [])
-            return []
+            return httpx.Response(204)
 
         self.service.mount(URL, receive)
 

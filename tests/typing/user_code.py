@@ -31,7 +31,6 @@ from followup import (
     show_personal_data,
     verify_signature,
 )
-from followup.inbox import DrainReport, Inbox, Received
 from followup_mockserver import Fault, MockEnvironment, MockOptions, MockService
 
 
@@ -61,16 +60,6 @@ def use(client: FollowUp) -> None:
         assert_type(each, Patient)
     assert_type(client.with_options(deadline=3), FollowUp)
     assert_type(FollowUp(requests_per_minute=600), FollowUp)
-
-
-def builds_events() -> None:
-    patient: PatientInput = {"phone": "1", "full_name": None}
-    now = datetime.now(UTC)
-    assert_type(inbound.patient_upserted(patient=patient), EventInput)
-    assert_type(
-        inbound.appointment_created(patient=patient, start_at=now, external_id=None, doctor="doc_1"), EventInput
-    )
-    inbound.intake_requested(contacts=[{"name": "Eva"}], occurred_at="2026-09-28T12:00:00Z", source={"system": "HIS"})
 
 
 def statuses_of_results_are_statuses_of_filters(client: FollowUp) -> None:
@@ -183,21 +172,3 @@ async def receivers(flask_app: Any, secret: str) -> None:
         assert_type(await service.resend_async(service.deliveries[0].id), WebhookDelivery)
         assert_type(service.attempts(service.deliveries[0].id)[0].traceback, str | None)
         await service.aclose()
-
-
-def handles_webhooks(url: str, secret: str | None, client: FollowUp) -> None:
-    inbox = Inbox(url, secret=secret)
-
-    @inbox.on("appointment.created", "webhook.ping")
-    def handle(received: Received) -> None:
-        received.connection.exec_driver_sql("SELECT 1")
-        assert_type(received.is_stale, bool)
-
-    @inbox.otherwise
-    def ignore(received: Received) -> None:
-        handle(received)
-
-    assert_type(inbox.receive(b"{}", {}), int)
-    assert_type(inbox.drain(), DrainReport)
-    assert_type(inbox.catch_up(client).added, int)
-    assert_type(inbox.status().oldest_waiting_seconds, float | None)

@@ -10,29 +10,20 @@ from followup_mockserver import MockServce, MockService  # type: ignore[attr-def
 def use(client: FollowUp) -> None:
     client.patients.create()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.patients.create(phone=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    client.patients.create(phone=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    client.patients.create(phone="1", full_name=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.appointments.update("apt_1", start_at=None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.patients.create("1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.patients.create(phone="1", fullName="Ana")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    client.patients.retrieve()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    client.patients.update("pat_1", phone="1")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     client.patients.list(limit="10")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.appointments.list(status="lost")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    client.appointments.create(patient=5, start_at="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    client.events.create(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.create(url="https://x", enabled_events=["nothing"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.ping("we_1", reason="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     FollowUp(requests_per_minute="600")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.events.send_all({"id": "1"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     client.events.send_all(an_async_iterable())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     inbound.patient_upserted(patient={"fullName": "Ana"})  # type: ignore[typeddict-unknown-key]  # pyright: ignore[reportArgumentType]
-    inbound.appointment_created(patient={"dni": "1"})  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    inbound.visit_completed(patient="pat_1", visited_at="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     inbound.appointment_rescheduled(external_id=5, start_at="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     inbound.visit_complete  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     client.patiens.list()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-    client.patients.creat(phone="1")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     client.patients.retrieve("pat_1").fullName  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
@@ -49,18 +40,12 @@ async def use_async(client: AsyncFollowUp) -> None:
     await client.patients.create()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     for _ in client.patients.list():  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues]
         break
-    await client.patiens.list()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def use_mock(service: MockService) -> None:
     service.client(retries=0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    service.client(timeout="5")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    service.patiens  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     service.add_appointment(patient="pat_1", start_at="x", source="api")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    service.add_appointment(patient="pat_1", start_at="x", status="cancelled")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    service.add_visit(patient={"fullName": "Ana"}, visited_at="x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     service.receive_event(inbound.order_issued(patient={}, order={}), source="api")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    service.receive_event(inbound.order_issued(patient={}, order={}))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     service.trigger("appointment.canceled")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     service.update_organization(activated_events=["order.isued"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
 

@@ -15,11 +15,9 @@ from followup.outbox import Outbox
 def records(outbox: Outbox, engine: Engine, connection: Connection, asynchronous: AsyncConnection) -> None:
     event = inbound.order_issued(patient={}, order={})
     outbox.record(engine, event)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    outbox.record("sqlite:///clinic.db", event)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     outbox.record(asynchronous, event)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     outbox.record(event)  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
     outbox.record(connection, {"type": "order.isued", "data": {}})  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
-    outbox.record(connection, {"data": {}})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     outbox.record(connection, event, subject=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     asyncio.run(outbox.record_async(connection, event))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     asyncio.run(outbox.record_async(sqlite3.connect("x"), event))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -28,10 +26,7 @@ def records(outbox: Outbox, engine: Engine, connection: Connection, asynchronous
 def sends(outbox: Outbox, client: FollowUp, asynchronous: AsyncFollowUp) -> None:
     outbox.drain()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     outbox.drain(asynchronous)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    outbox.drain(client, deadline=timedelta(30))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    outbox.discard(None)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     outbox.purge(older_than=30)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    outbox.purge(timedelta(30))  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     Outbox("sqlite:///clinic.db", on_rejected="drop")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert outbox.status().oldest_waiting_seconds > 60  # type: ignore[operator]  # pyright: ignore[reportOptionalOperand]
 
@@ -43,10 +38,7 @@ async def update(received: Received) -> None:
 
 def handles(inbox: Inbox, client: AsyncFollowUp) -> None:
     inbox.on("appointment.created")(update)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
-    inbox.on("appointment.canceled")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     inbox.catch_up(client)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     inbox.catch_up(since="2030-01-01")  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
-    inbox.receive({}, {})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     inbox.purge(older_than=timedelta(30), states=["waiting"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     Inbox("sqlite:///clinic.db", secret=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    Inbox("sqlite:///clinic.db", max_attempts="3")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
