@@ -95,19 +95,12 @@ class TestLists:
         assert len(shell.json("patients", "list", "--all")) == 11
         assert len(server.requests) == before + 1
 
-    def test_the_help_of_limit_has_the_default_of_the_service(self, shell: Shell) -> None:
-        assert "Items per page, 1 to 100; 10 if omitted." in shell.run("patients", "list", "--help").stdout
-
 
 class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "expected"),
         [
             (("patients", "retrieve", "apt_1"), "ID must be a string that begins with 'pat_'"),
-            (
-                ("patients", "list", "--starting-after", "x" * 300),
-                "--starting-after must be an id of at most 255 characters",
-            ),
             (
                 ("patients", "update", "pat_1", "--full-name", "\udcff"),
                 "--full-name is not valid Unicode: it contains a lone surrogate",
@@ -124,14 +117,7 @@ class TestErrors:
         [
             (("patients", "create", "--phone", "x", "--full-name", "Ana"), "[--phone]"),
             (("appointments", "list", "--starting-after", "pat_1"), "[--starting-after]"),
-            (
-                ("webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events", "a"),
-                "[--enabled-events, enabledEvents[0]]",
-            ),
-            (
-                ("intake-requests", "create", "--patient", '{"phone": "1"}'),
-                "[--patient, patient.phone]",
-            ),
+            (("intake-requests", "create", "--patient", '{"phone": "1"}'), "[--patient, patient.phone]"),
         ],
     )
     def test_an_error_of_the_service_names_the_option(
@@ -144,12 +130,8 @@ class TestTimes:
     @pytest.mark.parametrize(
         ("arguments", "problem"),
         [
-            (
-                ("appointments", "create", "--patient", "pat_1", "--start-at", "2030-05-17T14:30:00"),
-                f"--start-at {TIME}",
-            ),
+            (("appointments", "update", "apt_1", "--start-at", "2030-05-17T14:30:00"), f"--start-at {TIME}"),
             (("appointments", "update", "apt_1", "--start-at", "2030-05-17"), f"--start-at {TIME}"),
-            (("visits", "create", "--patient", "pat_1", "--visited-at", "17/05/2030"), f"--visited-at {TIME}"),
             (
                 ("appointments", "list", "--start-at-gte", "2030-05-17T00:00"),
                 f"--start-at-gte {TIME}, or a date, such as 2030-05-17",

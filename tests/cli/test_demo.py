@@ -23,14 +23,6 @@ def test_the_default_file() -> None:
     assert [line for line in result.stdout.splitlines() if line != line.rstrip()] == []
 
 
-def test_a_json_file(tmp_path: Path) -> None:
-    file = tmp_path / "clinic.json"
-    file.write_text(json.dumps([{"phone": "+54 9 11 4812-0001", "start_at": "2026-12-03T13:30:00Z"}]))
-    result = demo(file)
-    assert result.returncode == 0, result.stderr
-    assert "+5491148120001" in result.stdout
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -81,29 +81,6 @@ def mock_shell(tmp_path: Path) -> Shell:
     return Shell("http://127.0.0.1:9", "fu_test_x", tmp_path, [sys.executable, "-m", "followup_mockserver"])
 
 
-def options_in(page: str) -> list[str]:
-    """Return the options that a help page lists."""
-    return re.findall(r"^  (--[\w-]+)", page.partition("\nOptions:\n")[2], flags=re.MULTILINE)
-
-
-def test_the_own_options_of_a_command_are_first(shell: Shell, mock_shell: Shell) -> None:
-    page = shell.run("appointments", "list", "--help", COLUMNS="80").stdout
-    assert options_in(page)[-4:] == ["--all", "--columns", "--json", "--help"]
-    for line in ("--limit N", "--patient ID", "--status STATUS", "--start-at-gte TIME", "--external-id TEXT"):
-        assert f"  {line} " in page
-    assert "  followup appointments list --columns start-at,external-id,id\n" in page
-    page = mock_shell.run("requests", "--help", COLUMNS="80").stdout
-    assert options_in(page)[-4:] == ["--url", "--api-key", "--token", "--help"]
-
-
-def test_the_placeholders_of_nested_input(shell: Shell) -> None:
-    page = shell.run("intake-requests", "create", "--help", COLUMNS="80").stdout
-    for line in ("--patient JSON", "--contacts JSON", "--address TEXT"):
-        assert f"  {line} " in page
-    assert "  --patient JSON|ID " in shell.run("appointments", "create", "--help", COLUMNS="80").stdout
-    assert "  --date-of-birth DATE " in shell.run("patients", "create", "--help", COLUMNS="80").stdout
-
-
 def completions(shell: Shell, name: str, words: str) -> list[str]:
     """Return what bash would offer for the last word."""
     variable = f"_{name.upper().replace('-', '_')}_COMPLETE"

@@ -40,19 +40,10 @@ def test_a_group_without_a_command_shows_its_help(command: list[str]) -> None:
     [
         (("patients", "lst"), "No such command 'lst'. Did you mean 'list'? See followup patients --help."),
         (("patients", "retrieve"), "Missing argument 'ID'. See followup patients retrieve --help."),
-        (
-            ("patients", "list", "--limt", "3"),
-            "No such option: --limt Did you mean --limit? See followup patients list --help.",
-        ),
     ],
 )
 def test_a_usage_error_names_the_help(shell: Shell, arguments: tuple[str, ...], expected: str) -> None:
     assert shell.error(*arguments) == f"followup: {expected}\n"
-
-
-def test_a_required_argument_has_no_brackets_in_the_usage(shell: Shell) -> None:
-    assert shell.run("patients", "update", "--help").stdout.startswith("Usage: followup patients update [OPTIONS] ID\n")
-    assert shell.run("outbox", "retry", "--help").stdout.startswith("Usage: followup outbox retry [OPTIONS] [ID]\n")
 
 
 @pytest.mark.parametrize(

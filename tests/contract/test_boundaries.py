@@ -168,7 +168,7 @@ def with_new_id(event: Any) -> Any:
     return event | {"id": f"{next(NUMBERS):08}{sent[8:]}"}
 
 
-def check_agreement(mock: Mock, operation: Operation, body: Any) -> None:
+def check_agreement(mock: Mock, operation: Operation, body: Any) -> httpx.Response:
     if operation.whole_body:
         body = with_new_id(body)
     response = mock.live.send(operation, body)
@@ -177,6 +177,7 @@ def check_agreement(mock: Mock, operation: Operation, body: Any) -> None:
         assert 400 <= response.status_code < 500, f"rejected by the document alone: {shown}"
     elif response.status_code != 200:
         assert beyond_a_schema(response), f"rejected by the mock alone: {shown}: {response.text}"
+    return response
 
 
 def beyond_a_schema(response: httpx.Response) -> bool:
@@ -208,7 +209,9 @@ def test_the_document_accepts_the_smallest_and_the_largest_body(operation: Opera
 def test_document_and_mock_agree_about_each_value_in_each_place(operation: Operation) -> None:
     mock = mock_for(operation.name)
     for change in changes(operation):
-        check_agreement(mock, operation, changed(mock.body(operation), change))
+        response = check_agreement(mock, operation, changed(mock.body(operation), change))
+        if response.status_code == 400 and change[1] in (MISSING, UNHEARD_OF):
+            assert change[0][-1] in response.text, response.text
 
 
 @each_with_body

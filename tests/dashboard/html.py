@@ -16,6 +16,11 @@ def text_of(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", names_joined))).strip()
 
 
+def short_times(html: str) -> str:
+    """Return HTML with month, day, hour and minute (UTC) in the place of each time."""
+    return re.sub(r'<time datetime="\d{4}-([\d-]+)T(\d\d:\d\d)[^>]*>.*?</time>', r"\1 \2", html, flags=re.DOTALL)
+
+
 class Views:
     """Requests the views of a mock in this process."""
 

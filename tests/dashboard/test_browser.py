@@ -33,14 +33,6 @@ class TestControls:
         after = client.intake_requests.retrieve(created.id)
         assert (after.status, after.data["coverage"]) == ("loaded", {"insurer": "OSDE"})
 
-    def test_discard(self, tab: Page, go: Open, client: FollowUp) -> None:
-        created = client.intake_requests.create(patient={"phone": ANA["phone"]})
-        go(f"intake_requests/{created.id}")
-        tab.get_by_label("Reason").fill("twice")
-        tab.get_by_role("button", name="Discard").click()
-        expect_report(tab, "The status is now discarded.")
-        assert client.intake_requests.retrieve(created.id).discard_reason == "twice"
-
     def test_a_patient_opts_out_and_in_and_changes_stage(self, tab: Page, go: Open, client: FollowUp) -> None:
         created = client.patients.create(phone=ANA["phone"])
         go(f"patients/{created.id}")

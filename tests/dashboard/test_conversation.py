@@ -7,7 +7,7 @@ import httpx
 from followup import FollowUp
 from followup_mockserver import MockService
 
-from .html import Views, text_of
+from .html import Views, short_times, text_of
 
 ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
 TEXT = "Hola Ana. Le recordamos su turno del 01/10/2026 a las 14:30 en Clínica de prueba."
@@ -17,8 +17,7 @@ def lines_of(html: str, begins: str) -> list[tuple[str, str]]:
     """Return the classes and the texts of the items of a list; times as month, day, hour and minute, UTC."""
     found = html.partition(begins)[2]
     items = re.findall(r'<li class="([^"]*)"[^>]*>(.*?)</li>', re.split("</[ou]l>", found)[0], re.DOTALL)
-    time = re.compile(r'<time datetime="\d{4}-([\d-]+)T(\d\d:\d\d)[^>]*>.*?</time>')
-    return [(classes, text_of(time.sub(r"\1 \2", item))) for classes, item in items]
+    return [(classes, text_of(short_times(item))) for classes, item in items]
 
 
 def phone(views: Views, patient: str) -> list[tuple[str, str]]:
@@ -48,24 +47,6 @@ def test_a_message_says_which_reminder_it_is(views: Views, client: FollowUp, ser
                 " planned by appointments.create 09-28 12:00 due 10-01 14:30"
             ),
         ),
-    ]
-
-
-def test_reminders_that_were_not_sent_stand_there_with_the_reason(
-    views: Views, client: FollowUp, service: MockService
-) -> None:
-    booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
-    service.update_patient(booked.patient, opted_out=True)
-    service.advance(hours=3)
-    client.appointments.cancel(booked.id)
-    muted = [text for classes, text in phone(views, booked.patient) if classes == "bubble muted"]
-    assert [re.search(r"(not sent|cancelled): [a-z ]+ planned", text)[0] for text in muted] == [  # type: ignore[index]
-        "not sent: the patient has opted out planned",
-        "cancelled: the appointment was cancelled planned",
-    ]
-    assert reminders(views, booked.id) == [
-        ("muted", "Reminder 24 h before the start : not sent: the patient has opted out 09-28 14:00"),
-        ("muted", "Reminder 3 h before the start : cancelled: the appointment was cancelled 09-29 11:00"),
     ]
 
 
@@ -100,19 +81,6 @@ def test_other_reasons_that_are_known_beforehand(views: Views, client: FollowUp,
     assert "will not be sent: the patient has opted out" in views.text("clock")
     service.advance()
     assert service.messages == []
-
-
-def test_reminders_of_a_moved_appointment(views: Views, client: FollowUp, service: MockService) -> None:
-    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
-    client.appointments.update(booked.id, start_at="2026-10-02T17:30:00Z")
-    moved = "moved: the appointment now starts at 10-02 17:30"
-    assert reminders(views, booked.id) == [
-        ("muted", f"Reminder 24 h before the start : {moved} 09-30 17:30, for the start 10-01 17:30"),
-        ("muted", f"Reminder 3 h before the start : {moved} 10-01 14:30, for the start 10-01 17:30"),
-        ("pending", "Reminder 24 h before the start : due 10-01 17:30"),
-        ("pending", "Reminder 3 h before the start : due 10-02 14:30"),
-    ]
-    assert len([text for classes, text in phone(views, booked.patient) if moved in text]) == 2
 
 
 def test_a_message_without_history_is_still_on_the_phone(views: Views, client: FollowUp, service: MockService) -> None:

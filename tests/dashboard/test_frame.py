@@ -100,28 +100,6 @@ class TestTimes:
         texts = "all => import('./static/times.js').then(times => all.map(each => times.relativeText(each * 1000, 0)))"
         assert tab.evaluate(texts, [*expected]) == [*expected.values()]
 
-    def test_another_year_and_an_unknown_zone(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
-        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2027-02-01T14:30:00Z")
-        mock.update_organization(time_zone="America/New_York")
-        go("clock")
-        expect(tab.get_by_text("31 Jan 2027 09:30 EST").first).to_be_visible()
-        texts = tab.evaluate("""import('./static/times.js').then(({ MockClock, showTimes }) => {
-            const root = document.createElement("div");
-            root.innerHTML = "<time datetime='2026-09-28T12:00:00Z'></time>";
-            showTimes(root, new MockClock({ now: "2026-09-28T12:00:00Z" }), "Mars/Olympus");
-            return root.textContent;
-        })""")
-        assert texts == "28 Sep 12:00Z"
-
-    def test_a_running_clock_is_updated(self, browser: Browser) -> None:
-        with MockServer() as server:
-            page = browser.new_page()
-            page.goto(f"{server.url}/_mock/")
-            time = page.locator("#now time")
-            before = time.inner_text()
-            expect(time).not_to_have_text(before)
-            page.close()
-
 
 class TestNavigation:
     def test_the_groups_and_their_badges(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
@@ -141,23 +119,6 @@ class TestNavigation:
         expect(views.get_by_role("link", name="Deliveries 1 failed")).to_be_visible()
         expect(views.get_by_role("link", name="Endpoints 1 with problems")).to_be_visible()
         expect(views.get_by_role("link", name="Faults")).to_have_text("Faults")
-
-    def test_on_a_phone_it_is_a_menu(self, tab: Page, go: Open) -> None:
-        tab.set_viewport_size({"width": 390, "height": 800})
-        go("overview")
-        views, menu = tab.get_by_role("navigation", name="Views"), tab.get_by_role("button", name="Menu")
-        expect(views).to_be_hidden()
-        expect(menu).to_have_attribute("aria-expanded", "false")
-        header = tab.locator("header").bounding_box()
-        assert header is not None
-        assert header["height"] < 100
-        menu.click()
-        expect(menu).to_have_attribute("aria-expanded", "true")
-        expect(tab.get_by_role("searchbox")).to_be_visible()
-        expect(tab.get_by_role("button", name="Switch organization")).to_be_visible()
-        views.get_by_role("link", name="Patients").click()
-        expect(tab.get_by_role("heading", level=1)).to_have_text("Patients 0")
-        expect(views).to_be_hidden()
 
 
 class TestKeyboard:
@@ -195,77 +156,6 @@ class TestKeyboard:
         expect(tab.get_by_role("heading", level=1)).to_have_text("Ana")
         tab.keyboard.press("c")
         expect_report(tab, f"Copied {first.id}.")
-
-    def test_the_shortcuts_are_listed(self, tab: Page, go: Open) -> None:
-        go("overview")
-        tab.keyboard.press("?")
-        dialog = tab.get_by_role("dialog", name="Keyboard shortcuts")
-        expect(dialog).to_contain_text("Search")
-        expect(dialog).to_contain_text("g c API calls")
-        tab.keyboard.press("Escape")
-        expect(dialog).to_be_hidden()
-        tab.get_by_role("button", name="Keyboard shortcuts").click()
-        expect(dialog).to_be_visible()
-
-
-class TestIds:
-    def test_a_short_id_is_found_and_selected_whole(self, tab: Page, go: Open, client: FollowUp) -> None:
-        """The middle is hidden from the eye only."""
-        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        client.webhook_endpoints.update(endpoint.id, disabled=True)
-        go("overview")
-        link = tab.get_by_role("link", name=endpoint.id)
-        expect(link).to_be_visible()
-        link.evaluate("link => getSelection().selectAllChildren(link.querySelector('.id'))")
-        assert tab.evaluate("getSelection().toString()") == endpoint.id
-        widths = link.evaluate(
-            "link => [link.querySelector('.middle').textContent.length, link.querySelector('.id').clientWidth]"
-        )
-        assert widths[0] == 16
-
-
-class TestMissing:
-    def test_a_missing_object_is_reported_within_the_frame(
-        self, browser: Browser, mock: MockServer, client: FollowUp
-    ) -> None:
-        """The user can navigate on, and the page waits for a change instead of requesting the view again and again."""
-        page = browser.new_page()
-        requested: list[str] = []
-        page.on("request", lambda request: requested.append(request.url))
-        page.goto(f"{mock.url}/_mock/#/webhook_deliveries/whd_gone")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Not found")
-        expect(
-            page.get_by_text("There is no such webhook delivery. A reset or a restart may have removed it")
-        ).to_be_visible()
-        expect(page.locator("#live")).to_have_text("live")
-        expect(page.get_by_role("searchbox")).to_be_visible()
-        version = page.locator("#page").get_attribute("data-version")
-        with page.expect_request(lambda request: f"since={version}&wait=" in request.url):
-            pass
-        requested.clear()
-        # For each change there is at most one request for the version, and one for the view.
-        client.patients.create(phone=ANA["phone"])
-        with page.expect_request(lambda request: "changes" in request.url and f"since={version}" not in request.url):
-            pass
-        assert len(requested) <= 6
-        page.get_by_role("main").get_by_role("link", name="Webhook deliveries").click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Webhook deliveries")
-        page.close()
-
-
-class TestReports:
-    def test_they_disappear_after_a_while_or_are_closed(self, tab: Page, go: Open, mock: MockServer) -> None:
-        tab.clock.install()
-        go("clock")
-        tab.get_by_role("button", name="+1 h").click()
-        expect_report(tab, "+1 h: nothing was due.")
-        tab.clock.fast_forward(9_000)
-        expect_report(tab, "")
-        tab.get_by_role("button", name="+1 h").click()
-        expect_report(tab, "+1 h: nothing was due.")
-        tab.get_by_role("button", name="Close").click()
-        expect_report(tab, "")
-        expect(tab.get_by_role("button", name="Close")).to_be_hidden()
 
 
 class TestAccess:

@@ -77,24 +77,6 @@ def test_the_filters_of_calls(tab: Page, go: Open, client: FollowUp) -> None:
     expect(text).to_have_value("doctors")
 
 
-@pytest.mark.parametrize("view", ["calls", "appointments"])
-def test_rows_are_one_line_each_down_to_a_small_window(tab: Page, go: Open, client: FollowUp, view: str) -> None:
-    book(client, 4)
-    client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-    long_name = "Ana María de los Ángeles Fernández de la Vega y Sosa"
-    for number in range(4):
-        patient = {"phone": f"+549115555001{number}", "fullName": long_name}
-        client.events.create({"id": f"e{number}", "type": "patient.upserted", "data": {"patient": patient}})
-    go(view)
-    row = tab.locator(".list tbody tr").last
-    for width, is_row in ((1440, True), (1024, True), (640, True), (390, False)):
-        tab.set_viewport_size({"width": width, "height": 900})
-        expect(row).to_have_css("display", "table-row" if is_row else "grid")
-        height = (row.bounding_box() or {})["height"]
-        assert height <= (34 if is_row else 90), (width, height)
-        assert not tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"), width
-
-
 @pytest.mark.nightly
 def test_no_text_of_a_caller_makes_a_page_scroll_sideways(
     tab: Page, go: Open, client: FollowUp, mock: MockServer

@@ -1,18 +1,17 @@
 """The timeline of objects: what happened, what caused what, what did not happen and why, and what is due."""
 
 import re
-from html.parser import HTMLParser
+from html import unescape
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.http.in_process import InProcessTransport
 
 from .conftest import HOOKS
+from .html import Views, short_times
 
 OTHER = "https://lab.example/in"
 ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
@@ -32,55 +31,20 @@ class Line(NamedTuple):
     text: str
 
 
-class _Reader(HTMLParser):
-    """Reads the lines of the timeline. A time is read as month, day, hour and minute, UTC."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[Line] = []
-        self._open: list[str] = []
-        self._is_reading = False
-        self._in_time = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in attrs}
-        if tag == "section" and attributes.get("class") == "history":
-            self._is_reading = True
-        elif not self._is_reading:
-            return
-        elif tag == "li":
-            self._open.append(attributes["class"].strip())
-        elif tag == "p" and self._open:
-            self.lines.append(Line(len(self._open), attributes.get("class") or self._open[-1], ""))
-        elif tag == "summary":
-            self.lines.append(Line(len(self._open), "summary", ""))
-        elif tag == "time" and self._open:
-            self._add(attributes["datetime"][5:16].replace("T", " "))
-            self._in_time = True
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "time":
-            self._in_time = False
-        elif tag == "li" and self._is_reading:
-            self._open.pop()
-        elif tag == "section":
-            self._is_reading = False
-
-    def handle_data(self, data: str) -> None:
-        if self._is_reading and self._open and self.lines and not self._in_time:
-            self._add(data)
-
-    def _add(self, text: str) -> None:
-        line = self.lines[-1]
-        self.lines[-1] = line._replace(text=line.text + text)
-
-
-def timeline(api: Api, path: str) -> list[Line]:
-    response = api.get(f"/_mock/views/{path}")
-    assert response.status_code == 200, response.text
-    reader = _Reader()
-    reader.feed(response.text)
-    return [line._replace(text=" ".join(line.text.split())) for line in reader.lines]
+def timeline(views: Views, path: str) -> list[Line]:
+    """Return the lines of the timeline of a page. A time is read as month, day, hour and minute, UTC."""
+    history = short_times(views.html(path).partition('<section class="history"')[2].partition("</section>")[0])
+    lines: list[Line] = []
+    items: list[str] = []
+    for closing, tag, attributes, text in re.findall(r"<(/?)(\w+)([^>]*)>([^<]*)", history):
+        classes = "".join(re.findall(r'class="([^"]*)"', attributes)).strip()
+        if tag == "li":
+            items = items[:-1] if closing else [*items, classes]
+        elif items and not closing and tag in ("p", "summary"):
+            lines.append(Line(len(items), tag if tag == "summary" else classes or items[-1], ""))
+        if items and lines:
+            lines[-1] = lines[-1]._replace(text=lines[-1].text + unescape(text))
+    return [line._replace(text=" ".join(line.text.split())) for line in lines]
 
 
 def shown(lines: list[Line]) -> list[str]:
@@ -88,11 +52,11 @@ def shown(lines: list[Line]) -> list[str]:
     return [f"{'  ' * (line.depth - 1)}{line.text} [{line.classes.partition(' ')[0]}]" for line in lines]
 
 
-def test_a_call_with_all_that_it_caused(api: Api, client: FollowUp, service: MockService) -> None:
+def test_a_call_with_all_that_it_caused(views: Views, client: FollowUp, service: MockService) -> None:
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
     service.advance(days=2, hours=6)
-    assert shown(timeline(api, f"appointments/{booked.id}")) == [
+    assert shown(timeline(views, f"appointments/{booked.id}")) == [
         "09-28 12:00 appointments.create: 200 [succeeded]",
         "  appointment created: confirmed []",
         "    webhook to clinic.example/hooks: delivered at attempt 1 (204) [succeeded]",
@@ -113,40 +77,40 @@ def test_a_call_with_all_that_it_caused(api: Api, client: FollowUp, service: Moc
     ]
 
 
-def test_a_patient_and_the_call_name_the_objects(api: Api, client: FollowUp) -> None:
+def test_a_patient_and_the_call_name_the_objects(views: Views, client: FollowUp) -> None:
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
-    assert shown(timeline(api, f"patients/{booked.patient}"))[:5] == [
+    assert shown(timeline(views, f"patients/{booked.patient}"))[:5] == [
         "09-28 12:00 appointments.create: 200 [succeeded]",
         "  patient upserted: created []",
         "    webhook: not sent: there is no webhook endpoint [muted]",
         "  appointment created 10-01 17:30: confirmed []",
         "    webhook: not sent: there is no webhook endpoint [muted]",
     ]
-    call = shown(timeline(api, f"calls/{booked.last_response.request_id}"))
+    call = shown(timeline(views, f"calls/{booked.last_response.request_id}"))
     assert [line for line in call if " upserted " in line or " created " in line] == [
         "  patient upserted Ana Díaz: created []",
         "  appointment created Ana Díaz, 10-01 17:30: confirmed []",
     ]
 
 
-def test_webhooks_that_were_not_sent_stand_where_they_would_have_been(api: Api, client: FollowUp) -> None:
+def test_webhooks_that_were_not_sent_stand_where_they_would_have_been(views: Views, client: FollowUp) -> None:
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["visit.completed"])
     client.webhook_endpoints.create(url=OTHER, enabled_events=["visit.completed"])
     disabled = client.webhook_endpoints.create(url="https://old.example/hooks", enabled_events=["*"])
     client.webhook_endpoints.update(disabled.id, disabled=True)
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
-    assert shown(timeline(api, f"appointments/{booked.id}"))[2:5] == [
+    assert shown(timeline(views, f"appointments/{booked.id}"))[2:5] == [
         "    webhook to clinic.example/hooks: not sent: not subscribed to appointment.created [muted]",
         "    webhook to lab.example/in: not sent: not subscribed to appointment.created [muted]",
         "    webhook to old.example/hooks: not sent: the endpoint was disabled [muted]",
     ]
 
 
-def test_moved_reminders_stand_at_their_former_time(api: Api, client: FollowUp, service: MockService) -> None:
+def test_moved_reminders_stand_at_their_former_time(views: Views, client: FollowUp, service: MockService) -> None:
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
     service.advance(hours=1)
     client.appointments.update(booked.id, start_at="2026-10-02T17:30:00Z")
-    lines = shown(timeline(api, f"appointments/{booked.id}"))
+    lines = shown(timeline(views, f"appointments/{booked.id}"))
     assert [line.partition(" [")[0] for line in lines if not line.startswith(" ")] == [
         "09-28 12:00 appointments.create: 200",
         "09-28 13:00 appointments.update: 200",
@@ -170,15 +134,15 @@ def test_moved_reminders_stand_at_their_former_time(api: Api, client: FollowUp, 
     ]
 
 
-def test_reminders_that_were_not_sent(api: Api, client: FollowUp, service: MockService) -> None:
+def test_reminders_that_were_not_sent(views: Views, client: FollowUp, service: MockService) -> None:
     late = client.appointments.create(patient=ANA, start_at="2026-09-28T14:00:00Z")  # type: ignore[arg-type]
-    assert [line for line in shown(timeline(api, f"appointments/{late.id}")) if "reminder" in line] == [
+    assert [line for line in shown(timeline(views, f"appointments/{late.id}")) if "reminder" in line] == [
         "  reminder 24 h before the start: not scheduled: 24 h before the start was already past [muted]",
         "  reminder 3 h before the start: not scheduled: 3 h before the start was already past [muted]",
     ]
     booked = client.appointments.create(patient=late.patient, start_at="2026-09-29T14:00:00Z")
     service.update_patient(late.patient, opted_out=True)
-    planned = [line for line in shown(timeline(api, f"appointments/{booked.id}")) if "24 h" in line]
+    planned = [line for line in shown(timeline(views, f"appointments/{booked.id}")) if "24 h" in line]
     reminder = "reminder 24 h before the start of 09-29 14:00"
     assert planned == [
         f"  {reminder} planned for 09-28 14:00: will not be sent [muted]",
@@ -189,13 +153,13 @@ def test_reminders_that_were_not_sent(api: Api, client: FollowUp, service: MockS
     ]
     service.advance(hours=3)
     client.appointments.cancel(booked.id)
-    lines = [line for line in shown(timeline(api, f"appointments/{booked.id}")) if line[0] != " "]
+    lines = [line for line in shown(timeline(views, f"appointments/{booked.id}")) if line[0] != " "]
     assert "09-28 14:00 reminder 24 h before the start of 09-29 14:00: not sent: the patient has opted out" in lines[1]
     assert lines[2] == "09-28 15:00 appointments.cancel: 200 [succeeded]"
     assert "09-29 11:00 reminder 3 h before the start of 09-29 14:00: cancelled: the appointment" in lines[4]
 
 
-def test_attempts_unfold_and_the_next_is_due(api: Api, client: FollowUp, service: MockService) -> None:
+def test_attempts_unfold_and_the_next_is_due(views: Views, client: FollowUp, service: MockService) -> None:
     responses = iter([500, 500, 204, 500])
     service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
     endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
@@ -211,28 +175,28 @@ def test_attempts_unfold_and_the_next_is_due(api: Api, client: FollowUp, service
         "Now [now]",
     ]
     path = f"webhook_deliveries/{service.deliveries[0].id}"
-    assert shown(timeline(api, path))[1:] == [*past, "09-28 12:06 webhook attempt: due [pending]"]
+    assert shown(timeline(views, path))[1:] == [*past, "09-28 12:06 webhook attempt: due [pending]"]
     client.appointments.create(patient=patient.id, start_at="2026-10-01T17:30:00Z")
-    times = [line.text[:11] for line in timeline(api, f"patients/{patient.id}") if line.depth == 1]
+    times = [line.text[:11] for line in timeline(views, f"patients/{patient.id}") if line.depth == 1]
     assert times == ["09-28 12:00", "09-28 12:01", "Now", "09-28 12:06", "09-30 17:30", "10-01 14:30"]
     service.advance(minutes=5)
-    assert f"{webhook}: delivered at attempt 3 (204) [succeeded]" in shown(timeline(api, path))
+    assert f"{webhook}: delivered at attempt 3 (204) [succeeded]" in shown(timeline(views, path))
     client.patients.update(patient.id, full_name="Eva")
     service.advance()
     client.webhook_endpoints.update(endpoint.id, disabled=True)
     path = f"webhook_deliveries/{service.deliveries[0].id}"
-    assert f"{webhook}: failed at attempt 1: The endpoint was disabled. [failed]" in shown(timeline(api, path))
+    assert f"{webhook}: failed at attempt 1: The endpoint was disabled. [failed]" in shown(timeline(views, path))
     client.webhook_endpoints.delete(endpoint.id)
-    deleted = [line for line in shown(timeline(api, f"patients/{patient.id}")) if "deleted with its endpoint" in line]
+    deleted = [line for line in shown(timeline(views, f"patients/{patient.id}")) if "deleted with its endpoint" in line]
     assert [re.sub("whd_[^:]+", "whd_", line) for line in deleted] == [
         "    webhook whd_: deleted with its endpoint [muted]"
     ] * 2
 
 
-def test_a_batch_of_which_events_were_refused_is_no_success(api: Api, client: FollowUp, service: MockService) -> None:
+def test_a_batch_with_refused_events_is_no_success(views: Views, client: FollowUp, service: MockService) -> None:
     order: Any = {"type": "order.issued", "data": {}}
     client.events.create([{"id": "e1", **order}, {"id": "e2", "type": "patient.upserted", "data": {}}])
-    lines = shown(timeline(api, f"calls/{service.requests[0].request_id}"))
+    lines = shown(timeline(views, f"calls/{service.requests[0].request_id}"))
     assert lines[0] == "09-28 12:00 events.create: 200, 1 of 2 events refused [pending]"
 
 
@@ -250,7 +214,7 @@ async def broken_startup(scope: dict[str, Any], receive: Any, send: Any) -> None
     ids=["raising", "startup", "redirect", "not mounted"],
 )
 def test_whatever_an_attempt_failed_with_is_shown_as_failed(
-    api: Api, client: FollowUp, service: MockService, receiver: Any
+    views: Views, client: FollowUp, service: MockService, receiver: Any
 ) -> None:
     if receiver is not None:
         service.mount(OTHER, receiver, raise_exceptions=False)
@@ -258,13 +222,13 @@ def test_whatever_an_attempt_failed_with_is_shown_as_failed(
     client.patients.create(phone=ANA["phone"])
     service.advance(minutes=1)
     path = f"webhook_deliveries/{service.deliveries[0].id}"
-    attempts = [line for line in shown(timeline(api, path)) if " attempt 1: " in line or " attempt 2: " in line]
+    attempts = [line for line in shown(timeline(views, path)) if " attempt 1: " in line or " attempt 2: " in line]
     assert len(attempts) == 2
     assert all(line.endswith("[failed]") for line in attempts), attempts
-    assert ">Webhook attempt: 2 failed<" in api.get("/_mock/views/history/last_run").text
+    assert ">Webhook attempt: 2 failed<" in views.html("history/last_run")
 
 
-def test_an_inbound_event_and_its_batch(api: Api, client: FollowUp) -> None:
+def test_an_inbound_event_and_its_batch(views: Views, client: FollowUp) -> None:
     results = client.events.create(
         [
             {
@@ -275,39 +239,39 @@ def test_an_inbound_event_and_its_batch(api: Api, client: FollowUp) -> None:
             for day in (1, 2)
         ]
     ).results
-    lines = shown(timeline(api, f"events/{results[1].event}"))
+    lines = shown(timeline(views, f"events/{results[1].event}"))
     assert lines[0] == "09-28 12:00 events.create: 200 [succeeded]"
     assert lines[1].startswith("  inbound event ")
     assert lines[2].startswith("    appointment created ")
     assert len([line for line in lines if "appointment created" in line]) == 1
 
 
-def test_a_visit_a_treatment_and_an_intake_request(api: Api, client: FollowUp, service: MockService) -> None:
+def test_a_visit_a_treatment_and_an_intake_request(views: Views, client: FollowUp, service: MockService) -> None:
     visit = client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
     treatment = client.treatments.create(patient=visit.patient, name="ibuprofen", end_date="2026-09-29T00:00:00Z")
     intake = client.intake_requests.create(patient={"phone": "+5491155550002", "full_name": "Eva Sosa"})
     service.advance(days=1)
     assert "  message after the visit planned for 09-28 15:00: sent [succeeded]" in shown(
-        timeline(api, f"visits/{visit.id}")
+        timeline(views, f"visits/{visit.id}")
     )
-    assert shown(timeline(api, f"treatments/{treatment.id}"))[-1] == (
+    assert shown(timeline(views, f"treatments/{treatment.id}"))[-1] == (
         "09-29 00:00 end of the treatment: ended (planned by treatments.create 09-28 12:00) []"
     )
-    assert "  question for missing data: sent [succeeded]" in shown(timeline(api, f"intake_requests/{intake.id}"))
+    assert "  question for missing data: sent [succeeded]" in shown(timeline(views, f"intake_requests/{intake.id}"))
 
 
-def test_a_long_timeline_shows_the_newest_hundred_entries(api: Api, client: FollowUp) -> None:
+def test_a_long_timeline_shows_the_newest_hundred_entries(views: Views, client: FollowUp) -> None:
     patient = client.patients.create(phone=ANA["phone"])
     for number in range(110):
         client.patients.update(patient.id, email=f"ana{number}@example.com")
-    calls = [line for line in shown(timeline(api, f"patients/{patient.id}")) if "patients.update" in line]
+    calls = [line for line in shown(timeline(views, f"patients/{patient.id}")) if "patients.update" in line]
     assert len(calls) == 100
     link = f'<a href="#/patients/{patient.id}?timeline=all">Show 11 earlier entries</a>'
-    assert link in api.get(f"/_mock/views/patients/{patient.id}").text
-    assert len([line for line in timeline(api, f"patients/{patient.id}?timeline=all") if line.depth == 1]) == 111
+    assert link in views.html(f"patients/{patient.id}")
+    assert len([line for line in timeline(views, f"patients/{patient.id}?timeline=all") if line.depth == 1]) == 111
 
 
-def test_the_page_of_a_run_lists_its_jobs_in_groups(api: Api, client: FollowUp, service: MockService) -> None:
+def test_the_page_of_a_run_lists_its_jobs_in_groups(views: Views, client: FollowUp, service: MockService) -> None:
     responses = iter([500, 204])
     service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["visit.completed"])
@@ -315,7 +279,7 @@ def test_the_page_of_a_run_lists_its_jobs_in_groups(api: Api, client: FollowUp, 
     client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
     service.advance()
     service.advance(hours=3)
-    html = api.get("/_mock/views/history/last_run").text
+    html = views.html("history/last_run")
     assert "3 jobs ran" in html
     for heading in (
         "Clock advanced", "Webhook attempt: 1 delivered",
@@ -323,12 +287,12 @@ def test_the_page_of_a_run_lists_its_jobs_in_groups(api: Api, client: FollowUp, 
     ):  # fmt: skip
         assert f">{heading}<" in html
     assert "HTTP status 500." not in html  # an earlier run
-    earlier = api.get("/_mock/views/history/ctl_1").text
+    earlier = views.html("history/ctl_1")
     assert ">Webhook attempt: 1 failed<" in earlier
     assert "HTTP status 500." in earlier
 
 
-def test_pages_of_a_job_a_message_and_a_control_call(api: Api, client: FollowUp, service: MockService) -> None:
+def test_pages_of_a_job_a_message_and_a_control_call(views: Views, client: FollowUp, service: MockService) -> None:
     booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
     service.update_patient(booked.patient, opted_out=True)
     service.update_patient(booked.patient, opted_out=False)
@@ -340,43 +304,42 @@ def test_pages_of_a_job_a_message_and_a_control_call(api: Api, client: FollowUp,
         (service.messages[0].id, "Reminder 24 h before the start"),
         (control, "Update_patient"),
     ):
-        html = api.get(f"/_mock/views/history/{known}").text
+        html = views.html(f"history/{known}")
         assert f">{heading}</h1>" in html
         assert "Ana Díaz" in html
-        assert shown(timeline(api, f"history/{known}"))
+        assert shown(timeline(views, f"history/{known}"))
 
 
 def test_a_call_that_the_journal_has_dropped_is_no_link(client: FollowUp, service: MockService) -> None:
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
     loaded = MockService.load(service.save())
-    http = httpx.Client(transport=InProcessTransport(loaded.app), base_url=loaded.url)
     path = f"appointments/{booked.id}"
-    api = Api(http, loaded.api_key)
-    lines = shown(timeline(api, path))
+    views = Views(loaded)
+    lines = shown(timeline(views, path))
     assert lines[0] == "09-28 12:00 API call: no longer in the journal []"
     assert lines[-1].endswith("due (planned by API call 09-28 12:00) [pending]")
-    assert "#/calls/" not in api.get(f"/_mock/views/{path}").text.partition("<main")[2]
+    assert "#/calls/" not in views.html(f"{path}")
 
 
-def test_a_replayed_call_names_the_first_one(api: Api, client: FollowUp) -> None:
+def test_a_replayed_call_names_the_first_one(views: Views, client: FollowUp) -> None:
     first, again = (
         client.patients.create(phone=ANA["phone"], idempotency_key="key-1").last_response.request_id for _ in range(2)
     )
-    lines = shown(timeline(api, f"calls/{again}"))
+    lines = shown(timeline(views, f"calls/{again}"))
     assert f"09-28 12:00 patients.create: 200, replayed the response of {first} [succeeded]" in lines
 
 
 @pytest.mark.parametrize("id", ["job_999", "ctl_999", "msg_gone", "last_run", "nonsense", "pat_"])
-def test_what_the_history_does_not_know_is_not_found(api: Api, client: FollowUp, id: str) -> None:
+def test_what_the_history_does_not_know_is_not_found(views: Views, client: FollowUp, id: str) -> None:
     patient = client.patients.create(phone=ANA["phone"]).id
-    response = api.get(f"/_mock/views/history/{patient if id == 'pat_' else id}")
+    response = views.api.get(f"/_mock/views/history/{patient if id == 'pat_' else id}")
     assert response.status_code == 404
     assert "There is no such job, message or control call." in response.text
 
 
-def test_the_clock_leads_to_the_last_run(api: Api, client: FollowUp, service: MockService) -> None:
+def test_the_clock_leads_to_the_last_run(views: Views, client: FollowUp, service: MockService) -> None:
     service.advance(hours=1)  # nothing is due
-    assert "last advanced" not in api.get("/_mock/views/clock").text
+    assert "last advanced" not in views.html("clock")
     client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
     service.advance(days=2)
-    assert 'href="#/history/ctl_1">What ran when the clock was last advanced' in api.get("/_mock/views/clock").text
+    assert 'href="#/history/ctl_1">What ran when the clock was last advanced' in views.html("clock")

@@ -189,22 +189,16 @@ class TestContract:
             (reply(200, []), "TypeError"),
             (reply(200, {}), "KeyError"),
             (hang_up, "Server disconnected without sending a response."),
+            (drip, "TimeoutError"),
         ],
     )
     def test_a_contract_that_is_not_served(
-        self, doctor: Doctor, server: ScriptedServer, action: Action, reason: str
+        self, doctor: Doctor, server: ScriptedServer, action: Any, reason: str
     ) -> None:
-        server.script = [service(None, action)]
-        found = doctor(server.url)
+        server.script = [service(None, drip(server.released) if action is drip else action)]
+        found = doctor(server.url, timeout=1 if action is drip else 10)
         assert found.status == 1
-        (problem,) = found.problems
-        assert problem == (
-            f"contract not served at /api/v1/openapi.json ({reason}). Check the path in FOLLOWUP_BASE_URL."
-        )
-
-    def test_a_contract_that_never_ends(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(None, drip(server.released))]
-        assert "(TimeoutError)" in doctor(server.url, timeout=1).of("contract")
+        assert found.of("contract").startswith(f"FAIL not served at /api/v1/openapi.json ({reason}). Check the path")
 
     def test_a_contract_without_an_operation(self, doctor: Doctor, server: ScriptedServer) -> None:
         server.script = [service(None, reply(200, contract("visits.create", "doctors.list")))]
@@ -227,44 +221,32 @@ FAILED = {"at": "2026-09-28T13:00:00.000Z", "message": "The receiver responded w
 
 
 class TestEndpoints:
-    def test_a_disabled_endpoint(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(None, None, listed({"status": "disabled"}))]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        assert problem == (
-            "endpoints we_1 (clinic.example) is disabled: nothing is sent to it. Enable it: followup webhook-endpoints "
-            "update we_1 --no-disabled"
-        )
-
-    @pytest.mark.parametrize("delivered", [None, "2026-09-28T12:00:00.000Z"])
-    def test_a_failing_endpoint(self, doctor: Doctor, server: ScriptedServer, delivered: str | None) -> None:
-        server.script = [service(None, None, listed({"lastDeliveredAt": delivered, "lastError": FAILED}))]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        assert problem.startswith("endpoints we_1 (clinic.example) fails: The receiver responded with 500. (2026-09-28")
-        assert ("never delivered" in problem) == (delivered is None)
-
     def test_an_error_that_quotes_the_request(self, doctor: Doctor, server: ScriptedServer) -> None:
         quoted = {**FAILED, "message": f"no patient +54 9 11 5555-0000, {KEY}"}
         server.script = [service(None, None, listed({"lastDeliveredAt": None, "lastError": quoted}))]
         assert "fails: no patient …, fu_test_… (" in doctor(server.url).of("endpoints")
 
     @pytest.mark.parametrize(
-        ("fields", "shown"),
+        ("delivered", "error", "expected"),
         [
-            ({"lastDeliveredAt": "2026-09-28T14:00:00.000Z", "lastError": FAILED}, "last delivered 2026-09-28"),
-            ({"lastDeliveredAt": None}, "never delivered"),
+            (None, None, "OK we_1 (clinic.example): never delivered"),
+            ("2026-09-28T14:00:00.000Z", FAILED, "OK we_1 (clinic.example): last delivered 2026-09-28"),
+            (
+                "2026-09-28T12:00:00.000Z",
+                FAILED,
+                "FAIL we_1 (clinic.example) fails: The receiver responded with 500.",
+            ),
+            (None, FAILED, "FAIL we_1 (clinic.example) fails: The receiver responded with 500."),
         ],
     )
-    def test_a_healthy_endpoint(
-        self, doctor: Doctor, server: ScriptedServer, fields: dict[str, Any], shown: str
+    def test_an_endpoint_fails_after_its_last_error_alone(
+        self, doctor: Doctor, server: ScriptedServer, delivered: Any, error: Any, expected: str
     ) -> None:
-        server.script = [service(None, None, listed(fields))]
+        server.script = [service(None, None, listed({"lastDeliveredAt": delivered, "lastError": error}))]
         found = doctor(server.url)
-        assert found.status == 0
-        assert found.of("endpoints").startswith(f"OK we_1 (clinic.example): {shown}")
+        assert found.status == expected.startswith("FAIL")
+        assert found.of("endpoints").startswith(expected)
+        assert ("never delivered" in found.of("endpoints")) == (delivered is None)
 
     def test_each_endpoint_has_its_line(self, doctor: Doctor, server: ScriptedServer) -> None:
         server.script = [service(None, None, listed({}, {"id": "we_2", "status": "disabled"}, more=True))]
