@@ -177,20 +177,6 @@ def test_arguments_of_the_wrong_type_are_type_errors(service: MockService) -> No
             act()
 
 
-def test_what_does_not_exist(service: MockService) -> None:
-    for act, param in [
-        (lambda: service.confirm_appointment("apt_none"), "id"),
-        (lambda: service.cancel_appointment("apt_none"), "id"),
-        (lambda: service.reschedule_appointment("apt_none", start_at=START), "id"),
-        (lambda: service.add_appointment(patient="pat_none", start_at=START), "patient"),
-        (lambda: service.add_appointment(patient=PATIENT, start_at=START, doctor="doc_none"), "doctor"),
-        (lambda: service.add_visit(patient=PATIENT, visited_at=NOON, appointment="A-9"), "appointment"),
-    ]:
-        with pytest.raises(ServiceError) as caught:
-            act()
-        assert (caught.value.code, caught.value.param) == ("resource_missing", param)
-
-
 def test_over_http(api: Api) -> None:
     body = {"patient": {"phone": "+5491155550000", "fullName": "Ana"}, "startAt": "2026-10-05T12:00:00Z"}
     made = api.post("/_mock/appointments", {**body, "status": "pending", "type": "check-up", "doctor": None}).json()

@@ -30,7 +30,8 @@ SUITE = """
         followup_client.patients.create(phone="+5491155550000")
         followup_service.advance()
 
-    def test_many(followup_client):
+    def test_many(followup_client, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)  # the file is that of the folder in which pytest started
         for _ in range(1234):
             followup_client.account.retrieve()
 """
@@ -93,8 +94,10 @@ def test_runs_in_one_process_count_by_themselves_whatever_the_verbosity(pytester
     assert observers.observers == ()
 
 
-@pytest.mark.parametrize("code", ["assert False", "raise KeyboardInterrupt"])
-def test_the_file_is_written_also_when_the_run_fails(pytester: pytest.Pytester, code: str) -> None:
+@pytest.mark.parametrize(("code", "status"), [("assert False", 1), ("raise KeyboardInterrupt", 2)])
+def test_the_threshold_replaces_no_other_exit_status_and_the_file_is_written(
+    pytester: pytest.Pytester, code: str, status: int
+) -> None:
     result = run(
         pytester,
         f"""
@@ -105,9 +108,9 @@ def test_the_file_is_written_also_when_the_run_fails(pytester: pytest.Pytester, 
             {code}
         """,
         "--followup-coverage-fail-under",
-        "0",
+        "50",
     )
-    assert result.ret == (1 if "False" in code else 2)
+    assert result.ret == status
     assert met(pytester) == {"account.retrieve": {"success": 1}}
 
 
@@ -122,16 +125,6 @@ def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) ->
         f"but --followup-coverage-fail-under requires {percent} %"
     )
     assert (result.outlines[-1] == last) is not passes
-
-
-@pytest.mark.parametrize(
-    ("code", "options", "status"),
-    [("def test_it(): assert False", [], 1), ("", [], 5)],
-)
-def test_the_threshold_replaces_no_other_exit_status(
-    pytester: pytest.Pytester, code: str, options: list[str], status: int
-) -> None:
-    assert run(pytester, code, "--followup-coverage-fail-under", "50", *options).ret == status
 
 
 @pytest.mark.parametrize("option", ["--collect-only", "--fixtures"])
@@ -159,18 +152,6 @@ def test_a_file_that_cannot_be_written(pytester: pytest.Pytester, file: str) -> 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert f"--followup-coverage-file needs the name of a file in a folder, not {file!r}" in result.stderr.str()
     assert "started" not in result.stdout.str()
-
-
-def test_the_file_is_that_of_the_folder_in_which_pytest_started(pytester: pytest.Pytester) -> None:
-    run(
-        pytester,
-        """
-        def test_it(followup_client, tmp_path, monkeypatch):
-            monkeypatch.chdir(tmp_path)
-            followup_client.account.retrieve()
-        """,
-    )
-    assert met(pytester) == {"account.retrieve": {"success": 1}}
 
 
 DISTRIBUTED = """

@@ -12,7 +12,6 @@ from support.receivers import Inbox, listening
 
 from followup import (
     FollowUp,
-    InvalidRequestError,
     WebhookDelivery,
     WebhookEndpoint,
     WebhookSignatureError,
@@ -68,13 +67,6 @@ class TestEndpoints:
     def test_section_8_a_wrong_field_is_named(self, api: Api, body: Any, param: str) -> None:
         status, _, where = problem(api.post("/v1/webhook_endpoints", body))
         assert (status, where) == (400, param)
-
-    def test_http_is_for_loopback_and_only_where_it_is_allowed(self, api: Api) -> None:
-        body = {"url": "http://127.0.0.1:9/hooks", "enabledEvents": ["*"]}
-        assert api.post("/v1/webhook_endpoints", body).status_code == 200
-        strict = MockService()
-        with pytest.raises(InvalidRequestError, match="url"):
-            strict.client().webhook_endpoints.create(url=body["url"], enabled_events=["*"])  # type: ignore[arg-type]
 
     def test_section_4_delete_removes_history_and_pending(
         self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint

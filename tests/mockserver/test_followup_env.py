@@ -4,7 +4,6 @@ import asyncio
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -211,30 +210,6 @@ def test_clients_do_not_sleep(followup_env: MockEnvironment) -> None:
     assert followup_env.service.waits == [30, 1800]
 
 
-def test_a_timeout_is_a_timeout(followup_env: MockEnvironment) -> None:
-    followup_env.service.add_fault(operation="*", kind="delay", seconds=100, times=None)
-    url, headers = f"{followup_env.url}/v1/account", {"Authorization": f"Bearer {followup_env.api_key}"}
-    with pytest.raises(httpx.ReadTimeout):
-        httpx.get(url, headers=headers, timeout=3)
-
-    async def get() -> None:
-        async with httpx.AsyncClient(timeout=4) as client:
-            await client.get(url, headers=headers)
-
-    with pytest.raises(httpx.ReadTimeout):
-        asyncio.run(get())
-    assert followup_env.service.waits == [3, 4]
-
-
-def test_a_dropped_connection_is_an_error_of_httpx(followup_env: MockEnvironment) -> None:
-    followup_env.service.add_fault(operation="*", kind="disconnect", times=2)
-    with pytest.raises(httpx.RemoteProtocolError):
-        httpx.get(f"{followup_env.url}/v1/account")
-    with FollowUp() as client:
-        client.account.retrieve()
-    assert [each.status for each in followup_env.service.requests] == [200, 0, 0]
-
-
 def test_a_receiver_that_calls_elsewhere_fails_the_test(followup_env: MockEnvironment) -> None:
     def receive(_: httpx.Request) -> httpx.Response:
         httpx.get(ELSEWHERE)
@@ -290,9 +265,3 @@ def test_the_end_of_a_test(pytester: pytest.Pytester, other: SimpleNamespace) ->
             "followup_env rejected GET https://api.clinic.example/v1/patients: *",
         ]
     )
-
-
-def test_threads_reach_the_service(followup_env: MockEnvironment) -> None:
-    with FollowUp() as client, ThreadPoolExecutor() as pool:
-        list(pool.map(lambda number: client.patients.create(phone=f"+549115555{number:04}"), range(20)))
-    assert len(followup_env.service.requests) == 20

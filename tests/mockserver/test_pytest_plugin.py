@@ -60,27 +60,6 @@ def test_the_fixtures(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=6)
 
 
-@pytest.mark.nightly
-def test_parallel_runs_do_not_touch_each_other(pytester: pytest.Pytester) -> None:
-    result = run(
-        pytester,
-        """
-        import pytest
-
-        @pytest.mark.parametrize("number", range(20))
-        def test_it(followup_server, number):
-            with followup_server.client() as client:
-                client.patients.create(phone="+5491155550000")
-                assert len([*client.patients.list()]) == 1
-        """,
-        "-p",
-        "xdist.plugin",
-        "-n",
-        "2",
-    )
-    result.assert_outcomes(passed=20)
-
-
 def test_the_plugin_imports_nothing_until_a_fixture_is_used(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
@@ -197,16 +176,6 @@ ASYNCHRONOUS = """
         await client.webhook_endpoints.create(url=URL, enabled_events=["patient.upserted"])
         await client.patients.create(phone="+5491155550000")
 
-    async def test_an_exception_is_raised(followup_service, followup_async_client):
-        await cause(followup_async_client)
-
-        async def receive(request):
-            raise KeyError("externalId")
-
-        followup_service.mount(URL, receive)
-        with pytest.raises(KeyError):
-            await followup_service.advance_async()
-
     @FIXTURE
     async def service():
         async with MockService(rate_limit=0) as service:
@@ -226,13 +195,6 @@ ASYNCHRONOUS = """
         await followup_service.advance_async()
         assert log == ["startup", asyncio.get_running_loop()]
         assert [each.status for each in followup_service.deliveries] == ["succeeded"]
-
-    async def test_a_synchronous_advance_still_works(followup_service, followup_async_client, app):
-        await cause(followup_async_client)
-        followup_service.mount(URL, app)
-        followup_service.advance()
-        assert log[0] == "startup"
-        assert log[1] is not asyncio.get_running_loop()
 
     async def test_has_an_unused_fault(followup_service):
         followup_service.add_fault(operation="patients.create", kind="status")
@@ -263,7 +225,7 @@ def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, fixture: str, 
     pytester.makeini(f"[pytest]\n{options}filterwarnings = error")
     pytester.makepyfile(ASYNCHRONOUS.replace("MARK", mark).replace("FIXTURE", fixture))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", plugin)
-    result.assert_outcomes(passed=5, failed=3)
+    result.assert_outcomes(passed=3, failed=3)
     for shown in (
         "1 fault was never used:",
         "200 GET /v1/account",

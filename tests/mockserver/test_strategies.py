@@ -1,6 +1,5 @@
 """The Hypothesis strategies for the arguments of operations: valid by form, and covering all that the API accepts."""
 
-import asyncio
 import functools
 import subprocess
 import sys
@@ -64,23 +63,6 @@ def test_no_call_is_rejected_for_its_form(name: str) -> None:
     @given(operation(name))
     def run(drawn: Call) -> None:
         check_form(call, *drawn)
-
-    run()
-
-
-@pytest.mark.hypothesis
-@each_operation
-def test_the_arguments_are_those_of_the_asynchronous_client_too(name: str) -> None:
-    service = MockService(rate_limit=0, seed=1)
-    group, method = name.split(".")
-
-    @settings(max_examples=5)
-    @given(operation(name))
-    def run(drawn: Call) -> None:
-        async def use(*args: Any, **kwargs: Any) -> Any:
-            return await getattr(getattr(service.async_client(max_retries=0), group), method)(*args, **kwargs)
-
-        check_form(lambda *args, **kwargs: asyncio.run(use(*args, **kwargs)), *drawn)
 
     run()
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from contract.specification import RESULTS
 from support.http import Api, problem
 
 from followup import FollowUp, WebhookEvent, construct_event
@@ -12,18 +13,10 @@ from followup_mockserver import MockService, ServiceError
 from followup_mockserver.rules.triggered_events import examples
 
 FIELDS = {
-    "patient": "id object fullName phone email dni externalId dateOfBirth stage optedOut createdAt updatedAt",
-    "appointment": "id object patient doctor startAt status type externalId source cancelledAt createdAt updatedAt",
-    "visit": ("id object patient doctor appointment visitedAt type diagnosis notes externalId source createdAt"),
-    "treatment": (
-        "id object patient kind name dosage frequency instructions startDate endDate active createdAt updatedAt"
-    ),
-    "intakeRequest": (
-        "id object status patient summary missing data discardReason readyAt loadedAt closedAt createdAt updatedAt"
-    ),
-    "webhookEndpoint": "id object url description enabledEvents status lastDeliveredAt lastError createdAt",
+    part: {each.name for each in RESULTS[part[0].upper() + part[1:]] if each.required}
+    for part in ("patient", "appointment", "visit", "treatment", "intakeRequest", "webhookEndpoint")
 }
-"""The fields of the resources (specification, section 2); a secret is shown by the creation alone."""
+"""The fields of the resources; a secret is shown by the creation alone."""
 
 EMPTY = {
     "appointment.created": {"cancelledAt"},
@@ -35,35 +28,22 @@ EMPTY = {
 """The fields that are null in the object of an event, because of its state."""
 
 PARTS = {
-    "intake.requested": ["intakeRequest", "patient"],
-    "patient.upserted": ["patient"],
-    "appointment.created": ["appointment", "patient"],
-    "appointment.rescheduled": ["appointment", "patient"],
-    "appointment.cancelled": ["appointment", "patient"],
-    "visit.completed": ["visit", "patient"],
-    "treatment.prescribed": ["treatment", "patient"],
-    "order.issued": ["order", "patient"],
-    "intake.created": ["intakeRequest", "patient"],
-    "intake.ready": ["intake", "patient", "requestedService"],
-    "conversation.handoff": ["conversation", "patient"],
-    "patient.silent": ["patient"],
-    "webhook.ping": ["webhookEndpoint"],
+    "intake.requested": ("int_", {"intakeRequest", "patient"}),
+    "patient.upserted": ("pat_", {"patient"}),
+    "appointment.created": ("apt_", {"appointment", "patient"}),
+    "appointment.rescheduled": ("apt_", {"appointment", "patient"}),
+    "appointment.cancelled": ("apt_", {"appointment", "patient"}),
+    "visit.completed": ("vis_", {"visit", "patient"}),
+    "treatment.prescribed": ("trt_", {"treatment", "patient"}),
+    "order.issued": ("evt_", {"order", "patient"}),
+    "intake.created": ("int_", {"intakeRequest", "patient"}),
+    "intake.ready": ("int_", {"intake", "patient", "requestedService"}),
+    "conversation.handoff": ("pat_", {"conversation", "patient"}),
+    "patient.silent": ("pat_", {"patient"}),
+    "webhook.ping": ("we_", {"webhookEndpoint"}),
 }
-REFS = {
-    "intake.requested": "int_",
-    "patient.upserted": "pat_",
-    "appointment.created": "apt_",
-    "appointment.rescheduled": "apt_",
-    "appointment.cancelled": "apt_",
-    "visit.completed": "vis_",
-    "treatment.prescribed": "trt_",
-    "order.issued": "evt_",
-    "intake.created": "int_",
-    "intake.ready": "int_",
-    "conversation.handoff": "pat_",
-    "patient.silent": "pat_",
-    "webhook.ping": "we_",
-}
+"""The prefix of the object that ``ref`` names, and the parts of the data."""
+
 PHONE = "+5491155550000"
 URL = "https://clinic.example/hooks"
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
@@ -93,12 +73,13 @@ def triggered(service: MockService, type: Any) -> Any:
 @each_type
 def test_section_2_an_event_and_its_objects_are_complete(service: MockService, type: str) -> None:
     for data in (examples()[type], triggered(service, type)["data"]):
-        assert sorted(data) == sorted(PARTS[type])
-        for part in set(PARTS[type]) & set(FIELDS) if type != "intake.ready" else ():
-            assert sorted(data[part]) == sorted(FIELDS[part].split())
+        _, parts = PARTS[type]
+        assert {*data} == parts
+        for part in parts & {*FIELDS} if type != "intake.ready" else ():
+            assert {*data[part]} == FIELDS[part]
             empty = {name for name, value in data[part].items() if value is None}
             assert empty == (EMPTY.get(type, set()) if part != "patient" else set())
-        for part in set(PARTS[type]) & set(FIELDS) - {"patient"}:
+        for part in parts & {*FIELDS} - {"patient"}:
             assert data[part].get("patient") == data.get("patient", {}).get("id")
 
 
@@ -110,7 +91,7 @@ def test_section_6_2_the_object_that_ref_names_can_be_retrieved(
     service.advance()
     (event,) = received
     assert (event.type, event.ref, event.data) == (type, payload["ref"], payload["data"])
-    assert event.ref.startswith(REFS[type])
+    assert event.ref.startswith(PARTS[type][0])
     found = event.retrieve(client)
     assert found.id == event.ref
     in_data = event.appointment or event.visit or event.treatment or event.intake_request
@@ -232,7 +213,7 @@ def test_own_data_is_sent_unchanged_and_its_id_is_the_ref(
 ) -> None:
     (delivery,) = service.trigger(type, data=data)
     assert delivery.payload["data"] == data
-    assert delivery.payload["ref"] == REFS[type] + "mine"
+    assert delivery.payload["ref"] == PARTS[type][0] + "mine"
     assert client.patients.list().data == []
 
 
@@ -245,7 +226,7 @@ def test_own_data_without_an_id_still_has_a_ref_that_can_be_retrieved(
     service.advance()
     assert [each.data for each in received] == [{"x": 1}, {"appointment": None, "patient": "Ana", "order": {"id": 5}}]
     for event in received:
-        assert event.retrieve(client).id.startswith(REFS[type])
+        assert event.retrieve(client).id.startswith(PARTS[type][0])
 
 
 class TestWithoutReceiver:
