@@ -1,6 +1,7 @@
 """A mock with other settings, behind a port, is recovered point by point. A mock with the file behaves as it does."""
 
 import tomllib
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,9 @@ def test_the_clock_of_the_environment_may_be_another_one(start: str) -> None:
     with MockServer(start_time=start, **OPTIONS) as server:
         for point in ("closed_appointment", "outbound_data"):
             assert ask(server, point)[1].outcome == "same"
+        with server.client() as client:
+            ahead = [each.start_at - server.clock.now for each in client.appointments.list()]
+    assert timedelta(days=59) < min(ahead) <= max(ahead) < timedelta(days=62)
 
 
 def test_a_service_without_times_is_asked_at_the_own_time(server: MockServer) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from support.http import problem
+from support.http import Api, problem
 
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.http.in_process import InProcessTransport
@@ -49,6 +49,12 @@ def test_a_foreign_host_or_origin_is_rejected(server: MockServer, headers: dict[
         assert response.json()["error"]["type"] == "permission_error"
         assert response.headers["request-id"]
         assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "null"}], ids=str)
+def test_the_control_api_rejects_them_where_users_serve_the_application(api: Api, headers: dict[str, str]) -> None:
+    for path in ("/_mock/clock", "/_mock/health"):
+        assert problem(api.get(path, headers=headers)) == (403, "foreign_origin", None)
 
 
 def test_a_page_of_another_host_can_neither_read_nor_write_patients(server: MockServer) -> None:
