@@ -405,6 +405,10 @@ CHANGED_KEYWORDS: list[tuple[str, str, dict[str, Any]]] = [
     (WORDING, "GET /v1/account response 200 body.name", {"examples": ["Clínica Sur"]}),
     (WORDING, "GET /v1/account response 200 body", {"additionalProperties": False}),
     (WORDING, "POST /v1/patients request body.phone", {"format": "phone"}),
+    (WORDING, "GET /v1/patients request query.limit", {"exclusiveMinimum": 0, "minimum": GONE}),
+    (WORDING, "GET /v1/patients request query.limit", {"multipleOf": 1}),
+    (WORDING, "POST /v1/patients request body.email", {"minLength": GONE}),
+    (WORDING, "POST /v1/webhook_endpoints request body.url", {"pattern": "^[hH][tT][tT][pP][sS]://[^/?#@]+([/?#]|$)"}),
 ]
 """Changes of the keywords of one schema: class and place of the difference, and the keywords."""
 

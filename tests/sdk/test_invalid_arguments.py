@@ -40,8 +40,6 @@ SECRET = "Ana Pérez"
 BAD = f"{SECRET}\ud800"
 UNSENDABLE: list[tuple[Callable[[Any], Any], str]] = [
     (lambda c: c.patients.create(phone=BAD), "phone is not valid Unicode: it contains a lone surrogate"),
-    (lambda c: c.patients.create(phone="1", email=BAD), "email is not valid Unicode"),
-    (lambda c: c.patients.update("pat_1", full_name=BAD), "full_name is not valid Unicode"),
     (lambda c: c.patients.list(phone=BAD), "phone is not valid Unicode"),
     (lambda c: c.patients.list(starting_after=BAD), "starting_after is not valid Unicode"),
     (lambda c: c.patients.retrieve(f"pat_{BAD.replace(' ', '')}"), "patients.retrieve: id is not valid Unicode"),

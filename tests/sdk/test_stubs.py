@@ -1,7 +1,6 @@
 """``groups.pyi``: current, complete, and enough for editors that use jedi (IPython, Jupyter, vim)."""
 
 import importlib.util
-import inspect
 from pathlib import Path
 
 import jedi
@@ -66,11 +65,3 @@ def test_jedi_completes_groups_and_operations(start: str) -> None:
         operations = {each.name.partition(".")[2] for each in spec.OPERATIONS if each.name.startswith(f"{group}.")}
         expected = operations | ({"send_all"} if group == "events" else set())
         assert completions(f"{start}client.{group}.") == expected
-
-
-def test_jedi_shows_the_arguments_of_an_operation() -> None:
-    code = SYNC + "client.appointments.create("
-    (signature,) = jedi.Script(code).get_signatures(3, len(code.splitlines()[-1]))
-    declared = inspect.signature(followup.FollowUp(api_key="k", base_url="https://x.example").appointments.create)
-    assert [each.name for each in signature.params if each.name != "*"] == list(declared.parameters)
-    assert "external_id: the appointment's id in your system" in signature.docstring()

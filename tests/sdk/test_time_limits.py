@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -400,19 +399,19 @@ class TestEnvironment:
                 driver.call(url, retrieve, timeout=0.5, max_retries=0)
             assert closed_by_the_client.result()
 
-    @pytest.mark.parametrize("value", ["nonsense://user:secret@x", "http://user:secret@x:port"])
-    def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
-        self, driver: Driver, environment: pytest.MonkeyPatch, value: str
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("HTTP_PROXY", "nonsense://user:secret@x"),
+            ("HTTP_PROXY", "http://user:secret@x:port"),
+            ("SSL_CERT_FILE", __file__),
+        ],
+        ids=["scheme", "port", "certificates"],
+    )
+    def test_a_variable_that_cannot_be_used_is_named_without_a_password(
+        self, driver: Driver, environment: pytest.MonkeyPatch, name: str, value: str
     ) -> None:
-        environment.setenv("HTTP_PROXY", value)
-        with pytest.raises(ValueError, match="HTTP_PROXY") as caught:
-            driver.call("http://127.0.0.1:1", retrieve)
-        assert "secret" not in str(caught.value)
-
-    def test_certificates_that_cannot_be_loaded_are_named(
-        self, driver: Driver, environment: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        (tmp_path / "certificates.pem").write_text("none")
-        environment.setenv("SSL_CERT_FILE", str(tmp_path / "certificates.pem"))
-        with pytest.raises(ValueError, match="SSL_CERT_FILE"):
+        environment.setenv(name, value)
+        with pytest.raises(ValueError, match=name) as caught:
             driver.call("https://127.0.0.1:1", retrieve)
+        assert "secret" not in str(caught.value)
