@@ -13,7 +13,7 @@ import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.gateway.steps import match_fault
+from followup_mockserver.gateway.pipeline import match_fault
 from followup_mockserver.state.runs import Turns
 from followup_mockserver.webhooks.applications import EventLoopThread
 from followup_mockserver.webhooks.receivers import Mounts

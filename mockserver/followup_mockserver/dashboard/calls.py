@@ -1,13 +1,20 @@
-"""The list of API calls, with its tabs, filters and marks, and the results of batches of events."""
+"""The calls: the list, and the page of one call, with what it did and the code that repeats it."""
 
+import pprint
+import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import zip_longest
-from typing import Any
+from typing import Any, get_args
+from urllib.parse import quote, urlencode
 
-from followup_mockserver.contract.operations import OPERATIONS
+from followup._for_mockserver import Parameter, bare
+from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.dashboard.columns import TABLES, noun_of
 from followup_mockserver.dashboard.objects import ListPage, page_after
-from followup_mockserver.dashboard.texts import json_body
+from followup_mockserver.dashboard.texts import body_text, json_body, redacted_headers
+from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.state.tenant import Tenant
@@ -124,3 +131,167 @@ def results_of_batch(entry: JournalEntry, details: CallDetails) -> list[dict[str
         for result, event in zip_longest(results, sent)
         if result
     ]
+
+
+MAX_SHARING = 50
+"""The page shows at most this many calls with the same idempotency key, the latest."""
+
+
+def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
+    """Return the variables of the view of one call.
+
+    Raises:
+        ServiceError: 404 if the journal has no call with this request id.
+    """
+    calls = list(tenant.journal.recorded_newest_first())
+    call = next((each for each in calls if each.entry.request_id == request_id), None)
+    if call is None:
+        raise missing("API call", param="id")
+    details = tenant.journal.details(call.entry)
+    sharing = _sharing(calls, call)
+    group = (call.entry.operation or "").partition(".")[0]
+    return {
+        "call": call,
+        "entry": call.entry,
+        "sharing": sharing if len(sharing) > 1 else [],
+        "was_done": _was_done(call),
+        "became": _became(tenant, call),
+        "results": None if details is None else results_of_batch(call.entry, details),
+        "noun": noun_of(group) if group in TABLES else "organization",
+        "details": details,
+        **({} if details is None else _details(call, details)),
+    }
+
+
+def _sharing(calls: list[RecordedCall], call: RecordedCall) -> list[RecordedCall]:
+    """Return the calls with the same idempotency key, newest first."""
+    key = call.entry.idempotency_key
+    sharing = [] if key is None else [each for each in calls if each.entry.idempotency_key == key]
+    return sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
+
+
+def _was_done(call: RecordedCall) -> bool:
+    """Return whether the rule of the operation has run, whatever the client saw."""
+    fault = call.outcome.fault
+    if fault is not None and fault.kind != "delay":
+        return fault.when == "after" and call.entry.error_code in (None, "fault")
+    return call.entry.error_code is None
+
+
+def _became(tenant: Tenant, call: RecordedCall) -> list[str]:
+    """Return what became of the object of a call, by the history: ``patients.create`` may find or change a patient."""
+    return [
+        record.outcome.text if record.outcome else ""
+        for record in tenant.history.records
+        if record.cause == call.entry.request_id and record.id == call.outcome.about
+    ]
+
+
+def _details(call: RecordedCall, details: CallDetails) -> Mapping[str, Any]:
+    return {
+        "answer": json_body(details.response_body, details.response_is_whole),
+        "request_headers": redacted_headers(details.request_headers),
+        "request_body": body_text(details.request_body or b"", details.request_is_whole),
+        "response_headers": redacted_headers(details.response_headers),
+        "response_body": body_text(details.response_body, details.response_is_whole),
+        "curl": curl(call.entry, details),
+        "sdk": sdk_code(call.entry, details),
+    }
+
+
+_HEADERS_OF_CURL = ("content-type", "idempotency-key", "service-version")
+_UNCHANGED = "data"
+"""The field that the SDK sends unchanged, so that its keys stay as they are."""
+
+
+def curl(entry: JournalEntry, details: CallDetails) -> str | None:
+    """Return a shell command that repeats the call, with the API key from the environment.
+
+    Returns:
+        The command; None if only the beginning of the request body was kept.
+    """
+    if not details.request_is_whole:
+        return None
+    query = f"?{urlencode(details.query)}" if details.query else ""
+    words = ['curl -sS "$FOLLOWUP_BASE_URL"' + shlex.quote(f"{quote(entry.path)}{query}")]
+    if entry.method != "GET":
+        words.append(f"-X {entry.method}")
+    words.append('-H "Authorization: Bearer $FOLLOWUP_API_KEY"')
+    words += [
+        "-H " + shlex.quote(f"{name.title()}: {details.request_headers[name]}")
+        for name in _HEADERS_OF_CURL
+        if name in details.request_headers
+    ]
+    if details.request_body:
+        words.append("--data-raw " + shlex.quote(details.request_body.decode(errors="replace")))
+    return " \\\n  ".join(words)
+
+
+def sdk_code(entry: JournalEntry, details: CallDetails) -> str | None:
+    """Return Python code that repeats the call.
+
+    Returns:
+        The code; None if the SDK cannot send this request, or only the beginning of the body was kept.
+    """
+    operation = OPERATIONS.get(entry.operation or "")
+    if operation is None or not details.request_is_whole:
+        return None
+    try:
+        arguments = [*_path_argument(operation, entry.path), *_arguments(operation, details)]
+    except (ValueError, KeyError):
+        return None
+    if operation.declaration.idempotent and (key := details.request_headers.get("idempotency-key")):
+        arguments.append(f"idempotency_key={key!r}")
+    lines = "".join(f"\n    {argument}," for argument in arguments)
+    call = f"client.{operation.name}({lines}\n)" if lines else f"client.{operation.name}()"
+    return f"from followup import FollowUp\n\nclient = FollowUp()\n{call}\n"
+
+
+def _path_argument(operation: Operation, path: str) -> list[str]:
+    if not operation.has_path_id:
+        return []
+    before, _, after = operation.path.partition("{id}")
+    return [repr(path.removeprefix(before).removesuffix(after))]
+
+
+def _arguments(operation: Operation, details: CallDetails) -> list[str]:
+    """Return the keyword arguments of the call, as code.
+
+    Raises:
+        KeyError: a query parameter or a field is unknown to the SDK.
+        ValueError: the body is not JSON, or is not an object.
+    """
+    parameters = {parameter.wire_name: parameter for parameter in operation.declaration.parameters}
+    arguments = [f"{parameters[name].name}={_from_query(parameters[name], value)!r}" for name, value in details.query]
+    if not details.request_body or not operation.takes_body:
+        return arguments
+    body = json_body(details.request_body, details.request_is_whole)
+    if body is None:
+        raise ValueError("not JSON")
+    if operation.body is None:
+        return [*arguments, _literal(_in_python(body.get("events", body) if isinstance(body, dict) else body))]
+    if not isinstance(body, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the request is wrong, not the type of an argument
+    return arguments + [f"{parameters[name].name}={_literal(_in_python(value))}" for name, value in body.items()]
+
+
+def _from_query(parameter: Parameter, value: str) -> Any:
+    types = get_args(parameter.annotation)
+    if bool in types:
+        return value == "true"
+    return int(value) if int in map(bare, types) else value
+
+
+def _in_python(value: Any) -> Any:
+    """Return a JSON value with the field names that the SDK's input dicts have."""
+    if isinstance(value, dict):
+        return {_snake(key): item if key == _UNCHANGED else _in_python(item) for key, item in value.items()}
+    return [_in_python(item) for item in value] if isinstance(value, list) else value
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def _literal(value: Any) -> str:
+    return pprint.pformat(value, width=88, sort_dicts=False).replace("\n", "\n    ")

@@ -14,10 +14,10 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.dashboard import call, calls, frame, history, outbound_events, search
+from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
 from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events
-from followup_mockserver.dashboard.conversation import conversation_of
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
+from followup_mockserver.dashboard.history import conversation_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
 from followup_mockserver.dashboard.timeline import job_title, timeline_of
@@ -74,7 +74,7 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
     """
     if name == calls.CALLS:
         if id is not None:
-            return "call.html", {**call.one_call(tenant, id), **_history(tenant, name, id, query)}
+            return "call.html", {**calls.one_call(tenant, id), **_history(tenant, name, id, query)}
         return "calls.html", {"page": calls.list_of_calls(tenant, query)}
     if name == outbound_events.OUTBOUND_EVENTS:
         if id is not None:

@@ -14,8 +14,7 @@ from flask import Flask, current_app, request
 from werkzeug.datastructures import Headers
 
 from followup_mockserver.control import Control, access_to
-from followup_mockserver.gateway.pipeline import Gateway
-from followup_mockserver.gateway.steps import bearer_token
+from followup_mockserver.gateway.pipeline import Gateway, bearer_token
 from followup_mockserver.http.control_routes import TOKEN_HEADER
 from followup_mockserver.schema.errors import ServiceError
 
