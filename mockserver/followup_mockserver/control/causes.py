@@ -8,33 +8,18 @@ from itertools import count
 
 import attrs
 
-from followup_mockserver.control.occurrences import (
-    REQUEST,
-    HistoryEntry,
-    Occurrence,
-    is_end,
-    is_paired,
-    lost_request,
-    of_call,
-    of_records,
-)
+from followup_mockserver.control import occurrences
+from followup_mockserver.control.occurrences import HistoryEntry, Occurrence
+from followup_mockserver.state import history
 from followup_mockserver.state.collection import Collection
-from followup_mockserver.state.history import (
-    CONTROL,
-    CONTROL_PREFIX,
-    EVENT,
-    EVENT_PREFIX,
-    JOB_PREFIX,
-    Receipt,
-    Record,
-)
+from followup_mockserver.state.history import Receipt, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.state.tenant import Tenant
 
 _NOBODY = ""
 """No record has this patient."""
 
-_CAUSES = (REQUEST_ID_PREFIX, EVENT_PREFIX, JOB_PREFIX, CONTROL_PREFIX)
+_CAUSES = (REQUEST_ID_PREFIX, history.EVENT_PREFIX, history.JOB_PREFIX, history.CONTROL_PREFIX)
 """Prefixes of the ids of causes."""
 
 
@@ -71,7 +56,7 @@ def explain(tenant: Tenant, id: str) -> list[HistoryEntry] | None:
 def occurrences_of(tenant: Tenant, id: str) -> list[Occurrence]:
     """Return the chain of causes of an id as occurrences; see ``explain``."""
     selection = _select(tenant, id)
-    found = [*of_records(tenant, selection.records)]
+    found = [*occurrences.of_records(tenant, selection.records)]
     return _in_order(found, _requests(tenant, id, selection, found))
 
 
@@ -97,8 +82,8 @@ def _requests(tenant: Tenant, id: str, selection: _Selection, found: Sequence[Oc
     for each in found:
         if each.cause in wanted:
             effects.setdefault(each.cause, []).append(each)
-    lost = [lost_request(each, effects[each]) for each in wanted if each not in calls and each in effects]
-    kept = [of_call(call) for call in reversed(calls.values())]
+    lost = [occurrences.lost_request(each, effects[each]) for each in wanted if each not in calls and each in effects]
+    kept = [occurrences.of_call(call) for call in reversed(calls.values())]
     return [*lost, *(_moved_before(each, effects.get(each.id, ())) for each in kept)]
 
 
@@ -132,7 +117,7 @@ def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
     somebody has edited.
     """
     causes: dict[str | None, Occurrence] = {
-        each.id: each for each in ordered if each.kind == REQUEST or _can_cause(each)
+        each.id: each for each in ordered if each.kind == occurrences.REQUEST or _can_cause(each)
     }
     placed: set[int] = set()
     found = []
@@ -151,7 +136,7 @@ def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
 
 
 def _can_cause(occurrence: Occurrence) -> bool:
-    return occurrence.kind in (EVENT, CONTROL) or occurrence.id.startswith(JOB_PREFIX)
+    return occurrence.kind in (history.EVENT, history.CONTROL) or occurrence.id.startswith(history.JOB_PREFIX)
 
 
 def _exists(tenant: Tenant, id: str) -> bool:
@@ -201,7 +186,7 @@ class _Search:
 
     def follow_effects(self) -> bool:
         """Choose the records about the objects, and those that the id has caused. Return whether to look again."""
-        known, end_of_run = len(self._causes), self._id.startswith(CONTROL_PREFIX)
+        known, end_of_run = len(self._causes), self._id.startswith(history.CONTROL_PREFIX)
         patient = self._id if self._id.startswith("pat_") else _NOBODY
         has_receipts = self._id.startswith(("we_", "whd_"))
         objects, causes = self._objects, self._causes
@@ -210,7 +195,7 @@ class _Search:
             is_effect = record.cause in causes
             if is_subject or is_effect:
                 self._choose(position, record, record.receipts)
-                if is_effect and is_paired(record):
+                if is_effect and occurrences.is_paired(record):
                     causes.add(record.id)
             elif record.about in objects:
                 self._choose(position, record, ())
@@ -221,17 +206,17 @@ class _Search:
     def follow_causes(self) -> None:
         """Choose the causes of the chosen records, and what these are about if the id itself has caused nothing."""
         chosen = self._chosen.values()
-        needed = {each.cause for each in chosen if not is_end(each)} | {each.id for each in chosen}
+        needed = {each.cause for each in chosen if not occurrences.is_end(each)} | {each.id for each in chosen}
         for position in range(len(self._records) - 1, -1, -1):
             record = self._records[position]
-            if record.id in needed and (is_paired(record) or record.kind == CONTROL):
+            if record.id in needed and (occurrences.is_paired(record) or record.kind == history.CONTROL):
                 self._chosen.setdefault(position, record)
-                if not is_end(record):
+                if not occurrences.is_end(record):
                     needed.add(record.cause)
         self._choose_subjects(needed)
-        known = {each.id for each in self._chosen.values() if is_paired(each)}
+        known = {each.id for each in self._chosen.values() if occurrences.is_paired(each)}
         for position, record in enumerate(self._records):
-            if record.id in known and is_paired(record):
+            if record.id in known and occurrences.is_paired(record):
                 self._chosen.setdefault(position, record)
 
     def found(self) -> list[Record]:
@@ -250,11 +235,11 @@ class _Search:
     def _choose_subjects(self, needed: set[str | None]) -> None:
         """Choose the events that led to a message, a job or an attempt: those of its object, from the same causes."""
         subjects = {record.about for record in self._chosen.values() if record.id == self._id and record.about}
-        if self._id.startswith((REQUEST_ID_PREFIX, CONTROL_PREFIX)) or not subjects:
+        if self._id.startswith((REQUEST_ID_PREFIX, history.CONTROL_PREFIX)) or not subjects:
             return
         for position, record in enumerate(self._records):
-            if position in self._chosen or record.cause not in needed or is_paired(record):
+            if position in self._chosen or record.cause not in needed or occurrences.is_paired(record):
                 continue
             receipts = [each for each in record.receipts if each.delivery in subjects]
-            if receipts or (record.id in subjects and record.kind != CONTROL):
+            if receipts or (record.id in subjects and record.kind != history.CONTROL):
                 self._chosen[position] = record._replace(receipts=receipts)

@@ -21,14 +21,7 @@ from followup_mockserver.http.control import control_api
 from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
-from followup_mockserver.state import observers
-from followup_mockserver.state.faults import (
-    CLIENT_HAS_LEFT,
-    DROPPED,
-    READ_TIMEOUT,
-    ConnectionDropped,
-    ResponseTooLate,
-)
+from followup_mockserver.state import faults, observers
 from followup_mockserver.state.interrupts import deferred_interrupts
 from followup_mockserver.state.journal import JournalEntry
 
@@ -52,8 +45,8 @@ class BrokenResponse(flask.Response):
     def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
         """Send half of the body, or nothing, and raise the exception that ends the connection."""
         if self._complete.broken == "late":
-            raise environ.get(DROPPED, ResponseTooLate)
-        dropped: type[Exception] = environ.get(DROPPED, ConnectionDropped)
+            raise environ.get(faults.DROPPED, faults.ResponseTooLate)
+        dropped: type[Exception] = environ.get(faults.DROPPED, faults.ConnectionDropped)
         if self._complete.broken == "disconnect":
             raise dropped
         self.headers["Content-Length"] = str(len(self._complete.body))
@@ -78,8 +71,8 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
             headers=_headers(environ),
             query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
             body=_body(current) if operation.takes_body else b"",
-            read_timeout=environ.get(READ_TIMEOUT),
-            client_has_left=environ.get(CLIENT_HAS_LEFT, _never),
+            read_timeout=environ.get(faults.READ_TIMEOUT),
+            client_has_left=environ.get(faults.CLIENT_HAS_LEFT, _never),
         )
     )
     return flask_response(response)

@@ -5,38 +5,22 @@ import math
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from followup_mockserver.schema import formats, shapes
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.formats import (
-    expected_url,
-    is_date,
-    is_exact_timestamp,
-    is_https_url,
-    is_timestamp,
-    is_webhook_target,
-)
-from followup_mockserver.schema.shapes import (
-    DATE,
-    DATE_YEARS,
-    EXACT_TIMESTAMP,
-    HTTPS_URL,
-    TIMESTAMP,
-    YEARS,
-    Schema,
-    open_schema,
-)
+from followup_mockserver.schema.shapes import Schema
 
 UNKNOWN = "parameter_unknown"
 
 _EXPECTED_FORMAT = {
-    DATE: "a date, YYYY-MM-DD",
-    TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
-    EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
+    shapes.DATE: "a date, YYYY-MM-DD",
+    shapes.TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
+    shapes.EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
     "email": "an e-mail address",
-    HTTPS_URL: "an https URL",
+    shapes.HTTPS_URL: "an https URL",
 }
 _EXPECTED_PATTERN = {
-    YEARS: "a time in the years 0002 to 9998",
-    DATE_YEARS: "a date in the years 0001 to 9999",
+    shapes.YEARS: "a time in the years 0002 to 9998",
+    shapes.DATE_YEARS: "a date in the years 0001 to 9999",
 }
 _EXPECTED_TYPE = {
     "string": "a string",
@@ -62,17 +46,17 @@ class Validator:
         import jsonschema_rs  # imported late: a library of several megabytes, which a start would wait for
 
         def is_webhook_url(text: str) -> bool:
-            return is_webhook_target(text) if allow_http_webhooks else is_https_url(text)
+            return formats.is_webhook_target(text) if allow_http_webhooks else formats.is_https_url(text)
 
         self._validator = jsonschema_rs.Draft202012Validator(
-            schema if reject_unknown else open_schema(schema),
+            schema if reject_unknown else shapes.open_schema(schema),
             validate_formats=True,
             ignore_unknown_formats=False,
             formats={
-                DATE: is_date,
-                TIMESTAMP: is_timestamp,
-                EXACT_TIMESTAMP: is_exact_timestamp,
-                HTTPS_URL: is_webhook_url,
+                shapes.DATE: formats.is_date,
+                shapes.TIMESTAMP: formats.is_timestamp,
+                shapes.EXACT_TIMESTAMP: formats.is_exact_timestamp,
+                shapes.HTTPS_URL: is_webhook_url,
             },
         )
 
@@ -111,8 +95,8 @@ def _service_error(error: Any) -> ServiceError:
             return invalid(UNKNOWN, "There is no such field; check its spelling.", dotted([*path, kind.unexpected[0]]))
         case "anyOf":
             return _union_error(error)
-        case "format" if kind.format == HTTPS_URL:
-            return invalid("parameter_invalid", f"This must be {expected_url(error.instance)}.", dotted(path))
+        case "format" if kind.format == shapes.HTTPS_URL:
+            return invalid("parameter_invalid", f"This must be {formats.expected_url(error.instance)}.", dotted(path))
     return invalid("parameter_invalid", f"This must be {_expected(kind)}.", dotted(path) or None)
 
 

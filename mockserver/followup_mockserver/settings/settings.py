@@ -9,18 +9,8 @@ from typing import Any, Literal, get_args
 import attrs
 
 from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine
-from followup_mockserver.schema.checks import (
-    Check,
-    as_list,
-    boolean,
-    field,
-    list_of,
-    matching,
-    number,
-    one_of,
-    text,
-    validator,
-)
+from followup_mockserver.schema import checks
+from followup_mockserver.schema.checks import Check
 from followup_mockserver.schema.shapes import object_shape
 
 RESOURCES_WITH_WRITE_SCOPE = (
@@ -52,7 +42,7 @@ Language = Literal["es", "en", "pt"]
 Mobiles = Literal["keep", "assume"]
 Ref = Literal["described", "trigger"]
 
-_hours = number(0, MAX_MESSAGE_HOURS, unit="hours")
+_hours = checks.number(0, MAX_MESSAGE_HOURS, unit="hours")
 
 
 def is_time_zone(name: str) -> bool:
@@ -103,8 +93,10 @@ def _has_field(schema: Mapping[str, Any], path: str) -> bool:
 
 def _setting(default: Any, check: Check) -> Any:
     if isinstance(default, tuple):
-        return attrs.field(factory=lambda: list(default), converter=as_list, validator=validator(list_of(check)))
-    return field(check, default)
+        return attrs.field(
+            factory=lambda: list(default), converter=checks.as_list, validator=checks.validator(checks.list_of(check))
+        )
+    return checks.field(check, default)
 
 
 @attrs.define(kw_only=True)
@@ -134,28 +126,30 @@ class Organization:
     """
 
     id: str
-    name: str = _setting("Clínica de prueba", text)
+    name: str = _setting("Clínica de prueba", checks.text)
     type: str = "clinic"
     time_zone: str = _setting(
-        _DEFAULT_TIME_ZONE, matching(is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
+        _DEFAULT_TIME_ZONE, checks.matching(is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
     )
-    country: str = _setting(_DEFAULT_COUNTRY, matching(_is_country, "the ISO 3166 code of a country, such as AR"))
-    language: str = _setting("es", one_of(get_args(Language)))
-    mobiles: str = _setting("keep", one_of(get_args(Mobiles)))
-    ref: str = _setting("described", one_of(get_args(Ref)))
-    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, one_of(ALL_SERVICE_LINES))
-    livemode: bool = _setting(False, boolean)
+    country: str = _setting(
+        _DEFAULT_COUNTRY, checks.matching(_is_country, "the ISO 3166 code of a country, such as AR")
+    )
+    language: str = _setting("es", checks.one_of(get_args(Language)))
+    mobiles: str = _setting("keep", checks.one_of(get_args(Mobiles)))
+    ref: str = _setting("described", checks.one_of(get_args(Ref)))
+    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, checks.one_of(ALL_SERVICE_LINES))
+    livemode: bool = _setting(False, checks.boolean)
     reminder_hours: list[float] = _setting((24.0, 3.0), _hours)
     post_visit_hours: float = _setting(4.0, _hours)
-    intake_messages: bool = _setting(True, boolean)
-    activated_events: list[OutboundEventType] = _setting((), one_of(NOT_YET_SENT))
+    intake_messages: bool = _setting(True, checks.boolean)
+    activated_events: list[OutboundEventType] = _setting((), checks.one_of(NOT_YET_SENT))
     intake_required: list[str] = _setting(
         ("fullName", "dni", "phone", "coverage.insurer", "address", "requestedService"),
-        matching(is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
+        checks.matching(is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
     )
 
 
-_key_value = matching(
+_key_value = checks.matching(
     lambda value: re.fullmatch("[!-~]{1,255}", value) is not None, "1 to 255 printable ASCII characters without spaces"
 )
 
@@ -174,7 +168,7 @@ class KeyRecord:
     """
 
     name: str
-    value: str = attrs.field(repr=False, validator=validator(_key_value))
+    value: str = attrs.field(repr=False, validator=checks.validator(_key_value))
     prefix: str = attrs.field(
         init=False, default=attrs.Factory(lambda key: key.value[:KEY_PREFIX_LENGTH], takes_self=True)
     )

@@ -15,17 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 import attrs
 
-from followup import (
-    Appointment,
-    Doctor,
-    Event,
-    IntakeRequest,
-    Patient,
-    Treatment,
-    Visit,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
+import followup
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import KeyRecord, Organization
 from followup_mockserver.state.clock import Clock
@@ -56,7 +46,7 @@ class DomainEvent:
     type: str
     name: str
     subject: Any
-    patient: Patient | None = None
+    patient: followup.Patient | None = None
     details: Mapping[str, Any] = attrs.field(factory=dict)
     change: Outcome | None = None
 
@@ -126,19 +116,21 @@ class Tenant:
         self.scheduler = Scheduler()
         self.ids = IdFactory(options.seed, organization.id)
 
-        self.patients: Collection[Patient] = Collection(attributes("phone", "dni", "external_id"))
-        self.doctors: Collection[Doctor] = Collection(attributes("active", "external_id", "full_name"))
-        self.appointments: Collection[Appointment] = Collection(
+        self.patients: Collection[followup.Patient] = Collection(attributes("phone", "dni", "external_id"))
+        self.doctors: Collection[followup.Doctor] = Collection(attributes("active", "external_id", "full_name"))
+        self.appointments: Collection[followup.Appointment] = Collection(
             attributes("patient", "status", "external_id"), ranges=attributes("start_at")
         )
-        self.visits: Collection[Visit] = Collection(attributes("patient", "external_id"))
-        self.intake_requests: Collection[IntakeRequest] = Collection(attributes("status", "patient"))
-        self.treatments: Collection[Treatment] = Collection(attributes("patient", "active"))
-        self.events: Collection[Event] = Collection(
+        self.visits: Collection[followup.Visit] = Collection(attributes("patient", "external_id"))
+        self.intake_requests: Collection[followup.IntakeRequest] = Collection(attributes("status", "patient"))
+        self.treatments: Collection[followup.Treatment] = Collection(attributes("patient", "active"))
+        self.events: Collection[followup.Event] = Collection(
             {**attributes("type", "status", "source"), "origin": attrgetter("source", "source_ref")}
         )
-        self.webhook_endpoints: Collection[WebhookEndpoint] = Collection()
-        self.webhook_deliveries: Collection[WebhookDelivery] = Collection(attributes("webhook_endpoint", "status"))
+        self.webhook_endpoints: Collection[followup.WebhookEndpoint] = Collection()
+        self.webhook_deliveries: Collection[followup.WebhookDelivery] = Collection(
+            attributes("webhook_endpoint", "status")
+        )
         self.secrets: dict[str, str] = {}
         self.attempts = Attempts()
         self.messages: list[Message] = []

@@ -20,14 +20,8 @@ from followup._for_mockserver import (
 )
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.rules.doctors import ROSTER
-from followup_mockserver.strategies.values import (
-    Values,
-    arguments,
-    digest_of,
-    identified,
-    input_dict,
-    value_of,
-)
+from followup_mockserver.strategies import values
+from followup_mockserver.strategies.values import Values
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments."""
@@ -69,7 +63,7 @@ def _calls(name: str) -> SearchStrategy[Call]:
     declaration = OPERATIONS[name].declaration
     named = [each for each in declaration.parameters if each.place in ("query", "body")]
     positional = st.tuples(*[_positional(each) for each in declaration.parameters if each not in named])
-    keywords = arguments(
+    keywords = values.arguments(
         {each.name: each.annotation for each in named},
         [each.name for each in named if each.required],
         nullable=declaration.method != "PATCH",
@@ -81,7 +75,7 @@ def _calls(name: str) -> SearchStrategy[Call]:
 
 def _positional(parameter: Parameter) -> Values:
     if parameter.place == "path":
-        return value_of(parameter.annotation)
+        return values.value_of(parameter.annotation)
     batches = st.lists(events(), min_size=1, max_size=MAX_EVENTS_PER_BATCH)
     return events() | batches | batches.map(tuple)
 
@@ -89,7 +83,7 @@ def _positional(parameter: Parameter) -> Values:
 def _with_key(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], prefix: str | None | NotGiven) -> Call:
     if isinstance(prefix, NotGiven):
         return args, kwargs
-    key = None if prefix is None else f"{prefix}{digest_of(name, args, kwargs)}"
+    key = None if prefix is None else f"{prefix}{values.digest_of(name, args, kwargs)}"
     return args, {**kwargs, "idempotency_key": key}
 
 
@@ -120,8 +114,8 @@ def event_of(type: EventType, *, processable: bool = False) -> SearchStrategy[Ev
     parameters = inspect.signature(declared).parameters
     required = [name for name in annotations if parameters[name].default is inspect.Parameter.empty]
     # The id of a doctor who does not exist makes an event invalid.
-    replaced = _existing() if processable else {"doctor": input_dict(DoctorInput)}
-    drawn = arguments(
+    replaced = _existing() if processable else {"doctor": values.input_dict(DoctorInput)}
+    drawn = values.arguments(
         annotations, required, replaced={name: replaced[name] for name in replaced if name in annotations}
     )
     return st.builds(
@@ -130,7 +124,7 @@ def event_of(type: EventType, *, processable: bool = False) -> SearchStrategy[Ev
 
 
 def _built(build: Callable[..., EventInput], drawn: dict[str, Any], prefix: str, *, versioned: bool) -> EventInput:
-    event = build(**drawn, id=prefix + digest_of(build.__name__, drawn))
+    event = build(**drawn, id=prefix + values.digest_of(build.__name__, drawn))
     if drawn.get("occurred_at") is not None:
         event["occurred_at"] = drawn["occurred_at"]  # as it was drawn: a datetime or a string
     if versioned:
@@ -142,7 +136,7 @@ def _existing() -> dict[str, SearchStrategy[Any]]:
     # The agent, which is the source of some events, books with active doctors only.
     roster = st.sampled_from([{"external_id": f"D-{number}"} for number in range(1, len(ROSTER))])
     return {
-        "patient": identified(PatientInput, ("phone", "dni")),
-        "doctor": roster.map(dict) | input_dict(DoctorInput),
+        "patient": values.identified(PatientInput, ("phone", "dni")),
+        "doctor": roster.map(dict) | values.input_dict(DoctorInput),
         "appointment": st.none(),
     }
