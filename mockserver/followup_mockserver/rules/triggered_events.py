@@ -13,17 +13,10 @@ import attrs
 
 from followup import Appointment, Event, Patient, PatientInput, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import OutboundEventType, encode
-from followup_mockserver.rules import (
-    appointments,
-    doctors,
-    events,
-    intake_requests,
-    patients,
-    treatments,
-    visits,
-    webhook_endpoints,
-)
+from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits, webhook_endpoints
+from followup_mockserver.rules.doctors import add_roster
 from followup_mockserver.rules.event_effects import patient_of_order
+from followup_mockserver.rules.events import process
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.tenant import DomainEvent, Tenant
@@ -107,7 +100,7 @@ def _treatment(tenant: Tenant) -> Any:
 def _order(tenant: Tenant) -> Any:
     data = {"patient": _reference(_new_patient(tenant)), "order": {"kind": "lab", "description": "blood count"}}
     event = {"id": f"example-order-{len(tenant.events) + 1}", "type": "order.issued", "data": data}
-    stored = tenant.events.get(events.process(tenant, event, "manual").event or "")
+    stored = tenant.events.get(process(tenant, event, "manual").event or "")
     assert stored is not None  # an order is valid whatever its data is
     return stored
 
@@ -255,7 +248,7 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     found = {}
     for event_type in payloads.OUTBOUND_TYPES:
         tenant = Tenant(options.organization("org_example"), (), options)
-        doctors.add_roster(tenant)
+        add_roster(tenant)
         webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
         found[str(event_type)] = data_of(event_of(tenant, event_type))
     return found

@@ -14,23 +14,11 @@ import attrs
 from followup._for_mockserver import reproducible_randomness, virtual_store_time
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation import history as steps
+from followup_mockserver.simulation import promises
 from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of
 from followup_mockserver.simulation.history import History, Step, call_that_repeats
 from followup_mockserver.simulation.network import Network, PendingFaults
-from followup_mockserver.simulation.promises import (
-    COMES_TO_REST,
-    START,
-    Entry,
-    Finding,
-    Ledger,
-    Operation,
-    PromiseBroken,
-    Story,
-    check_bookings,
-    check_events,
-    time_of,
-    time_text,
-)
+from followup_mockserver.simulation.promises import Entry, Finding, Ledger, Operation, PromiseBroken, Story
 from followup_mockserver.simulation.running import Runner, TimeOfStores
 from followup_mockserver.simulation.traffic import Traffic, what_happened
 
@@ -72,7 +60,7 @@ class Player:
         self.booking_error: str | None = None
         self.has_booked = False
         self._begin = begin
-        self._template = MockService(start_time=START, seed=0, rate_limit=0)
+        self._template = MockService(start_time=promises.START, seed=0, rate_limit=0)
         self.secret = ""
         if clinic.receiver_url is not None:
             with self._template.client() as client:
@@ -136,7 +124,7 @@ class _Play:
                     self._operate(entry, "book")
             case steps.Reschedule():
                 if (entry := self._ledger.changeable(step.booking)) is not None:
-                    entry.booking = attrs.evolve(entry.booking, start_at=time_of(step.slot))
+                    entry.booking = attrs.evolve(entry.booking, start_at=promises.time_of(step.slot))
                     self._operate(entry, "reschedule")
             case steps.Cancel():
                 if (entry := self._ledger.changeable(step.booking)) is not None:
@@ -171,8 +159,8 @@ class _Play:
         booking = entry.booking
         self._runner.up()
         what = {
-            "book": f"booked {booking.external_id} for {booking.full_name}, {time_text(booking.start_at)}",
-            "reschedule": f"moved {booking.external_id} to {time_text(booking.start_at)}",
+            "book": f"booked {booking.external_id} for {booking.full_name}, {promises.time_text(booking.start_at)}",
+            "reschedule": f"moved {booking.external_id} to {promises.time_text(booking.start_at)}",
             "cancel": f"cancelled {booking.external_id}",
         }[operation]
         self._story.add(f"The same person again {what}." if again else f"A person {what}.")
@@ -197,7 +185,7 @@ class _Play:
             if quiet == _QUIET_ROUNDS:
                 return
             before = state
-        raise PromiseBroken(COMES_TO_REST, f"After {_MAX_ROUNDS} rounds of work() there are still changes.")
+        raise PromiseBroken(promises.COMES_TO_REST, f"After {_MAX_ROUNDS} rounds of work() there are still changes.")
 
     def _state(self) -> Any:
         """Return what must not change any more when the clinic has come to rest."""
@@ -211,11 +199,11 @@ class _Play:
     def _judge(self) -> None:
         believed = self._believed()
         self._player.has_booked |= bool(believed)
-        check_bookings(self._ledger.entries, believed, self._appointments())
+        promises.check_bookings(self._ledger.entries, believed, self._appointments())
         handled = handled_of(self._runner.up().clinic)
         if self._player.secret and handled is not None:
             genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}
-            check_events(handled, genuine, self._traffic.invented)
+            promises.check_events(handled, genuine, self._traffic.invented)
 
     def _believed(self) -> dict[str, datetime | None]:
         return bookings_of(self._runner.up().clinic)

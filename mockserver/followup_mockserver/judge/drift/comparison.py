@@ -8,17 +8,9 @@ import attrs
 
 from followup_mockserver.contract.openapi import document as our_document
 from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.judge.drift import contracts
 from followup_mockserver.judge.drift.alternatives import canonical
-from followup_mockserver.judge.drift.contracts import (
-    BEARER,
-    JSON,
-    ByMediaType,
-    Contract,
-    Operation,
-    Parameter,
-    Response,
-    blank,
-)
+from followup_mockserver.judge.drift.contracts import ByMediaType, Contract, Operation, Parameter, Response
 from followup_mockserver.judge.drift.differences import Difference, DifferenceClass, Report, compare_texts
 from followup_mockserver.judge.drift.reading import DocumentError
 from followup_mockserver.judge.drift.schema_comparison import Message, compare_schemas
@@ -61,7 +53,7 @@ def compare_document(document: dict[str, Any]) -> Report:
         raise DocumentError("its references are nested too deeply") from None
 
 
-_KNOWN_PATHS = {blank(operation.path) for operation in OPERATIONS.values()}
+_KNOWN_PATHS = {contracts.blank(operation.path) for operation in OPERATIONS.values()}
 
 
 @functools.cache
@@ -206,22 +198,24 @@ def _compare_media(
             yield Difference("added", where, f"media type: the contract also has {name}")
     elif direction == "response" and theirs.other_json is not None:
         name, schema = theirs.other_json
-        yield Difference("mock differs", where, f"media type: {name} in the contract, {JSON} in the mock")
+        yield Difference("mock differs", where, f"media type: {name} in the contract, {contracts.JSON} in the mock")
     if schema is None:
         listed = ", ".join(theirs.schemas) or "none"
-        yield Difference("breaking", where, f"media type: {listed} in the contract, {JSON} in SDK and mock")
+        yield Difference("breaking", where, f"media type: {listed} in the contract, {contracts.JSON} in SDK and mock")
     else:
         yield from comparer.compare(direction, ours.json, schema, where)
 
 
 def _compare_security(ours: Operation, theirs: Operation) -> Iterator[Difference]:
     where = f"{ours.where} request security"
-    allowed = [each for each in theirs.security if set(each) <= {BEARER}]
+    allowed = [each for each in theirs.security if set(each) <= {contracts.BEARER}]
     if not theirs.security or [] in allowed:
         yield Difference("mock differs", where, "The contract needs no API key; the mock does.")
     elif not allowed:
         needed = " or ".join(" and ".join(each) for each in theirs.security)
-        yield Difference("breaking", where, f"credentials: {needed} in the contract, {BEARER} in SDK and mock")
+        yield Difference(
+            "breaking", where, f"credentials: {needed} in the contract, {contracts.BEARER} in SDK and mock"
+        )
     for each in theirs.security:
         if allowed and each not in allowed:
             yield Difference("added", where, f"The contract also allows {' and '.join(each)}.")

@@ -10,29 +10,10 @@ from typing import Any
 
 import attrs
 
+from followup_mockserver.judge.drift import differences, samples
 from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, canonical, kind_of, matches
-from followup_mockserver.judge.drift.differences import (
-    NO_EXAMPLE,
-    OTHER,
-    SIDES,
-    Difference,
-    DifferenceClass,
-    Side,
-    changed,
-    changed_keyword,
-    changed_members,
-    changed_type,
-    class_of,
-    compare_texts,
-)
+from followup_mockserver.judge.drift.differences import OTHER, SIDES, Difference, DifferenceClass, Side
 from followup_mockserver.judge.drift.reading import DocumentError
-from followup_mockserver.judge.drift.samples import (
-    NoSampleError,
-    array_sample,
-    candidates,
-    object_sample,
-    samples_of,
-)
 from followup_mockserver.judge.drift.schemas import NOTHING, Direction, Schema, Schemas
 
 _MAX_PARTS = 20_000
@@ -179,19 +160,19 @@ class _Comparison:
             for side in SIDES
         )
         defaults = ours.pop("default"), theirs.pop("default")
-        self.found += compare_texts(ours, theirs, part.path)
+        self.found += differences.compare_texts(ours, theirs, part.path)
         if canonical(defaults[0]) != canonical(defaults[1]):
             is_used = self._direction == "request" and None not in defaults
-            detail = changed("default", *([canonical(each)] for each in defaults))
+            detail = differences.changed("default", *([canonical(each)] for each in defaults))
             self._add("mock differs" if is_used else "wording", part.path, detail)
 
     def _compare_types(self, part: _Part) -> None:
         kinds = {side: {kind for each in part.sides[side] for kind in each.kinds} for side in SIDES}
         for side in SIDES:
             if only := kinds[side] - kinds[OTHER[side]]:
-                samples = (value for each in part.sides[side] for value in samples_of(each, self._schemas[side]))
-                values = [value for value in samples if kind_of(value) in only and part.tells_apart(side, value)]
-                self._report(part, side, changed_type(part.sides["ours"], part.sides["theirs"]), values)
+                drawn = (value for each in part.sides[side] for value in samples.samples_of(each, self._schemas[side]))
+                values = [value for value in drawn if kind_of(value) in only and part.tells_apart(side, value)]
+                self._report(part, side, differences.changed_type(part.sides["ours"], part.sides["theirs"]), values)
 
     def _compare_kind(self, part: _Part, kind: str, of_kind: _Sides) -> None:
         names: dict[Side, set[str]] = {
@@ -206,18 +187,18 @@ class _Comparison:
 
     def _compare_values(self, part: _Part, kind: str, of_kind: _Sides) -> None:
         """Try values of a kind, and report the keywords that distinguish the contracts."""
-        values = [*candidates({self._schemas[side]: each for side, each in of_kind.items()}, kind)]
+        values = [*samples.candidates({self._schemas[side]: each for side, each in of_kind.items()}, kind)]
         rejections = self._rejections(part, kind, of_kind, values)
         for (side, keyword), rejected in rejections.items():
-            class_ = class_of(self._direction, side)
+            class_ = differences.class_of(self._direction, side)
             if self._direction == "response" and side == "theirs" and _is_decoded(keyword, of_kind["ours"]):
                 class_ = "mock differs"  # the SDK decodes it, and the mock never sends it
-            detail = changed_members(side, rejected, of_kind[side]) if keyword == "enum" else ""
+            detail = differences.changed_members(side, rejected, of_kind[side]) if keyword == "enum" else ""
             if keyword == _FORM:
                 if any(each.class_ == class_ and each.where.startswith(part.path) for each in self.found):
                     continue  # a difference within it shows this
                 detail = f"The contract {'rejects' if side == 'ours' else 'accepts'} this form of the {kind}."
-            detail = detail or changed_keyword(keyword, of_kind["ours"], of_kind["theirs"])
+            detail = detail or differences.changed_keyword(keyword, of_kind["ours"], of_kind["theirs"])
             self._report(part, side, detail, rejected, class_=class_)
         if all(each.members for found in of_kind.values() for each in found):
             return  # all values were tried
@@ -259,9 +240,10 @@ class _Comparison:
         tried = {"1"} if keyword == "minLength" else set()  # the empty text is always tried
         restricted: list[Side] = [side for side in SIDES if texts[OTHER[side]] - texts[side] - tried]
         unknown: list[Side] = [side for side in restricted if not is_tried and (side, keyword) not in rejections]
-        detail = f"{changed_keyword(keyword, part.sides['ours'], part.sides['theirs'])}; {NO_EXAMPLE}"
+        changed = differences.changed_keyword(keyword, part.sides["ours"], part.sides["theirs"])
+        detail = f"{changed}; {differences.NO_EXAMPLE}"
         for side in unknown:
-            self._add(class_of(self._direction, side), part.path, detail)
+            self._add(differences.class_of(self._direction, side), part.path, detail)
         if not unknown and not is_known:
             self._add("wording", part.path, detail)
 
@@ -270,7 +252,7 @@ class _Comparison:
     def _compare_items(self, part: _Part, pair: _Pair) -> None:
         def lift(side: Side, item: Any) -> Any:
             others = max([1, *pair[side].values("minItems")]) - 1
-            return part.lift(side, [item, *array_sample(pair[side], self._schemas[side], others)])
+            return part.lift(side, [item, *samples.array_sample(pair[side], self._schemas[side], others)])
 
         self.compare({side: each.items for side, each in pair.items()}, f"{part.path}[]", lift)
 
@@ -288,8 +270,8 @@ class _Comparison:
 
     def _objects(self, pair: _Pair, side: Side, *also: str, without: str = "") -> list[Any]:
         """Return an object of one side with its required properties and others; empty: none was found."""
-        with suppress(NoSampleError):
-            found = object_sample(pair[side], self._schemas[side], *also)
+        with suppress(samples.NoSampleError):
+            found = samples.object_sample(pair[side], self._schemas[side], *also)
             return [{name: value for name, value in found.items() if name != without}]
         return []
 
@@ -318,7 +300,7 @@ class _Comparison:
 
     def _compare_property(self, part: _Part, pair: _Pair, name: str, shown: str) -> None:
         def lift(side: Side, value: Any) -> Any:
-            return part.lift(side, {**object_sample(pair[side], self._schemas[side]), name: value})
+            return part.lift(side, {**samples.object_sample(pair[side], self._schemas[side]), name: value})
 
         self.compare({side: each.of_property(name) for side, each in pair.items()}, f"{part.path}.{shown}", lift)
 
@@ -360,7 +342,7 @@ class _Comparison:
         wholes = [*self._wholes(part, side, values)]
         proven = [each for each in wholes if not self._messages[OTHER[side]].accepts(each)]
         if proven or not wholes:
-            self._add(class_ or class_of(self._direction, side), part.path + path, detail, *proven[:1])
+            self._add(class_ or differences.class_of(self._direction, side), part.path + path, detail, *proven[:1])
 
     def _add_example(
         self, class_: DifferenceClass, part: _Part, name: str, detail: str, side: Side, objects: list[Any]
@@ -370,7 +352,7 @@ class _Comparison:
     def _wholes(self, part: _Part, side: Side, values: Sequence[Any]) -> Iterator[Any]:
         """Iterate over the whole messages with these values that a side accepts."""
         for value in values[:_MOST_TRIED]:
-            with suppress(NoSampleError):
+            with suppress(samples.NoSampleError):
                 whole = part.lift(side, value)
                 if self._messages[side].accepts(whole):
                     yield whole

@@ -12,17 +12,7 @@ from typing import Annotated, Any
 
 import attrs
 
-from followup import (
-    Appointment,
-    Doctor,
-    Event,
-    IntakeRequest,
-    Patient,
-    Treatment,
-    Visit,
-    WebhookDelivery,
-    WebhookEndpoint,
-)
+import followup
 from followup._for_mockserver import IDEMPOTENCY_KEY, Limits, MinItems, MinLength, camel
 from followup_mockserver.schema.checks import LATEST_TIME, field, matching
 from followup_mockserver.schema.shapes import LARGEST_INTEGER
@@ -113,16 +103,16 @@ class SavedTenant:
     api_keys: Annotated[list[KeyRecord], MinItems(1)]
     clock: SavedClock
     ids: IdFactory
-    patients: list[Patient]
-    doctors: list[Doctor]
-    appointments: list[Appointment]
-    visits: list[Visit]
-    intake_requests: list[IntakeRequest]
-    treatments: list[Treatment]
-    events: list[Event]
-    webhook_endpoints: list[WebhookEndpoint]
+    patients: list[followup.Patient]
+    doctors: list[followup.Doctor]
+    appointments: list[followup.Appointment]
+    visits: list[followup.Visit]
+    intake_requests: list[followup.IntakeRequest]
+    treatments: list[followup.Treatment]
+    events: list[followup.Event]
+    webhook_endpoints: list[followup.WebhookEndpoint]
     secrets: dict[str, Annotated[str, MinLength(1)]]
-    webhook_deliveries: list[WebhookDelivery]
+    webhook_deliveries: list[followup.WebhookDelivery]
     attempts: list[Attempt]
     last_event_at: datetime | None
     messages: list[Message]
