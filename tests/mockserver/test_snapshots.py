@@ -16,7 +16,6 @@ from support.rich_mock import rich_mock
 from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.engine import jobs
-from followup_mockserver.rules import local_jobs
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import Organization
 from followup_mockserver.state.jobs import SUBJECT_OF_JOB, JobKind
@@ -362,7 +361,7 @@ class TestCompleteness:
 
     def test_every_kind_of_job_has_a_subject_and_code(self) -> None:
         assert list(SUBJECT_OF_JOB) == list(get_args(JobKind))
-        assert {*local_jobs._RULES, *jobs._TRIGGERS} == {*get_args(JobKind)}
+        assert {*jobs._RULES, *jobs._TRIGGERS} == {*get_args(JobKind)}
 
     def test_every_attribute_of_a_tenant_is_saved_or_has_a_reason_not_to_be(self) -> None:
         attributes = set(vars(Tenant(Organization(id="org_1"), (), Options())))

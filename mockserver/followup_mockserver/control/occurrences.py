@@ -7,7 +7,7 @@ from http import HTTPStatus
 import attrs
 
 from followup._for_mockserver import format_timestamp
-from followup_mockserver.rules import local_jobs
+from followup_mockserver.engine import jobs
 from followup_mockserver.state.history import ATTEMPT, DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
 from followup_mockserver.state.journal import RecordedCall
 from followup_mockserver.state.outcomes import Kind, Outcome, Part, before_start, joined, other
@@ -192,7 +192,7 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
 def _pending(tenant: Tenant, kind: str, about: str | None, due: datetime | None) -> Outcome:
     if due is None:
         return Outcome(Kind.IN_PROGRESS)
-    obstacle = local_jobs.forecast(tenant, kind, about)
+    obstacle = jobs.forecast(tenant, kind, about)
     return Outcome(Kind.DUE, at=due) if obstacle is None else Outcome(Kind.WILL_NOT_BE_SENT, obstacle.why, at=due)
 
 

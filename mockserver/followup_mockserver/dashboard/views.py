@@ -21,7 +21,7 @@ from followup_mockserver.dashboard.history import conversation_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
 from followup_mockserver.dashboard.timeline import job_title, timeline_of
-from followup_mockserver.rules import local_jobs
+from followup_mockserver.engine import jobs
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
@@ -211,7 +211,7 @@ def _view_of(id: Any) -> str | None:
 
 def _forecast(job: PendingJob) -> str | None:
     """Return why a pending job will not send its message; None if nothing is known to prevent it."""
-    obstacle = local_jobs.forecast(g.tenant, job.kind, job.about)
+    obstacle = jobs.forecast(g.tenant, job.kind, job.about)
     return None if obstacle is None else f"will not be sent: {obstacle.why}"
 
 

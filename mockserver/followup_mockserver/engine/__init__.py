@@ -14,8 +14,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.engine.background import Background
-from followup_mockserver.engine.jobs import ScheduledAttempt, begin, make_attempt
+from followup_mockserver.engine.jobs import Background, ScheduledAttempt, begin, make_attempt
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.state.interrupts import call_deferred, deferred_interrupts
 from followup_mockserver.state.registry import Registry

@@ -1,12 +1,21 @@
-"""Runs one job that is due: in process, and in the background of a server."""
+"""The jobs of the mock: what each does when it is due, and the background of a server, which runs those that are due.
+
+In the background, a thread waits for the next job, and workers make the delivery attempts, so that a slow receiver does
+not delay others.
+"""
 
 import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from followup_mockserver.rules import local_jobs
+from followup_mockserver.rules import messages, stages, treatments
+from followup_mockserver.schema.formats import parse_webhook_url
 from followup_mockserver.state.history import JOB_PREFIX
-from followup_mockserver.state.jobs import JobKind, Timer
+from followup_mockserver.state.jobs import Job, JobKind, Timer
 from followup_mockserver.state.outcomes import Kind, Outcome
+from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempting
@@ -14,6 +23,48 @@ from followup_mockserver.webhooks.attempting import DueAttempt, Trigger
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 
 logger = logging.getLogger("followup_mockserver")
+
+_RULES: Mapping[JobKind, Callable[[Tenant, Job], Outcome]] = {
+    "reminder": messages.send_reminder,
+    "post_visit": messages.send_post_visit,
+    "intake": messages.ask,
+    "stage": stages.recompute,
+    "treatment_end": treatments.end,
+}
+"""What the jobs do that send no webhook, by their kind."""
+
+
+def _run_local(tenant: Tenant, job: Job) -> Outcome:
+    """Run a job that sends no webhook, and return its outcome."""
+    try:
+        outcome = _RULES[job.kind](tenant, job)
+    except Exception as error:
+        logger.exception("a job of kind %s failed inside the mock", job.kind)
+        outcome = Outcome(Kind.FAILED_INSIDE, type(error).__name__)
+    tenant.notify()
+    return outcome
+
+
+def forecast(tenant: Tenant, kind: str, about: str | None) -> Outcome | None:
+    """Return the outcome that a pending job would have if it were due now, and sent no message.
+
+    Args:
+        tenant: the state of the organization.
+        kind: kind of the job.
+        about: id of the object that it concerns.
+
+    Returns:
+        The outcome; None if nothing is known to prevent the message, or the job sends none.
+    """
+    about = about or ""
+    if kind == "reminder" and (appointment := tenant.appointments.get(about)) is not None:
+        return messages.obstacle_to_reminder(tenant, appointment)
+    if kind == "post_visit" and (visit := tenant.visits.get(about)) is not None:
+        return messages.obstacle_to_patient(tenant, visit)
+    if kind == "intake" and (intake := tenant.intake_requests.get(about)) is not None:
+        return messages.obstacle_to_question(tenant, intake)
+    return None
+
 
 _TRIGGERS: dict[JobKind, Trigger] = {"delivery": "schedule", "repeated_delivery": "disturbance"}
 """What triggers the attempts that jobs make, by the kind of the job. The other jobs send nothing."""
@@ -34,7 +85,7 @@ def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
         attempt = None if trigger is None else attempting.due_attempt(tenant, job.about, trigger)
         if attempt is not None:
             return ScheduledAttempt(timer, attempt)
-        outcome = local_jobs.run(tenant, job) if trigger is None else NOTHING_TO_SEND
+        outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND
     tenant.end_job(timer, outcome, run.control)
     run.record(timer, outcome)
     return None
@@ -50,3 +101,132 @@ def make_attempt(dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: Sc
     with tenant.lock:
         tenant.end_job(scheduled.timer, attempted.outcome, run.control)
     return attempted
+
+
+MAX_PER_RECEIVER = 4
+"""Threads that one receiver can keep busy when it hangs, however many URLs it has."""
+
+Task = Callable[[], None]
+
+
+class Workers:
+    """Runs tasks, at most ``MAX_PER_RECEIVER`` for one receiver at a time, on threads that end when nothing waits."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, deque[Task]] = {}
+        self._running: Counter[str] = Counter()
+
+    def submit(self, receiver: str, task: Task) -> None:
+        """Run a task as soon as a thread is free.
+
+        Args:
+            receiver: key of the receiver; tasks with the same key share its limit.
+            task: the function to run; it must not raise.
+        """
+        with self._lock:
+            self._waiting.setdefault(receiver, deque()).append(task)
+            if self._running[receiver] == MAX_PER_RECEIVER:
+                return
+            self._running[receiver] += 1
+        threading.Thread(target=self._work, args=(receiver,), name="followup-mock-delivery", daemon=True).start()
+
+    def close(self) -> None:
+        """Start no further task that waits for a thread. Those that run are not waited for."""
+        with self._lock:
+            self._waiting.clear()
+
+    def _work(self, receiver: str) -> None:
+        while (task := self._next(receiver)) is not None:
+            task()
+
+    def _next(self, receiver: str) -> Task | None:
+        with self._lock:
+            if waiting := self._waiting.get(receiver):
+                return waiting.popleft()
+            self._waiting.pop(receiver, None)
+            self._running[receiver] -= 1
+            return None
+
+
+_MAX_SLEEP = 3600.0
+"""Seconds after which the scheduler thread checks what is due, even if nothing has woken it."""
+
+
+class Background:
+    """Runs the jobs of every tenant of a server when they are due. Thread-safe.
+
+    Args:
+        registry: the tenants.
+        dispatcher: makes the attempts.
+        run_of: returns the progress of a tenant's jobs.
+    """
+
+    def __init__(self, registry: Registry, dispatcher: Dispatcher, run_of: Callable[[Tenant], Run]) -> None:
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._run_of = run_of
+        self._workers = Workers()
+        self._wake = threading.Condition()
+        self._woken = False
+        self._scheduler: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the scheduler thread."""
+        self._registry.on_change = self.wake
+        self._scheduler = threading.Thread(target=self._schedule, name="followup-mock-engine", daemon=True)
+        self._scheduler.start()
+
+    def wake(self) -> None:
+        """Make the scheduler thread check what is due, or whether the mock has stopped."""
+        with self._wake:
+            self._woken = True
+            self._wake.notify()
+
+    def join(self) -> None:
+        """Wait until the scheduler thread of a stopped mock has ended, and stop the workers."""
+        self.wake()
+        if self._scheduler is not None:
+            self._scheduler.join()
+        self._workers.close()
+
+    def submit(self, tenant: Tenant, run: Run, scheduled: ScheduledAttempt) -> None:
+        """Let a worker make an attempt."""
+        run.attempt_started()
+
+        def attempt() -> None:
+            with run.entered():
+                attempted = self._dispatcher.drive(make_attempt(self._dispatcher, tenant, run, scheduled))
+            if attempted.raised is not None:  # not by a receiver, whose exceptions are logged and not raised here
+                logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
+            run.attempt_ended(scheduled.timer, attempted.outcome)
+
+        url = attempting.url_of(tenant, scheduled.attempt.endpoint)
+        self._workers.submit(parse_webhook_url(url).origin, attempt)
+
+    def _schedule(self) -> None:
+        while not self._registry.stopped:
+            sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_MAX_SLEEP)
+            with self._wake:
+                if not self._woken and not self._registry.stopped:
+                    self._wake.wait(min(sleep, _MAX_SLEEP))
+                self._woken = False
+
+    def _run_due(self, tenant: Tenant) -> float:
+        """Start the jobs that are due now, and return the seconds until the next one is due."""
+        run = self._run_of(tenant)
+        if not run.turns.take():
+            return _MAX_SLEEP  # ``advance`` or ``step`` is running the jobs, and wakes this thread when it ends
+        try:
+            scheduled: list[ScheduledAttempt] = []
+            with tenant.lock:
+                while (timer := tenant.scheduler.pop_due(tenant.clock.now())) is not None:
+                    if (due := begin(tenant, run, timer)) is not None:
+                        scheduled.append(due)
+                following = tenant.scheduler.next()
+                sleep = _MAX_SLEEP if following is None else tenant.clock.seconds_until(following.at)
+            for each in scheduled:
+                self.submit(tenant, run, each)
+            return sleep
+        finally:
+            run.turns.release()
