@@ -7,19 +7,7 @@ import functools
 from typing import Any, cast
 
 from followup import EventBatch, WebhookEvent
-from followup._for_mockserver import (
-    ATTEMPT_HEADER,
-    EVENT_TYPE_HEADER,
-    IDEMPOTENCY_KEY,
-    MAX_WEBHOOK_ATTEMPTS,
-    SERVICE_VERSION,
-    SIGNATURE_HEADER,
-    TIMESTAMP_HEADER,
-    WEBHOOK_ATTEMPT_TIMEOUT,
-    WEBHOOK_TOLERANCE,
-    Model,
-    camel,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, REQUEST_EXAMPLES, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, MAX_HEAD_BYTES, Schema, open_schema, shape_of
@@ -76,7 +64,7 @@ def _document() -> Document:
         "openapi": "3.1.0",
         "info": {
             "title": "Patient follow-up integration API",
-            "version": SERVICE_VERSION,
+            "version": sdk.SERVICE_VERSION,
             "description": "The contract that the mock server of followup enforces. Any other path "
             "returns 404, and any other method of a path 405, both in the format of the other errors.",
         },
@@ -127,10 +115,10 @@ def _parameters(operation: Operation) -> list[Document]:
         for parameter in operation.declaration.parameters
         if parameter.place in ("path", "query")
     ]
-    version = {"type": "string", "enum": [SERVICE_VERSION]}
+    version = {"type": "string", "enum": [sdk.SERVICE_VERSION]}
     parameters.append(_header("Service-Version", "Version of the API, as a date.", version))
     if operation.declaration.idempotent:
-        schema = {"type": "string", "pattern": IDEMPOTENCY_KEY}
+        schema = {"type": "string", "pattern": sdk.IDEMPOTENCY_KEY}
         parameters.append(_header("Idempotency-Key", "Requests with the same key take effect only once.", schema))
     return parameters
 
@@ -149,7 +137,7 @@ def _request_body(operation: Operation) -> Document | None:
         return None
     schema = _batch_schema(operation) if operation.body is None else dict(operation.body.schema)
     if operation.body is not None:
-        described = {camel(name): {"description": text} for name, text in operation.meanings.items()}
+        described = {sdk.camel(name): {"description": text} for name, text in operation.meanings.items()}
         schema["properties"] = {
             name: {**each, **described.get(name, {})} for name, each in operation.body.schema["properties"].items()
         }
@@ -205,7 +193,7 @@ def _error_of(operation: Operation, status: str) -> Schema:
 
 def _success_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
     declaration = operation.declaration
-    item: type[Model] = declaration.item_type or declaration.returns
+    item: type[sdk.Model] = declaration.item_type or declaration.returns
     schemas.setdefault(item.__name__, shape_of(item).schema)
     reference = _reference(item.__name__)
     if declaration.item_type is None:
@@ -271,12 +259,13 @@ _RECEIVERS_DUTY = f"""\
 The service posts each event to every enabled endpoint that is subscribed to its type. A receiver must
 
 - verify the signature of `<timestamp>.<raw body>` over the bytes that arrived, and compare it in constant time;
-- reject a request whose timestamp is more than {WEBHOOK_TOLERANCE} seconds off its own clock;
-- respond with any 2xx status within {WEBHOOK_ATTEMPT_TIMEOUT:.0f} seconds, and do its work afterwards;
+- reject a request whose timestamp is more than {sdk.WEBHOOK_TOLERANCE} seconds off its own clock;
+- respond with any 2xx status within {sdk.WEBHOOK_ATTEMPT_TIMEOUT:.0f} seconds, and do its work afterwards;
 - deduplicate by `id`, because an event can arrive several times;
 - order by `occurredAt`, because events can arrive in any order.
 
-The service makes up to {MAX_WEBHOOK_ATTEMPTS} attempts, over almost 3 days, until one succeeds. All have the same body;
+The service makes up to {sdk.MAX_WEBHOOK_ATTEMPTS} attempts, over almost 3 days, until one succeeds. \
+All have the same body;
 each has a timestamp and a signature of its own. Redirects are not followed."""
 
 
@@ -286,10 +275,10 @@ def _webhook() -> Document:
         "hexadecimal digits."
     )
     headers: list[tuple[str, str, Schema]] = [
-        (SIGNATURE_HEADER, signature, {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"}),
-        (TIMESTAMP_HEADER, "Time of sending, in seconds since the epoch.", {"type": "integer", "minimum": 0}),
-        (EVENT_TYPE_HEADER, "The type of the event.", shape_of(WebhookEvent).schema["properties"]["type"]),
-        (ATTEMPT_HEADER, "Number of the attempt, from 1.", {"type": "integer", "minimum": 1}),
+        (sdk.SIGNATURE_HEADER, signature, {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"}),
+        (sdk.TIMESTAMP_HEADER, "Time of sending, in seconds since the epoch.", {"type": "integer", "minimum": 0}),
+        (sdk.EVENT_TYPE_HEADER, "The type of the event.", shape_of(WebhookEvent).schema["properties"]["type"]),
+        (sdk.ATTEMPT_HEADER, "Number of the attempt, from 1.", {"type": "integer", "minimum": 1}),
         ("user-agent", f"{USER_AGENT}.", {"type": "string", "const": USER_AGENT}),
     ]
     return {

@@ -10,13 +10,7 @@ from typing import Any
 
 import attrs
 
-from followup._for_mockserver import (
-    Declaration,
-    all_groups,
-    declarations_of,
-    group_name,
-    lazy,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.rules import (
     account,
     appointments,
@@ -138,15 +132,15 @@ class Operation:
     method: str
     path: str
     group: str
-    declaration: Declaration
+    declaration: sdk.Declaration
     row: Row
 
-    @lazy
+    @sdk.lazy
     def query(self) -> Shape:
         """The shape of the query parameters."""
         return self._shape("query")
 
-    @lazy
+    @sdk.lazy
     def body(self) -> Shape | None:
         """The shape of the body; None: the rule takes the whole body as ``body``, and validates it."""
         has_parts = all(each.place != "whole_body" for each in self.declaration.parameters)
@@ -190,12 +184,12 @@ OPERATIONS: Mapping[str, Operation] = {
         name=name,
         method=declaration.method,
         path=declaration.path,
-        group=group_name(group),
+        group=sdk.group_name(group),
         declaration=declaration,
         row=_ROWS[name],
     )
-    for group in all_groups()
-    for name, declaration in declarations_of(group).items()
+    for group in sdk.all_groups()
+    for name, declaration in sdk.declarations_of(group).items()
 }
 """The 32 operations, by name."""
 

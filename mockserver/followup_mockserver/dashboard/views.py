@@ -17,7 +17,6 @@ from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
 from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
-from followup_mockserver.dashboard.history import conversation_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
 from followup_mockserver.dashboard.timeline import job_title, timeline_of
@@ -110,7 +109,7 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     occurrences = occurrences_of(tenant, id)
     variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
     if name in ("patients", "appointments"):
-        variables["conversation"] = conversation_of(tenant, id, occurrences, query)
+        variables["conversation"] = history.conversation_of(tenant, id, occurrences, query)
     return variables
 
 

@@ -11,16 +11,7 @@ from typing import Any
 import attrs
 
 from followup import Appointment, Patient, PatientInput
-from followup._for_mockserver import (
-    Appointments,
-    AppointmentSource,
-    Declaration,
-    EventSource,
-    IntakeRequests,
-    Treatments,
-    Visits,
-    VisitSource,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
 from followup_mockserver.rules.references import PatientReference
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
@@ -143,10 +134,10 @@ class Effect:
     """
 
     data: EventData
-    apply: Callable[[Tenant, Any, EventSource], Any] | None = None
+    apply: Callable[[Tenant, Any, sdk.EventSource], Any] | None = None
 
 
-_APPOINTMENT_SOURCES: Mapping[EventSource, AppointmentSource] = {
+_APPOINTMENT_SOURCES: Mapping[sdk.EventSource, sdk.AppointmentSource] = {
     "api": "api",
     "pms": "pms",
     "import": "pms",
@@ -156,19 +147,19 @@ _APPOINTMENT_SOURCES: Mapping[EventSource, AppointmentSource] = {
 }
 """The source of an appointment, by the source of its event. The agent reads e-mails and uses tools."""
 
-_VISIT_SOURCES: Mapping[EventSource, VisitSource] = {"pms": "pms", "import": "pms"}
+_VISIT_SOURCES: Mapping[sdk.EventSource, sdk.VisitSource] = {"pms": "pms", "import": "pms"}
 """The source of a visit, by the source of its event; ``manual`` for all others."""
 
 
-def _create_appointment(tenant: Tenant, data: Any, source: EventSource) -> Any:
+def _create_appointment(tenant: Tenant, data: Any, source: sdk.EventSource) -> Any:
     return _create_resource(tenant, appointments.create, data, "appointment", source=_APPOINTMENT_SOURCES[source])
 
 
-def _complete_visit(tenant: Tenant, data: Any, source: EventSource) -> Any:
+def _complete_visit(tenant: Tenant, data: Any, source: sdk.EventSource) -> Any:
     return _create_resource(tenant, visits.create, data, "visit", source=_VISIT_SOURCES.get(source, "manual"))
 
 
-def _prescribe(tenant: Tenant, data: Any, _: EventSource) -> Any:
+def _prescribe(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
     return _create_resource(tenant, treatments.create, data, "treatment")
 
 
@@ -184,19 +175,19 @@ def _concerns_patient(error: ServiceError) -> bool:
     return error.param is not None and error.param.partition(".")[0] == "patient"
 
 
-def _request_intake(tenant: Tenant, data: Any, _: EventSource) -> Any:
+def _request_intake(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
     return intake_requests.create(tenant, **data)
 
 
-def _upsert_patient(tenant: Tenant, data: Any, _: EventSource) -> Any:
+def _upsert_patient(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
     return PatientReference(tenant, data["patient"], found_by=patients.IN_EVENTS).upsert()
 
 
-def _reschedule(tenant: Tenant, data: Any, _: EventSource) -> Any:
+def _reschedule(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
     return appointments.update(tenant, _find_appointment(tenant, data), start_at=data["appointment"]["start_at"])
 
 
-def _cancel(tenant: Tenant, data: Any, _: EventSource) -> Any:
+def _cancel(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
     appointment = _find_appointment(tenant, data)
     appointments.require_modifiable(appointment)
     return appointments.cancel(tenant, appointment, reason=data["appointment"].get("reason"))
@@ -209,7 +200,7 @@ def _find_appointment(tenant: Tenant, data: Any) -> Appointment:
     return appointment
 
 
-def _fields_of(declaration: Declaration) -> Shape:
+def _fields_of(declaration: sdk.Declaration) -> Shape:
     """Return the shape of an object with the body parameters of an operation, except the patient."""
     parameters = [each for each in declaration.parameters if each.place == "body" and each.name != "patient"]
     return object_shape(
@@ -217,7 +208,7 @@ def _fields_of(declaration: Declaration) -> Shape:
     )
 
 
-def _body_of(declaration: Declaration) -> Shape:
+def _body_of(declaration: sdk.Declaration) -> Shape:
     return object_shape({each.name: each.annotation for each in declaration.parameters if each.place == "body"}, [])
 
 
@@ -231,13 +222,13 @@ def _object_of(parts: Mapping[str, Shape]) -> Shape:
     return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
 
 
-def _effect(apply: Callable[[Tenant, Any, EventSource], Any], **parts: Shape) -> Effect:
+def _effect(apply: Callable[[Tenant, Any, sdk.EventSource], Any], **parts: Shape) -> Effect:
     return Effect(EventData(_object_of(parts)), apply)
 
 
 def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
     """Return the shape of an appointment that is identified by its external id."""
-    annotations = {each.name: each.annotation for each in Appointments.create.parameters}
+    annotations = {each.name: each.annotation for each in sdk.Appointments.create.parameters}
     return object_shape({"external_id": annotations["external_id"], **fields}, ["external_id", *required])
 
 
@@ -250,17 +241,17 @@ def effects() -> Mapping[str, Effect]:
     reference = shape_of(PatientInput)
     order = {"patient": {"type": "object"}, "order": {"type": "object"}}
     return {
-        "intake.requested": Effect(EventData(_body_of(IntakeRequests.create)), _request_intake),
+        "intake.requested": Effect(EventData(_body_of(sdk.IntakeRequests.create)), _request_intake),
         "patient.upserted": _effect(_upsert_patient, patient=reference),
         "appointment.created": _effect(
-            _create_appointment, patient=reference, appointment=_fields_of(Appointments.create)
+            _create_appointment, patient=reference, appointment=_fields_of(sdk.Appointments.create)
         ),
         "appointment.rescheduled": _effect(
             _reschedule, appointment=_appointment({"start_at": _TIME}, required=["start_at"])
         ),
         "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
-        "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(Visits.create)),
-        "treatment.prescribed": _effect(_prescribe, patient=reference, treatment=_fields_of(Treatments.create)),
+        "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(sdk.Visits.create)),
+        "treatment.prescribed": _effect(_prescribe, patient=reference, treatment=_fields_of(sdk.Treatments.create)),
         "order.issued": Effect(EventData(Shape({"type": "object", "properties": order}, dict))),
     }
 

@@ -11,22 +11,7 @@ from typing import Any, Literal, NotRequired, Required, TypeVar, get_args, get_o
 import attrs
 
 from followup import NotGiven
-from followup._for_mockserver import (
-    ABSENT_IF_NONE,
-    MAX_REQUEST_BYTES,
-    Default,
-    Format,
-    IdPrefix,
-    Limits,
-    MinItems,
-    MinLength,
-    annotations_of,
-    bare,
-    camel,
-    is_union,
-    wire_fields,
-    without_none,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.formats import parse_timestamp
 
@@ -35,7 +20,7 @@ Schema = dict[str, Any]
 Convert = Callable[[Any], Any]
 
 MAX_STRING_LENGTH = 5_000
-MAX_BODY_BYTES = MAX_REQUEST_BYTES
+MAX_BODY_BYTES = sdk.MAX_REQUEST_BYTES
 MAX_HEAD_BYTES = 64 * 1024
 """The maximum size of request line and headers together. A filter in the query may have 5,000 characters of any script,
 each of them percent-encoded."""
@@ -96,10 +81,10 @@ class Shapes:
     def of(self, annotation: Any) -> Shape:
         """Return the shape of an annotation, such as that of a parameter or of the field of a result."""
         metadata = getattr(annotation, "__metadata__", ())
-        annotation = bare(annotation)
+        annotation = sdk.bare(annotation)
         if get_origin(annotation) in (Required, NotRequired):
             return self.of(get_args(annotation)[0])
-        if is_union(annotation):
+        if sdk.is_union(annotation):
             return self._of_union(annotation)
         shape = self._of_type(annotation)
         for constraint in metadata:
@@ -113,14 +98,14 @@ class Shapes:
             annotations: annotations of the fields, by their snake_case names.
             required: names of the required fields.
         """
-        shapes = {camel(name): self.of(annotation) for name, annotation in annotations.items()}
-        names = {camel(name): name for name in annotations}
+        shapes = {sdk.camel(name): self.of(annotation) for name, annotation in annotations.items()}
+        names = {sdk.camel(name): name for name in annotations}
         schema: Schema = {
             "type": "object",
             "properties": {name: shape.schema for name, shape in shapes.items()},
             "additionalProperties": False,
         }
-        if required := [camel(name) for name in required]:
+        if required := [sdk.camel(name) for name in required]:
             schema["required"] = required
 
         def convert(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,10 +117,10 @@ class Shapes:
 
     def of_class(self, cls: Any) -> Shape:
         """Return the shape of a result class of the SDK."""
-        annotations, names = annotations_of(cls), wire_fields(cls)
-        absent = {field.name for field in attrs.fields(cls) if field.metadata.get(ABSENT_IF_NONE)}
+        annotations, names = sdk.annotations_of(cls), sdk.wire_fields(cls)
+        absent = {field.name for field in attrs.fields(cls) if field.metadata.get(sdk.ABSENT_IF_NONE)}
         for name in absent:
-            annotations[name] = without_none(annotations[name])
+            annotations[name] = sdk.without_none(annotations[name])
         schema = {
             "type": "object",
             "properties": {wire: _response_schema(self.of(annotations[name]).schema) for name, wire in names.items()},
@@ -149,7 +134,7 @@ class Shapes:
             return Shape({"type": "string", "enum": list(get_args(annotation))}, unchanged)
         if is_typeddict(annotation):
             # In an input dict, None means that the key is omitted; the request never contains null.
-            fields = {key: without_none(each) for key, each in annotations_of(annotation).items()}
+            fields = {key: sdk.without_none(each) for key, each in sdk.annotations_of(annotation).items()}
             return self.of_object(fields, [key for key in fields if get_origin(fields[key]) is Required])
         if attrs.has(annotation):
             return self.of_class(annotation)
@@ -183,7 +168,7 @@ class Shapes:
         members = [member for member in _flat_members(annotation) if member is not NotGiven]
         has_null = NoneType in members
         members = [member for member in members if member is not NoneType]
-        kinds = [bare(member) for member in members]
+        kinds = [sdk.bare(member) for member in members]
         # Python callers may pass a datetime or a date as a string. For an enum, a string stands for values that are not
         # known yet.
         for kind in _TIMES:
@@ -212,19 +197,19 @@ def _converted(values: Iterator[T], step: Callable[[int], str]) -> list[T]:
 
 def _constraint_schema(constraint: object, annotation: Any) -> Schema:
     match constraint:
-        case IdPrefix(prefix=prefix):
+        case sdk.IdPrefix(prefix=prefix):
             return {"pattern": f"^{prefix}"}
-        case Format(name=name):
+        case sdk.Format(name=name):
             return {"format": name}
-        case MinLength(characters=characters):
+        case sdk.MinLength(characters=characters):
             return {"minLength": characters}
-        case Limits(minimum=minimum, maximum=maximum) if annotation is int:
+        case sdk.Limits(minimum=minimum, maximum=maximum) if annotation is int:
             return {"minimum": minimum, "maximum": maximum}
-        case Limits(minimum=minimum, maximum=maximum):
+        case sdk.Limits(minimum=minimum, maximum=maximum):
             return {"minItems": minimum, "maxItems": maximum}
-        case MinItems(items=items):
+        case sdk.MinItems(items=items):
             return {"minItems": items}
-        case Default(value=value):
+        case sdk.Default(value=value):
             return {"default": value}
     return {}
 
@@ -232,7 +217,7 @@ def _constraint_schema(constraint: object, annotation: Any) -> Schema:
 def _flat_members(annotation: Any) -> list[Any]:
     members: list[Any] = []
     for member in get_args(annotation):
-        members += _flat_members(member) if is_union(member) else [member]
+        members += _flat_members(member) if sdk.is_union(member) else [member]
     return members
 
 

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from followup_mockserver.schema import formats, shapes
 from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import Schema
 
 UNKNOWN = "parameter_unknown"
 
@@ -42,7 +41,9 @@ class Validator:
         allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
     """
 
-    def __init__(self, schema: Schema, *, reject_unknown: bool = True, allow_http_webhooks: bool = False) -> None:
+    def __init__(
+        self, schema: shapes.Schema, *, reject_unknown: bool = True, allow_http_webhooks: bool = False
+    ) -> None:
         import jsonschema_rs  # imported late: a library of several megabytes, which a start would wait for
 
         def is_webhook_url(text: str) -> bool:

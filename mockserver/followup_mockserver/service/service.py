@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
 import attrs
 
-from followup._for_mockserver import (
-    DEFAULT_TIMEOUT,
-    WEBHOOK_ATTEMPT_TIMEOUT,
-    Time,
-    clears_frames_of,
-    use_virtual_time,
-    virtual_time,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.control import Control, state_of
 from followup_mockserver.dashboard.routes import dashboard
 from followup_mockserver.engine import Engine
@@ -67,7 +60,7 @@ class Mock(Control):
         network: whether webhooks for URLs at which nothing is mounted are sent over the network.
     """
 
-    _attempt_timeout: ClassVar[float] = WEBHOOK_ATTEMPT_TIMEOUT
+    _attempt_timeout: ClassVar[float] = sdk.WEBHOOK_ATTEMPT_TIMEOUT
     """Seconds that a receiver has to respond (specification, section 8). Only tests of the mock itself change it."""
 
     def __init__(self, options: Options, *, threaded: bool, guard: Guard, network: bool = True) -> None:
@@ -111,7 +104,7 @@ class Mock(Control):
         self.close()
 
 
-@clears_frames_of
+@sdk.clears_frames_of
 class MockService(Mock):
     """A mock of the patient follow-up service in this process, without a socket; a context manager.
 
@@ -178,7 +171,7 @@ class MockService(Mock):
             network=allow_network or checked.forward_to is not None,
         )
         self._allow_network = allow_network
-        self._times: dict[str, Time] = {}
+        self._times: dict[str, sdk.Time] = {}
 
     @property
     def url(self) -> str:
@@ -251,7 +244,7 @@ class MockService(Mock):
         from followup import FollowUp
         from followup_mockserver.http.in_process import InProcessTransport
 
-        http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
+        http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
         return self._in_virtual_time(FollowUp(**self._options(options, http_client=http_client)), options)
 
     def async_client(self, **options: Unpack[ClientOptions]) -> "AsyncFollowUp":
@@ -265,15 +258,15 @@ class MockService(Mock):
         from followup import AsyncFollowUp
         from followup_mockserver.http.in_process import InProcessTransport
 
-        http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=DEFAULT_TIMEOUT)
+        http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
         return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client=http_client)), options)
 
     def _in_virtual_time(self, client: AnyClient, options: ClientOptions) -> AnyClient:
         # The driver has to limit the attempts through a client of the user's own, whose transport may be another.
-        use_virtual_time(client, self._time_of, transport_enforces_limits=options.get("http_client") is None)
+        sdk.use_virtual_time(client, self._time_of, transport_enforces_limits=options.get("http_client") is None)
         return client
 
-    def _time_of(self, api_key: str) -> Time:
+    def _time_of(self, api_key: str) -> sdk.Time:
         return self._times.setdefault(api_key, VirtualTime(self._access.registry, api_key))
 
 
@@ -293,5 +286,5 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
         return call_wsgi(service.app, request)
 
     router.route(url__startswith=f"{service.url}/").mock(side_effect=respond)
-    with virtual_time(service.url, service._time_of):
+    with sdk.virtual_time(service.url, service._time_of):
         yield

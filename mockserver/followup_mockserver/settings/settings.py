@@ -10,7 +10,6 @@ import attrs
 
 from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine
 from followup_mockserver.schema import checks
-from followup_mockserver.schema.checks import Check
 from followup_mockserver.schema.shapes import object_shape
 
 RESOURCES_WITH_WRITE_SCOPE = (
@@ -91,7 +90,7 @@ def _has_field(schema: Mapping[str, Any], path: str) -> bool:
     return bool(schema)
 
 
-def _setting(default: Any, check: Check) -> Any:
+def _setting(default: Any, check: checks.Check) -> Any:
     if isinstance(default, tuple):
         return attrs.field(
             factory=lambda: list(default), converter=checks.as_list, validator=checks.validator(checks.list_of(check))

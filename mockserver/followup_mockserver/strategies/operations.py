@@ -10,18 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from followup import DoctorInput, EventInput, NotGiven, PatientInput, inbound
-from followup._for_mockserver import (
-    MAX_EVENTS_PER_BATCH,
-    NOT_GIVEN,
-    SCHEMA_VERSION,
-    EventType,
-    Parameter,
-    annotations_of,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.rules.doctors import ROSTER
 from followup_mockserver.strategies import values
-from followup_mockserver.strategies.values import Values
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments."""
@@ -29,7 +21,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 _VISIBLE = string.digits + string.ascii_letters + string.punctuation
 _LONGEST_KEY_PREFIX = 200
 
-TYPES: tuple[EventType, ...] = get_args(EventType)
+TYPES: tuple[sdk.EventType, ...] = get_args(sdk.EventType)
 _LONGEST_ID_PREFIX = 20
 
 
@@ -73,10 +65,10 @@ def _calls(name: str) -> SearchStrategy[Call]:
     return st.builds(functools.partial(_with_key, name), positional, keywords, _key_prefixes())
 
 
-def _positional(parameter: Parameter) -> Values:
+def _positional(parameter: sdk.Parameter) -> values.Values:
     if parameter.place == "path":
         return values.value_of(parameter.annotation)
-    batches = st.lists(events(), min_size=1, max_size=MAX_EVENTS_PER_BATCH)
+    batches = st.lists(events(), min_size=1, max_size=sdk.MAX_EVENTS_PER_BATCH)
     return events() | batches | batches.map(tuple)
 
 
@@ -92,7 +84,7 @@ def _key_prefixes() -> SearchStrategy[str | None | NotGiven]:
     """Return what precedes the digest in a key; None for None as key, NOT_GIVEN for an omitted one."""
     first = st.text(_VISIBLE, min_size=1, max_size=1)
     rest = st.text(_VISIBLE + " ", max_size=_LONGEST_KEY_PREFIX)
-    return st.just(NOT_GIVEN) | st.none() | st.builds(str.__add__, first, rest)
+    return st.just(sdk.NOT_GIVEN) | st.none() | st.builds(str.__add__, first, rest)
 
 
 def events() -> SearchStrategy[EventInput]:
@@ -101,7 +93,7 @@ def events() -> SearchStrategy[EventInput]:
 
 
 @functools.cache
-def event_of(type: EventType, *, processable: bool = False) -> SearchStrategy[EventInput]:
+def event_of(type: sdk.EventType, *, processable: bool = False) -> SearchStrategy[EventInput]:
     """Return events of one type.
 
     Args:
@@ -110,7 +102,7 @@ def event_of(type: EventType, *, processable: bool = False) -> SearchStrategy[Ev
     """
     build: Callable[..., EventInput] = getattr(inbound, type.replace(".", "_"))
     declared = inspect.unwrap(build)
-    annotations = {name: each for name, each in annotations_of(declared).items() if name not in ("id", "return")}
+    annotations = {name: each for name, each in sdk.annotations_of(declared).items() if name not in ("id", "return")}
     parameters = inspect.signature(declared).parameters
     required = [name for name in annotations if parameters[name].default is inspect.Parameter.empty]
     # The id of a doctor who does not exist makes an event invalid.
@@ -128,7 +120,7 @@ def _built(build: Callable[..., EventInput], drawn: dict[str, Any], prefix: str,
     if drawn.get("occurred_at") is not None:
         event["occurred_at"] = drawn["occurred_at"]  # as it was drawn: a datetime or a string
     if versioned:
-        event["schema_version"] = SCHEMA_VERSION
+        event["schema_version"] = sdk.SCHEMA_VERSION
     return event
 
 

@@ -12,17 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from followup import ContactInput, NotGiven, PatientInput
-from followup._for_mockserver import (
-    Default,
-    Format,
-    IdPrefix,
-    Limits,
-    MinItems,
-    MinLength,
-    annotations_of,
-    bare,
-    is_union,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.rules.patients import IN_EVENTS
 from followup_mockserver.state.ids import ALPHABET
 
@@ -105,11 +95,11 @@ def value_of(annotation: Any, name: str = "") -> Values:
         name: name of the parameter or key. Phones and documents are text with rules that their annotation lacks.
     """
     metadata = getattr(annotation, "__metadata__", ())
-    kind = bare(annotation)
+    kind = sdk.bare(annotation)
     origin = get_origin(kind)
     if origin in (Required, NotRequired):
         return value_of(get_args(kind)[0], name)
-    if is_union(kind):
+    if sdk.is_union(kind):
         return _member_of(kind, name)
     if origin is Literal:
         return st.sampled_from(get_args(kind))
@@ -154,7 +144,7 @@ def dictionary(
 @functools.cache
 def input_dict(declared: Any, *required: str) -> SearchStrategy[dict[str, Any]]:
     """Return dicts of the declared ``TypedDict``, in which these keys are present as well."""
-    annotations = annotations_of(declared)
+    annotations = sdk.annotations_of(declared)
     always = [name for name, annotation in annotations.items() if get_origin(annotation) is Required]
     return dictionary(annotations, [*always, *required])
 
@@ -185,32 +175,32 @@ def _json_object(values: Values) -> SearchStrategy[dict[str, Any]]:
 
 def _member_of(union: Any, name: str) -> Values:
     members = [each for each in _flat(union) if each not in (NotGiven, NoneType)]
-    kinds = [bare(each) for each in members]
+    kinds = [sdk.bare(each) for each in members]
     instant, day = _TIMES
     if instant in kinds:
         return _times()
     if day in kinds:
         return st.dates(_FIRST.date(), _LAST.date()).flatmap(lambda each: st.sampled_from([each, each.isoformat()]))
     # For an enum, a string stands for values that are not known yet, which the service rejects.
-    literals = [each for each in members if get_origin(bare(each)) is Literal]
+    literals = [each for each in members if get_origin(sdk.bare(each)) is Literal]
     return st.one_of([value_of(each, name) for each in literals or members])
 
 
 def _flat(union: Any) -> list[Any]:
-    return [member for each in get_args(union) for member in (_flat(each) if is_union(each) else [each])]
+    return [member for each in get_args(union) for member in (_flat(each) if sdk.is_union(each) else [each])]
 
 
 def _has_none(annotation: Any) -> bool:
-    return is_union(annotation) and NoneType in _flat(annotation)
+    return sdk.is_union(annotation) and NoneType in _flat(annotation)
 
 
 def _sequence(items: Values, metadata: Iterable[object]) -> Values:
     least, most = 0, LONGEST_LIST
     for constraint in metadata:
         match constraint:
-            case MinItems(items=number):
+            case sdk.MinItems(items=number):
                 least = number
-            case Limits(minimum=least, maximum=most):
+            case sdk.Limits(minimum=least, maximum=most):
                 pass
     lists = st.lists(items, min_size=least, max_size=most)
     return lists | lists.map(tuple)
@@ -220,11 +210,11 @@ def _text(metadata: Iterable[object]) -> SearchStrategy[str]:
     least = 0
     for constraint in metadata:
         match constraint:
-            case IdPrefix(prefix=prefix):
+            case sdk.IdPrefix(prefix=prefix):
                 return st.text(ALPHABET, min_size=1, max_size=24).map(prefix.__add__)
-            case Format(name=name):
+            case sdk.Format(name=name):
                 return _FORMATS[name]()
-            case MinLength(characters=number):
+            case sdk.MinLength(characters=number):
                 least = number
     return st.text(min_size=least, max_size=LONGEST_TEXT)
 
@@ -232,9 +222,9 @@ def _text(metadata: Iterable[object]) -> SearchStrategy[str]:
 def _integer(metadata: Iterable[object]) -> SearchStrategy[int]:
     for constraint in metadata:
         match constraint:
-            case Limits(minimum=least, maximum=most):
+            case sdk.Limits(minimum=least, maximum=most):
                 return st.integers(least, most)
-            case Default(value=value):  # an integer without limits is a version, of which there is one
+            case sdk.Default(value=value):  # an integer without limits is a version, of which there is one
                 return st.just(value)
     return st.integers(0, 2**31)
 

@@ -5,24 +5,17 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from followup import WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import (
-    ATTEMPT_HEADER,
-    EVENT_TYPE_HEADER,
-    SIGNATURE_HEADER,
-    TIMESTAMP_HEADER,
-    OutboundEventType,
-    encode,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.state.tenant import DomainEvent
 
 EVERY_TYPE = "*"
-OUTBOUND_TYPES: tuple[OutboundEventType, ...] = tuple(
-    name for arm in get_args(OutboundEventType) for name in get_args(arm)
+OUTBOUND_TYPES: tuple[sdk.OutboundEventType, ...] = tuple(
+    name for arm in get_args(sdk.OutboundEventType) for name in get_args(arm)
 )
 """The outbound event types, in the order of the specification."""
 
 
-def is_subscribed(endpoint: WebhookEndpoint, type: OutboundEventType) -> bool:
+def is_subscribed(endpoint: WebhookEndpoint, type: sdk.OutboundEventType) -> bool:
     """Return whether an endpoint is subscribed to a type, whatever its status."""
     return not {type, EVERY_TYPE}.isdisjoint(endpoint.enabled_events)
 
@@ -32,9 +25,9 @@ def data_of(event: DomainEvent) -> dict[str, Any]:
     special = _SPECIAL_DATA.get(event.type)
     if special is not None:
         return special(event)
-    data = {event.name: encode(event.subject)}
+    data = {event.name: sdk.encode(event.subject)}
     if event.patient is not None:
-        data["patient"] = encode(event.patient)
+        data["patient"] = sdk.encode(event.patient)
     return {**data, **event.details}
 
 
@@ -53,7 +46,7 @@ def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
 
 def _order_issued_data(event: DomainEvent) -> dict[str, Any]:
     """Return the data of the inbound event, with the patient as the service knows them, if it does."""
-    return {**event.subject.data, **({"patient": encode(event.patient)} if event.patient else {})}
+    return {**event.subject.data, **({"patient": sdk.encode(event.patient)} if event.patient else {})}
 
 
 _SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {
@@ -71,10 +64,10 @@ def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) 
     return {
         "content-type": "application/json",
         "user-agent": USER_AGENT,
-        SIGNATURE_HEADER: signature,
-        TIMESTAMP_HEADER: str(timestamp),
-        EVENT_TYPE_HEADER: event_type,
-        ATTEMPT_HEADER: str(number),
+        sdk.SIGNATURE_HEADER: signature,
+        sdk.TIMESTAMP_HEADER: str(timestamp),
+        sdk.EVENT_TYPE_HEADER: event_type,
+        sdk.ATTEMPT_HEADER: str(number),
     }
 
 
