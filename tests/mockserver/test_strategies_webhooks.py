@@ -5,13 +5,13 @@ import re
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import freezegun
 import httpx
 import pytest
 from contract import specification as spec
-from hypothesis import find, given, settings
+from hypothesis import Phase, find, given, settings
 
 from followup import WebhookEvent, construct_event, verify_signature
 from followup._for_mockserver import OutboundEventType
@@ -123,10 +123,14 @@ def test_the_data_has_the_form_of_what_the_mock_sends(type: str) -> None:
                 assert set(value) == set(sent[name])
 
 
-def test_all_types_and_both_modes_occur() -> None:
-    bodies = [json.loads(body) for body, _ in drawn(None, 300)]
-    assert {each["type"] for each in bodies} == {*spec.OUTBOUND_TYPES}
-    assert {each["livemode"] for each in bodies} == {True, False}
+@pytest.mark.parametrize(
+    ("field", "value"), [*(("type", each) for each in spec.OUTBOUND_TYPES), ("livemode", True), ("livemode", False)]
+)
+def test_all_types_and_both_modes_occur(field: str, value: str | bool) -> None:
+    # It looks until it has found one: which webhooks the first few hundred are depends on the version of Hypothesis,
+    # and on the constants in the code.
+    generating = settings(max_examples=5000, database=None, derandomize=True, phases=[Phase.generate])
+    assert find(webhook_event(None), lambda body: json.loads(body)[field] == value, settings=generating)
 
 
 def test_the_objects_vary() -> None:
@@ -215,8 +219,3 @@ def test_an_unknown_type(type: Any) -> None:
 def test_a_secret_that_is_none(secret: Any) -> None:
     with pytest.raises(ValueError, match="secret must be a non-empty string"):
         signed_webhook(secret)
-
-
-def test_the_views_of_this_test_are_those_of_all_types() -> None:
-    assert [*VIEWS] == [*spec.OUTBOUND_TYPES]
-    assert {name for arm in get_args(OutboundEventType) for name in get_args(arm)} == {*VIEWS}

@@ -46,17 +46,14 @@ def send(request: pytest.FixtureRequest) -> Send:
 
 
 def test_the_application_sees_the_request(send: Send) -> None:
-    response = send(echo, "PATCH", "/a%20ñ/%2Fb?q=1&q=%C3%B1", content=b"body", headers={"X-Own": "yes"})
+    response = send(
+        echo, "PATCH", "/a%20ñ/%2Fb?q=1&q=%C3%B1", content=b"body", headers=[("X-Own", "a"), ("X-Own", "b")]
+    )
     seen = response.json()
-    assert (seen["REQUEST_METHOD"], seen["QUERY_STRING"], seen["HTTP_X_OWN"]) == ("PATCH", "q=1&q=%C3%B1", "yes")
+    assert (seen["REQUEST_METHOD"], seen["QUERY_STRING"], seen["HTTP_X_OWN"]) == ("PATCH", "q=1&q=%C3%B1", "a, b")
     assert seen["PATH_INFO"].encode("latin-1").decode() == "/a ñ//b"
     assert (seen["body"], seen["SERVER_NAME"], seen["SERVER_PORT"]) == ("body", "followup.mock", "80")
     assert response.headers.get_list("x-two") == ["a", "b"]
-
-
-def test_a_header_that_is_sent_twice_arrives_whole(send: Send) -> None:
-    response = send(echo, "GET", "/", headers=[("X-Own", "a"), ("X-Own", "b")])
-    assert response.json()["HTTP_X_OWN"] == "a, b"
 
 
 def test_a_streamed_body_arrives(send: Send) -> None:

@@ -103,20 +103,10 @@ def test_section_8_a_webhook_url_is_taken_and_shown_as_it_came(api: Api, url: st
     MockService(forward_to=url, allow_network=True)
 
 
-@pytest.mark.parametrize("url", THIS_MACHINE)
-def test_section_8_http_to_this_machine_must_be_allowed_and_the_error_says_how(url: str) -> None:
+@pytest.mark.parametrize("url", [*THIS_MACHINE, "http://clinic.example"])
+def test_section_8_http_to_this_machine_must_be_allowed_and_only_its_error_says_how(url: str) -> None:
     with MockService().client() as client, pytest.raises(InvalidRequestError) as caught:
         client.webhook_endpoints.create(url=url, enabled_events=["*"])
     assert caught.value.param == "url"
-    assert caught.value.message == (
-        "This must be an https URL; serve --allow-http-webhooks (allow_http_webhooks=True) also takes http to this "
-        "machine."
-    )
-
-
-def test_section_8_an_option_is_not_named_where_it_would_not_help() -> None:
-    with MockService().client() as client, pytest.raises(InvalidRequestError) as caught:
-        client.webhook_endpoints.create(url="http://clinic.example", enabled_events=["*"])
-    assert caught.value.message == (
-        "This must be an https URL: http is for loopback addresses alone, such as http://127.0.0.1:8000."
-    )
+    assert caught.value.message.startswith("This must be an https URL")
+    assert ("--allow-http-webhooks" in caught.value.message) is (url in THIS_MACHINE)
