@@ -67,11 +67,6 @@ def test_a_text_in_json(shell: Shell, message: str) -> None:
         assert json.loads(written)["text"] == message
 
 
-def test_a_text_in_a_title(shell: Shell, server: MockServer) -> None:
-    for command in (("clock",), ("advance", "1s"), ("deliveries",), ("requests",)):
-        assert controls(shell.on_a_terminal(200, *command)) == set()
-
-
 def test_a_text_in_an_error(shell: Shell) -> None:
     for arguments in (("jump", HOSTILE), (HOSTILE,), ("advance", HOSTILE), ("clock", "--url", f"http://{HOSTILE}")):
         written = shell.error(*arguments)
@@ -118,18 +113,6 @@ def test_a_list_fits(shell: Shell, server: MockServer, width: int) -> None:
         lines = shell.on_a_terminal(width, command).splitlines()
         assert all(len(line) <= width for line in lines), lines
         assert any(text in line for line in lines), lines  # and so on one line
-
-
-def test_a_delivery_shows_its_status_code_and_error_on_80_columns(shell: Shell, server: MockServer) -> None:
-    server.mount("https://clinic.example", lambda _: httpx.Response(503))
-    with server.client() as client:
-        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-        client.patients.create(phone="+5491155550000")
-    server.advance()
-    (row,) = [line for line in shell.on_a_terminal(80, "deliveries").splitlines() if "patient.upserted" in line]
-    status, status_code, attempts, error = [cell.strip() for cell in row.split("│")][1:5]
-    assert (status, status_code, attempts) == ("pending", "503", "1")
-    assert "503" in error
 
 
 @pytest.mark.parametrize("longest", ["events.create", "webhook_deliveries.retrieve"])

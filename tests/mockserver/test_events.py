@@ -113,25 +113,6 @@ def test_a_failed_event_that_is_invalid_when_it_is_sent_again_keeps_its_id(clien
     assert [each.id for each in client.events.list()] == [good.event, failed.id]
 
 
-def test_section_4_each_event_is_on_its_own_and_in_order(client: FollowUp) -> None:
-    results = client.events.create(
-        [
-            event(id="1"),
-            event("appointment.cancelled", {"appointment": {"externalId": "no"}}, "2"),
-            event(id="3", data={}),
-        ]
-    ).results
-    assert [(each.id, each.accepted, each.status) for each in results] == [
-        ("1", True, "processed"),
-        ("2", False, "failed"),
-        ("3", False, "invalid"),
-    ]
-    assert results[2].event is None
-    assert results[2].error
-    assert results[2].error.startswith("data.patient: ")
-    assert len([*client.events.list()]) == 2
-
-
 @pytest.mark.parametrize(
     ("bad", "where"),
     [

@@ -43,16 +43,3 @@ def test_a_call_more_of_one_kind_does_not_shift_another() -> None:
         disturbed.new("pat_")
         found.append(disturbed.new("apt_"))
     assert found == expected
-
-
-def test_seed_organization_and_prefix_each_change_every_id() -> None:
-    def opaque(seed: int, organization: str, prefix: str) -> set[str]:
-        return {each.removeprefix(prefix) for each in some(IdFactory(seed, organization), prefix)}
-
-    together = [
-        opaque(7, "org_1", "pat_"),
-        opaque(8, "org_1", "pat_"),
-        opaque(7, "org_2", "pat_"),
-        opaque(7, "org_1", "apt_"),
-    ]
-    assert len(set().union(*together)) == sum(len(each) for each in together)

@@ -117,15 +117,6 @@ def test_section_4_an_accepted_id_is_a_duplicate_whatever_comes_with_it(api: Api
     assert (result["event"], result["result"]) == (first["event"], first["result"])
 
 
-def test_a_failed_id_is_no_duplicate_and_is_checked_again(api: Api) -> None:
-    cancel = {"id": "e-1", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "A-1"}}}
-    (failed,) = api.post("/v1/events", cancel).json()["results"]
-    assert failed["status"] == "failed"
-    (wrong,) = api.post("/v1/events", {**cancel, "data": {}}).json()["results"]
-    assert wrong["status"] == "invalid"
-    assert api.get(f"/v1/events/{failed['event']}").json()["status"] == "failed"
-
-
 def test_a_failed_event_sent_again_did_not_occur_after_it_was_received(client: FollowUp, service: MockService) -> None:
     cancel = {"appointment": {"externalId": "A-1"}}
     failed = rejected(client, "appointment.cancelled", cancel)
@@ -142,18 +133,11 @@ def test_a_failed_event_sent_again_did_not_occur_after_it_was_received(client: F
     ("type", "data", "wrong", "right"),
     [
         ("patient.upserted", {"patient": {"phone": PHONE, "full_name": "Ana"}}, "data.patient.full_name", "fullName"),
-        ("patient.upserted", {"patient": {"phone": PHONE, "FullName": "Ana"}}, "data.patient.FullName", "fullName"),
         ("patient.upserted", {"Patient": {}, "patient": {"phone": PHONE}}, "data.Patient", "patient"),
         (
-            "visit.completed",
-            {"patient": {"phone": PHONE}, "visit": {"visitedAt": "2026-09-28T11:00:00Z", "external-id": "V-1"}},
-            "data.visit.external-id",
-            "externalId",
-        ),
-        (
             "intake.requested",
-            {"patient": {"phone": PHONE}, "contacts": [{"name": "Eva", "Phone": PHONE}]},
-            "data.contacts[0].Phone",
+            {"patient": {"phone": PHONE}, "contacts": [{"name": "Eva", "ph-one": PHONE}]},
+            "data.contacts[0].ph-one",
             "phone",
         ),
         (
@@ -264,7 +248,6 @@ def test_an_order_is_unhandled_and_its_webhook_not_sent_until_it_is_activated(
     ("event", "source", "text"),
     [
         (booked(), "api", "source must be one of pms, email, tool, manual, import"),
-        (booked(), "PMS", "source must be one of pms, email, tool, manual, import"),
         ([booked()], "pms", "event must be one event, as a function of followup.inbound returns it"),
         ({"id": "", "type": "order.issued", "data": {}}, "pms", "event must be a valid event (id: "),
         ({"id": "1", "type": "order.paid", "data": {}}, "pms", "event must be a valid event (type: "),

@@ -115,18 +115,6 @@ def test_a_contact_is_written_to_where_the_patient_has_no_phone(client: FollowUp
     assert [each.phone for each in service.messages] == ["+5491155550001"]
 
 
-def test_no_message_where_the_organization_or_the_patient_wants_none(client: FollowUp, service: MockService) -> None:
-    service.update_organization(intake_messages=False)
-    made = client.intake_requests.create(patient={"phone": "+5491155550000"})
-    service.advance()
-    assert client.intake_requests.retrieve(made.id).status == "new"
-    service.update_organization(intake_messages=True)
-    service.update_patient(made.patient or "", opted_out=True)
-    client.intake_requests.create(patient={"phone": "+5491155550000"})
-    service.advance()
-    assert service.messages == []
-
-
 def test_load_and_discard(client: FollowUp, service: MockService) -> None:
     ready = client.intake_requests.create(**COMPLETE)
     loaded = service.load_intake_request(ready.id)
@@ -186,15 +174,6 @@ def test_a_request_that_is_ready_misses_nothing_any_more(client: FollowUp, servi
     made = client.intake_requests.create(**COMPLETE)
     answered = service.answer_intake_request(made.id, address="")
     assert (answered.status, answered.missing) == ("ready", [])
-
-
-def test_a_contact_who_opted_out_as_a_patient_is_not_written_to(client: FollowUp, service: MockService) -> None:
-    patient = client.patients.create(phone="+5491155550000")
-    service.update_patient(patient.id, opted_out=True)
-    made = client.intake_requests.create(contacts=[{"name": "Luis", "phone": "+5491155550000"}])
-    (job,) = service.advance().jobs
-    assert job.outcome == "not sent: the patient has opted out"
-    assert (service.messages, client.intake_requests.retrieve(made.id).status) == ([], "new")
 
 
 PHONE = "+5491155550000"

@@ -16,7 +16,6 @@ from support.histories import PROLOGUE, Step, World, histories, plain
 
 from followup import RateLimitError, verify_signature
 from followup_mockserver import MockService
-from followup_mockserver.state.snapshots import document
 from followup_mockserver.state.snapshots.document import UPGRADES, VERSION
 
 FOLDER = Path(__file__).parent / "snapshots"
@@ -81,23 +80,6 @@ def test_version_1_continues_in_time(service: MockService) -> None:
     assert {each.status for each in service.deliveries if each.attempts} == {"succeeded", "failed"}
     with service.client() as client:
         assert not client.treatments.list().data[0].active
-
-
-def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    def rename(before: Any) -> Any:
-        after = {**before, "organizations": before["clinics"]}
-        del after["clinics"]
-        return after
-
-    def unwrap(before: Any) -> Any:
-        return {**before, "clinics": before["clinics"]["list"]}
-
-    saved = json.loads((FOLDER / f"version_{VERSION}.json").read_text())
-    first = {**saved, "version": 1, "clinics": {"list": saved["organizations"]}}
-    del first["organizations"]
-    monkeypatch.setattr(document, "VERSION", 3)
-    monkeypatch.setattr(document, "UPGRADES", {1: unwrap, 2: rename})
-    assert MockService.load(first).client().patients.retrieve(ANA).id == ANA
 
 
 SLOW = settings(

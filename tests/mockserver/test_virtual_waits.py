@@ -362,35 +362,26 @@ def fail_with_429(service: MockService, times: int = 1) -> None:
     service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=times)
 
 
-@pytest.mark.parametrize("path", ["", "/", "/api"])
-def test_a_client_of_the_code_under_test_does_not_sleep(service: MockService, router: respx.Router, path: str) -> None:
+@pytest.mark.parametrize("kind", ["sync", "async", "its own HTTP client"])
+@pytest.mark.parametrize("path", ["", "/api"])
+def test_a_client_of_the_code_under_test_does_not_sleep(
+    service: MockService, router: respx.Router, kind: str, path: str
+) -> None:
     fail_with_429(service)
     service.add_fault(operation="*", kind="delay", seconds=25)
-    with FollowUp(api_key=service.api_key, base_url=f"{service.url}{path}") as client:
-        client.account.retrieve()
-        client.with_options(max_retries=0).account.retrieve()
-    assert service.waits == [50.0, 25.0]
-    assert router.calls.call_count == 3
-
-
-def test_an_async_client_of_the_code_under_test_does_not_sleep(service: MockService, router: respx.Router) -> None:
-    fail_with_429(service)
-    service.add_fault(operation="*", kind="delay", seconds=25)
+    options: Any = {"api_key": service.api_key, "base_url": f"{service.url}{path}", "timeout": 30}
 
     async def run() -> None:
-        async with AsyncFollowUp(api_key=service.api_key, base_url=service.url) as client:
+        async with AsyncFollowUp(**options) as client:
             await client.account.retrieve()
 
-    asyncio.run(run())
-    assert service.waits == [50.0, 25.0]
-    assert router.calls.call_count == 2
-
-
-def test_a_client_with_an_http_client_of_its_own_does_not_sleep(service: MockService, router: respx.Router) -> None:
-    fail_with_429(service)
-    service.add_fault(operation="*", kind="delay", seconds=25)
-    with httpx.Client() as http, FollowUp(api_key=service.api_key, base_url=service.url, http_client=http) as client:
-        client.with_options(timeout=30).account.retrieve()
+    with httpx.Client() as http:
+        if kind == "async":
+            asyncio.run(run())
+        else:
+            own = {"http_client": http} if kind == "its own HTTP client" else {}
+            with FollowUp(**options, **own) as client:
+                client.account.retrieve()
     assert service.waits == [50.0, 25.0]
     assert router.calls.call_count == 2
 
