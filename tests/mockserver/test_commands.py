@@ -183,27 +183,20 @@ def test_what_goes_wrong_is_one_clear_line(arguments: tuple[str, ...], text: str
 def test_serve_takes_every_option_of_the_mock(tmp_path: Path) -> None:
     options = [
         *("--country", "UY", "--idempotency-hours", "1", "--accept-unknown-fields", "--reminder-hours", "48, 1.5"),
-        *("--post-visit-hours", "0", "--intake-required", "dni", "--start-time", "2026-09-28T12:00:00Z"),
+        *("--post-visit-hours", "0", "--intake-required", "", "--start-time", "2026-09-28T12:00:00Z", "--seed", "7"),
+        *("--rate-limit", "9", "--allow-http-webhooks", "--language", "pt", "--time-zone", "America/Sao_Paulo"),
     ]
-    headers = {"Authorization": "Bearer fu_test_mock"}
-    with (
-        serving(tmp_path, *options) as served,
-        httpx.Client(base_url=served.url, headers=headers, trust_env=False) as http,
-    ):
-        patient = {"phone": "094 123 456", "paint": "red"}
-        first, again = (http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"}) for _ in range(2))
-        assert first.json()["phone"] == "+59894123456"
-        assert again.headers["Idempotent-Replayed"] == "true"
-        about = {"patient": first.json()["id"]}
-        http.post("/v1/appointments", json={**about, "startAt": "2026-10-03T12:00:00Z"}).raise_for_status()
-        http.post("/v1/visits", json={**about, "visitedAt": "2026-09-28T12:00:00Z"}).raise_for_status()
-        assert http.post("/v1/intake_requests", json={"patient": {"fullName": "Ana"}}).json()["missing"] == ["dni"]
-        due = [each["sendAt"] for each in http.get("/_mock/reminders").json()["data"]]
-        assert due == ["2026-10-01T12:00:00.000Z", "2026-10-03T10:30:00.000Z"]
-        http.post("/_mock/clock/advance", json={"seconds": 3600}).raise_for_status()
-        assert [each["kind"] for each in http.get("/_mock/messages").json()["data"]] == ["post_visit"]
-        later = http.post("/v1/patients", json=patient, headers={"Idempotency-Key": "k"})
-        assert "Idempotent-Replayed" not in later.headers
+    expected = {
+        *(("country", "UY"), ("idempotencyHours", 1), ("refuseUnknownFields", False), ("postVisitHours", 0)),
+        *(("seed", 7), ("rateLimit", 9), ("allowHttpWebhooks", True), ("language", "pt")),
+        *(("timeZone", "America/Sao_Paulo"), ("now", "2026-09-28T12:00:00Z"), ("frozen", True)),
+    }
+    with serving(tmp_path, *options) as served:
+        state = httpx.get(f"{served.url}/_mock/snapshot", trust_env=False).json()
+    (first,) = state["organizations"]
+    found = state["options"] | first["organization"] | first["clock"]
+    assert (found["reminderHours"], found["intakeRequired"]) == ([48, 1.5], [])
+    assert {(name, found[name]) for name, _ in expected} == expected
 
 
 def test_the_version() -> None:

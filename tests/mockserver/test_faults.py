@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.http import Api, problem
 
-from followup import EventBatchError, EventInput, FollowUp, NotFoundError
+from followup import EventBatchError, EventInput, FollowUp
 from followup_mockserver import MockService
 
 
@@ -166,18 +166,6 @@ def test_a_500_of_events_comes_whatever_the_body_is(api: Api, service: MockServi
     response = api.request("POST", "/v1/events", content=content, headers={"content-type": "application/json"})
     assert (response.status_code, response.json()["object"]) == (500, "event_batch")
     assert isinstance(response.json()["results"], list)
-
-
-def test_the_sdk_raises_what_it_would_raise_of_the_service(client: FollowUp, service: MockService) -> None:
-    service.add_fault(operation="events.create", kind="status", status=500)
-    with pytest.raises(EventBatchError) as caught:
-        client.events.create(EVENTS)  # type: ignore[arg-type]
-    assert [(each.id, each.status) for each in caught.value.results] == [("e-0", "failed"), ("e-1", "failed")]
-    assert [each.status for each in client.events.create(EVENTS).results] == ["processed"] * 2  # type: ignore[arg-type]
-    service.add_fault(operation="patients.retrieve", kind="status", status=404)
-    with pytest.raises(NotFoundError) as missing:
-        client.patients.retrieve("pat_x")
-    assert missing.value.code == "resource_missing"
 
 
 def event(number: int, **data: Any) -> EventInput:

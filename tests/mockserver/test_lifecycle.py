@@ -19,22 +19,17 @@ class PatientServer(MockServer):
     _attempt_timeout = 300.0
 
 
-def test_a_server_starts_once() -> None:
-    server = MockServer()
+def test_a_server_starts_once_and_may_be_stopped_before() -> None:
+    server, never_started = MockServer(), MockServer()
     with server, pytest.raises(RuntimeError, match="started already"):
         server.start()
-    with pytest.raises(RuntimeError, match="stopped"):
-        server.start()
+    never_started.stop()
+    never_started.stop()
+    for stopped in (server, never_started):
+        with pytest.raises(RuntimeError, match="stopped"):
+            stopped.start()
     with pytest.raises(RuntimeError, match="stopped"), server:
         pass
-
-
-def test_a_server_that_was_never_started_can_be_stopped() -> None:
-    server = MockServer()
-    server.stop()
-    server.stop()
-    with pytest.raises(RuntimeError, match="stopped"):
-        server.start()
 
 
 def test_a_server_can_be_stopped_twice_and_by_two_threads() -> None:

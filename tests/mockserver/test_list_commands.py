@@ -95,12 +95,6 @@ class TestLists:
         result = shell.run("messages")
         assert (result.stdout, result.stderr, result.returncode) == ("", "", 0)
 
-    def test_an_unknown_column_is_one_clear_line(self, shell: Shell) -> None:
-        assert shell.error("deliveries", "--columns", "url") == (
-            "followup-mock: --columns: there is no column url; the columns are id, object, webhookEndpoint, eventType, "
-            "status, attempts, lastStatusCode, lastError, nextAttemptAt, deliveredAt, payload, createdAt\n"
-        )
-
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_follow_goes_on_with_new_calls_until_it_is_stopped(
         self, shell: Shell, server: MockServer, number: signal.Signals
@@ -199,19 +193,7 @@ class TestListen:
             (endpoint,) = client.webhook_endpoints.list()
         assert endpoint.enabled_events == ["intake.ready", "visit.completed", "order.issued"]
 
-    @pytest.mark.parametrize(
-        ("arguments", "problem"),
-        [
-            (
-                ("--forward-to", "http://clinic.example/hooks"),
-                "--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000",
-            ),
-            (
-                ("--forward-to", "http://127.0.0.1:9", "--events", "intake.redy"),
-                "--events must be event types, or * for all; did you mean intake.ready?",
-            ),
-        ],
-    )
-    def test_an_invalid_option_is_named(self, shell: Shell, arguments: tuple[str, ...], problem: str) -> None:
-        result = shell.run("listen", *arguments)
+    def test_an_invalid_option_is_named(self, shell: Shell) -> None:
+        result = shell.run("listen", "--forward-to", "http://127.0.0.1:9", "--events", "intake.redy")
+        problem = "--events must be event types, or * for all; did you mean intake.ready?"
         assert (result.stderr, result.returncode) == (f"followup-mock: {problem}\n", 2)

@@ -27,6 +27,34 @@ def test_a_doctor_is_matched_by_external_id_then_by_name_and_else_is_null(client
     assert visit.doctor is None
 
 
+def test_outbound_data_is_the_resource_under_its_name_and_its_patient_beside_it(client: FollowUp, api: Api) -> None:
+    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
+    patient = client.patients.create(phone=PHONE, full_name="Ana")
+    made = {
+        "appointment": client.appointments.create(patient=patient.id, start_at=START).id,
+        "visit": client.visits.create(patient=patient.id, visited_at=START).id,
+        "treatment": client.treatments.create(patient=patient.id, name="rest").id,
+        "intakeRequest": client.intake_requests.create(patient={"phone": PHONE}).id,
+    }
+    paths = {
+        "appointment": "/v1/appointments",
+        "visit": "/v1/visits",
+        "treatment": "/v1/treatments",
+        "intakeRequest": "/v1/intake_requests",
+    }
+    sent = [each["payload"] for each in api.get("/v1/webhook_deliveries").json()["data"]]
+    types = {"appointment.created": "appointment", "visit.completed": "visit", "treatment.prescribed": "treatment"}
+    types |= dict.fromkeys(("intake.requested", "intake.created"), "intakeRequest")
+    assert [each["type"] for each in sent][::-1] == ["patient.upserted", *types]
+    for payload in sent[:-1]:
+        name = types[payload["type"]]
+        assert set(payload["data"]) == {name, "patient"}
+        assert payload["ref"] == payload["data"][name]["id"] == made[name]
+        assert payload["data"][name] == api.get(f"{paths[name]}/{made[name]}").json()
+        assert payload["data"]["patient"]["id"] == patient.id
+    assert set(sent[-1]["data"]) == {"patient"}
+
+
 def routes() -> dict[str, Any]:
     details: Any = {"phone": PHONE, "dni": "30123456"}
     return {

@@ -137,7 +137,6 @@ def test_an_id_that_exists_is_not_generated_again() -> None:
     ("source", "message"),
     [
         ({"x": float("nan")}, "This must be JSON-compatible data"),
-        ({"x": {1, 2}}, "This must be JSON-compatible data"),
         ({"x": "\ud800"}, "The snapshot must be text that UTF-8 can represent"),
         ('{"x": "\\ud800"}', "The snapshot holds a lone surrogate"),
         ('{"x": 1e999}', "The snapshot holds a number that is too large"),
@@ -146,13 +145,11 @@ def test_an_id_that_exists_is_not_generated_again() -> None:
         (b" " * (MAX_BYTES + 1), "A snapshot has at most 67108864 bytes"),
         (b"[" * 4_000_001, "A snapshot has at most 4000000 objects and arrays"),
         ({}, "format: This must be followup-mock-snapshot"),
-        ({**SAVED, "version": True}, "version: This must be a whole number, 1 or more"),
         ({**SAVED, "version": 0}, "version: This must be a whole number, 1 or more"),
         ({**SAVED, "version": 10**30}, "version: This must be at most 2: a newer followup saved this snapshot"),
         ({**SAVED, "options": {"seed": "x"}}, "options.seed: This must be a whole number"),
         ({**SAVED, "options": {"forwardTo": "https://evil.example"}}, "options: This has an unknown field"),
         ({**SAVED, "organizations": []}, "organizations: This must be a non-empty array"),
-        ({**SAVED, "organizations": 5}, "organizations: This must be an array"),
     ],
 )
 def test_what_is_no_snapshot(source: Any, message: str) -> None:

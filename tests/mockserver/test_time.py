@@ -125,23 +125,6 @@ class TestClock:
 
 
 class TestServer:
-    def test_first_attempts_go_out_by_themselves_also_on_a_frozen_clock(self) -> None:
-        arrived = threading.Event()
-
-        def receive(_: httpx.Request) -> httpx.Response:
-            arrived.set()
-            return httpx.Response(204)
-
-        with MockServer(start_time="2026-09-28T12:00:00Z", allow_http_webhooks=True) as server:
-            server.mount("https://clinic.example", receive)
-            with server.client() as client:
-                client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-                client.patients.create(phone="+5491155550000")
-                assert arrived.wait(60)
-                server.advance()
-                (delivery,) = server.deliveries
-                assert (delivery.status, delivery.delivered_at) == ("succeeded", server.clock.now)
-
     def test_a_running_clock_runs_the_jobs_that_become_due(self) -> None:
         with MockServer() as server, server.client() as client:
             server.update_organization(post_visit_hours=0.2 / 3600)
