@@ -10,7 +10,7 @@ import typer.main
 from followup.cli.app import EXAMPLES
 from followup.cli.app import app as followup
 from followup.cli.application import Deferred, examples_of, name_values
-from followup.cli.exits import EXIT_STATUS
+from followup.cli.output import EXIT_STATUS
 from followup_mockserver.cli.app import EXAMPLES as EXAMPLES_OF_MOCK
 from followup_mockserver.cli.app import app as followup_mock
 from followup_mockserver.cli.demo import app as demo

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from followup.cli.exits import CommandFailed
 from followup.cli.inbox import load_inbox
+from followup.cli.output import CommandFailed
 from followup.inbox import Inbox
 
 Import = Callable[[str], str]

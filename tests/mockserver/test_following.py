@@ -9,7 +9,7 @@ import pytest
 from support.shell import clean_environment
 
 from followup_mockserver import MockServer
-from followup_mockserver.cli.lists import follow
+from followup_mockserver.cli.following import follow
 from followup_mockserver.cli.remote import Remote
 
 

@@ -28,7 +28,7 @@ def main() -> None:
 def _imported() -> Callable[[], NoReturn]:
     """Import what the command line needs, and return the function that runs it and exits."""
     if sys.argv[1:2] == ["serve"]:
-        from followup.cli.exits import run_program
+        from followup.cli.output import run_program
 
         gc.disable()  # what an import allocates stays, so a search for garbage only takes time
         try:

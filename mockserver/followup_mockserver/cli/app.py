@@ -6,12 +6,12 @@ import typer
 
 from followup import __version__
 from followup.cli.application import Application, Deferred
-from followup.cli.exits import EXIT_STATUS
+from followup.cli.output import EXIT_STATUS
 
 _COMMANDS = {
     "serve": ("Start the mock server.", "serve"),
     "wait": ("Wait until the mock server is ready; for CI jobs.", "serve"),
-    "check": ("Compare a contract document with what SDK and mock implement.", "check"),
+    "check": ("Compare a contract document with what SDK and mock implement.", "judge"),
     "advance": ("Advance the clock, and run everything that becomes due.", "controls"),
     "clock": ("Show the time, and the jobs that are due next.", "controls"),
     "reset": ("Reset the organization of the API key to its initial state; without a key, the whole mock.", "controls"),
@@ -20,21 +20,21 @@ _COMMANDS = {
     "fault": ("Make the next calls of an operation fail; without an operation, list the faults.", "controls"),
     "disturb": ("Make the next webhook deliveries fail; without a kind, list the webhook faults.", "controls"),
     "resend": ("Make one more attempt of a webhook delivery now.", "controls"),
-    "listen": ("Deliver webhooks to a receiver, and print a line for each attempt.", "listen"),
-    "reminders": ("List the pending reminders, in the order in which they are due.", "lists"),
-    "messages": ("List the messages to patients, oldest first.", "lists"),
-    "requests": ("List the API calls, oldest first.", "lists"),
-    "deliveries": ("List the webhook deliveries, oldest first.", "lists"),
-    "patients": ("Act as patients: opt out, reply, fall silent.", "groups"),
-    "doctors": ("Manage the roster of doctors.", "groups"),
-    "appointments": ("Book, confirm, reschedule and cancel appointments as the service or the team does.", "groups"),
-    "visits": ("Add visits as the practice system or the team does.", "groups"),
-    "intake-requests": ("Answer, load and discard intake requests.", "groups"),
-    "events": ("Receive inbound events from other sources than the API.", "groups"),
-    "organization": ("Change the settings of the organization.", "groups"),
-    "calibrate": ("Ask a test environment what the specification leaves open, and write a settings file.", "calibrate"),
-    "snapshot": ("Save the state of the mock to a file, or load it from one.", "files"),
-    "check-receiver": ("Send genuine, forged and repeated webhooks to a live receiver, and judge each case.", "check"),
+    "listen": ("Deliver webhooks to a receiver, and print a line for each attempt.", "following"),
+    "reminders": ("List the pending reminders, in the order in which they are due.", "following"),
+    "messages": ("List the messages to patients, oldest first.", "following"),
+    "requests": ("List the API calls, oldest first.", "following"),
+    "deliveries": ("List the webhook deliveries, oldest first.", "following"),
+    "patients": ("Act as patients: opt out, reply, fall silent.", "controls"),
+    "doctors": ("Manage the roster of doctors.", "controls"),
+    "appointments": ("Book, confirm, reschedule and cancel appointments as the service or the team does.", "controls"),
+    "visits": ("Add visits as the practice system or the team does.", "controls"),
+    "intake-requests": ("Answer, load and discard intake requests.", "controls"),
+    "events": ("Receive inbound events from other sources than the API.", "controls"),
+    "organization": ("Change the settings of the organization.", "controls"),
+    "calibrate": ("Ask a test environment what the specification leaves open, and write a settings file.", "judge"),
+    "snapshot": ("Save the state of the mock to a file, or load it from one.", "controls"),
+    "check-receiver": ("Send genuine, forged and repeated webhooks to a live receiver, and judge each case.", "judge"),
 }
 """The commands and groups: the first paragraph of the help of each, and its module."""
 

@@ -1,31 +1,37 @@
-"""The commands that control a running mock, and those that act as patients, staff and the service.
+"""The commands that control a running mock, act as patients, staff and the service, and save and load its state.
 
-Their options are generated from the functions of the control API.
+The options of most are generated from the functions of the control API.
 """
 
 import functools
+import inspect
+import json
 import math
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from followup.cli.application import Application
-from followup.cli.exits import reject
-from followup.cli.options import AsJson
-from followup.cli.output import show_rows
-from followup_mockserver.cli.generated import control, reject_unless_one_of
-from followup_mockserver.cli.remote import Remote
+from followup.cli.options import AsJson, for_the_command_line, show_rows
+from followup.cli.output import fail, file_errors, json_line, reject, write_line, write_private_file
+from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
+from followup_mockserver.cli.generated import Key, Token, Url, control, reject_unless_one_of
+from followup_mockserver.cli.remote import DEFAULT_URL, Remote
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.faults import EVERY_OPERATION
+from followup_mockserver.state.snapshots.codecs import SnapshotError
+from followup_mockserver.state.snapshots.document import MAX_BYTES, content_of
 
-commands = Application()
-_control = functools.partial(control, commands)
+_commands = Application()
+_control = functools.partial(control, _commands)
 
 
 @_control()
@@ -149,3 +155,113 @@ def parsed_duration(text: str) -> dict[str, Any]:
         return {"to": instant("to", text).isoformat()}
     except InvalidArgument:
         reject(f"cannot advance by {text!r}: use a duration such as 90s, 5m, 3h or 1d12h, or a time with an offset")
+
+
+_GROUPS: Mapping[str, tuple[Sequence[str], Mapping[str, Callable[..., Any]]]] = {
+    "patients": (
+        ("id", "fullName", "stage", "optedOut"),
+        {
+            "update": Control.update_patient,
+            "reply": Control.receive_reply,
+            "silence": Control.report_silence,
+            "handoff": Control.hand_off_conversation,
+        },
+    ),
+    "doctors": (
+        ("id", "fullName", "specialty", "externalId", "active"),
+        {"add": Control.add_doctor, "update": Control.update_doctor},
+    ),
+    "appointments": (
+        ("id", "startAt", "status", "source", "externalId"),
+        {
+            "add": Control.add_appointment,
+            "confirm": Control.confirm_appointment,
+            "reschedule": Control.reschedule_appointment,
+            "cancel": Control.cancel_appointment,
+        },
+    ),
+    "visits": (("id", "visitedAt", "source", "externalId", "appointment"), {"add": Control.add_visit}),
+    "intake-requests": (
+        ("id", "status", "missing", "discardReason"),
+        {
+            "answer": Control.answer_intake_request,
+            "load": Control.load_intake_request,
+            "discard": Control.discard_intake_request,
+        },
+    ),
+    "events": (("id", "type", "source", "status", "error"), {"receive": Control.receive_event}),
+    "organization": (("id", "name", "timeZone", "serviceLines"), {"update": Control.update_organization}),
+}
+"""The groups of commands: the columns of the table that shows the result, and the function that each command calls."""
+
+
+def commands(name: str, summary: str) -> Application:
+    """Return a group of commands, with the help that sums it up, or the application that has a single command."""
+    if name == "snapshot":
+        return _snapshot
+    if name not in _GROUPS:
+        return _commands
+    columns, functions = _GROUPS[name]
+    application = Application(help=summary, no_args_is_help=True)
+    for command, function in functions.items():
+        _add(application, command, function, columns, f"Id of the {name.removesuffix('s').replace('-', ' ')}.")
+    return application
+
+
+def _add(
+    application: Application, name: str, function: Callable[..., Any], columns: Sequence[str], id_help: str
+) -> None:
+    def on_one(remote: Remote, arguments: Mapping[str, Any], id: str, as_json: AsJson = False) -> None:
+        _show(remote.call(function, id, **arguments), as_json)
+
+    def on_none(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+        _show(remote.call(function, **arguments), as_json)
+
+    def _show(result: Mapping[str, Any], as_json: bool) -> None:
+        show_rows([result], as_json, columns=columns, whole=result)
+
+    command: Callable[..., None] = on_one if "id" in inspect.signature(function).parameters else on_none
+    on_one.__annotations__["id"] = Annotated[str, typer.Argument(help=id_help)]
+    command.__doc__ = for_the_command_line((inspect.getdoc(function) or "").partition("\n\n")[0])
+    control(application, function, name=name)(command)
+
+
+_snapshot = Application(no_args_is_help=True, help="Save the state of the mock to a file, or load it from one.")
+
+_FILE = typer.Argument(help="File of the snapshot; - writes to standard output.", metavar="FILE", show_default=False)
+
+_LOADED = typer.Argument(help="File of the snapshot; - reads standard input.", metavar="FILE", show_default=False)
+
+
+@_snapshot.command()
+def save(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
+    """Save the state to a file: of the organization of the API key, or without a key of the whole mock.
+
+    The file contains personal data, API keys and signing secrets; only its owner can read it.
+    """
+    saved = Remote(url, api_key, token).save_snapshot()
+    text = json.dumps(saved, ensure_ascii=False)
+    if len(text.encode()) > MAX_BYTES:
+        fail(f"the snapshot has more than {MAX_BYTES} bytes, and no mock could load it")
+    if str(file) == STANDARD_OUTPUT:
+        write_line(json_line(saved))
+        return
+    with file_errors(f"write {file}"):
+        write_private_file(file, text)
+
+
+@_snapshot.command()
+def load(file: Annotated[Path, _LOADED], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
+    """Replace the state by that in a file: of the organization of the API key, or without a key of the whole mock.
+
+    The organization of the key takes a snapshot of one organization, and keeps its own id and API keys, unless the
+    snapshot was saved from it.
+    """
+    try:
+        with file_errors(f"read {file}"):
+            text = sys.stdin.buffer.read() if str(file) == STANDARD_INPUT else content_of(file)
+    except SnapshotError as error:
+        fail(f"cannot load {file}: {error}")
+    if len(text) > MAX_BYTES:
+        fail(f"cannot load {file}: a snapshot has at most {MAX_BYTES} bytes")
+    Remote(url, api_key, token).load_snapshot(text)

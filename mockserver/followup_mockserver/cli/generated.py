@@ -14,9 +14,9 @@ import typer
 from followup import NOT_GIVEN
 from followup._for_mockserver import annotations_of, camel, descriptions_in
 from followup.cli.application import Application
-from followup.cli.exits import reject
 from followup.cli.options import argument as argument_option
 from followup.cli.options import keyword, option, own_parameters, sentence
+from followup.cli.output import reject
 from followup.cli.values import kebab, literals, value_of_option
 from followup_mockserver.cli.remote import DEFAULT_URL, TOKEN_VARIABLE, Remote
 from followup_mockserver.settings.options import MockOptions, Options, meanings

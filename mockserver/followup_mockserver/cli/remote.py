@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from followup._for_mockserver import camel
-from followup.cli.exits import fail, reject
+from followup.cli.output import fail, reject
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4210

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from followup.cli.application import Application
-from followup.cli.exits import fail, reject
 from followup.cli.options import own_parameters
+from followup.cli.output import fail, reject
 from followup_mockserver.cli.generated import Url, mock_options, options_of_mock
 from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_URL, NO_URL
 

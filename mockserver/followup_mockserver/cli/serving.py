@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Unpack
 
 from followup import __version__
-from followup.cli.exits import fail, file_errors, reject
-from followup.cli.output import write_private_file
+from followup.cli.output import fail, file_errors, reject, write_private_file
 from followup.cli.values import STANDARD_INPUT, kebab, read_standard_input
 from followup_mockserver.cli.remote import TOKEN_VARIABLE
 from followup_mockserver.cli.serve_log import ServeLog

@@ -4,7 +4,7 @@ import typer
 
 from followup import __version__
 from followup.cli.application import Application, Deferred
-from followup.cli.exits import EXIT_STATUS, fail
+from followup.cli.output import EXIT_STATUS, fail
 
 COMMANDS = "followup.commands"
 """Entry point group of commands that other packages of the distribution add."""

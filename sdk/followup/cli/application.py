@@ -9,7 +9,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from followup.cli.exits import INTERRUPTED, USAGE, CommandFailed, run_program
+from followup.cli.output import INTERRUPTED, USAGE, CommandFailed, run_program
 
 _ParserError: Any = typer.BadParameter.__base__
 """The base class of every error that Typer finds in the arguments. Newer versions of Typer bring their own copy of

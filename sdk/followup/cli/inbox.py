@@ -16,9 +16,8 @@ from followup import ConfigurationError
 from followup._codec.names import format_timestamp
 from followup.cli import stores
 from followup.cli.application import Application
-from followup.cli.exits import connected, fail, reject
-from followup.cli.options import AsJson
-from followup.cli.output import remark, say, show_rows
+from followup.cli.options import AsJson, show_rows
+from followup.cli.output import connected, fail, reject, remark, say
 from followup.cli.stores import command, store_errors
 from followup.cli.values import parts_of, time_of
 

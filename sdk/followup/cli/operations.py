@@ -1,6 +1,7 @@
 """The operations of the service as commands, generated from the operations' declarations."""
 
 import inspect
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
@@ -10,31 +11,14 @@ import typer
 
 from followup import Page
 from followup._annotations import MAX_PAGE_SIZE, Default
+from followup._codec.encode import encode
 from followup._declarations.declarations import Declaration, Parameter
 from followup._declarations.operations import declarations_of, group_name
+from followup._results.results import Model
 from followup.cli.application import Application
-from followup.cli.exits import connected, reject
-from followup.cli.options import (
-    AsJson,
-    Columns,
-    chosen_columns,
-    for_the_command_line,
-    keyword,
-    option,
-    sentence,
-    spelling,
-)
-from followup.cli.output import say, show_many, show_one, warn
-from followup.cli.values import (
-    argument_names,
-    arms,
-    bound_of,
-    kebab,
-    parse_json,
-    parts_of,
-    renamed,
-    value_of_option,
-)
+from followup.cli.options import AsJson, Columns, chosen_columns, keyword, option, sentence, spelling
+from followup.cli.output import connected, json_line, limited_to, reject, say, warn, write_line
+from followup.cli.values import argument_names, arms, body_of, bound_of, kebab, parts_of, value_of_option
 from followup.resources import all_groups
 from followup.resources.account import AccountGroup
 from followup.resources.event_batches import EventBatch
@@ -55,7 +39,7 @@ def commands(name: str, _summary: str) -> Application:
     text = inspect.getdoc(check_set_up if group is AccountGroup else group)
     application = Application(help=text, no_args_is_help=group is not AccountGroup)
     for declaration in declarations_of(group).values():
-        text = for_the_command_line(declaration.description)
+        text = sentence(declaration.description)
         application.command(kebab(declaration.method_name), help=text)(_command(declaration))
     if group is Events:
         from followup.cli.sending import send
@@ -105,16 +89,43 @@ def _command(declaration: Declaration) -> Callable[..., None]:
             group, method = declaration.name.split(".")
             result = getattr(getattr(client, group), method)(*path, **arguments)
             if isinstance(result, EventBatch):
-                show_many(result.results, as_json=as_json)
+                _show_many(result.results, as_json=as_json)
             elif not isinstance(result, Page):
-                show_one(result, as_json=as_json)
+                _show_one(result, as_json=as_json)
             else:
-                show_many(result if all_pages else result.data, as_json=as_json, columns=chosen)
+                _show_many(result if all_pages else result.data, as_json=as_json, columns=chosen)
                 if not all_pages:
                     _name_the_rest(result, backwards="ending_before" in arguments)
 
     run.__signature__ = inspect.Signature(_parameters(declaration))  # type: ignore[attr-defined]
     return run
+
+
+def _show_one(result: Model, *, as_json: bool) -> None:
+    """Print an object."""
+    if as_json or not sys.stdout.isatty():
+        write_line(json_line(encode(result)))
+        return
+    from followup.cli.tables import print_one
+
+    print_one(result)
+
+
+def _show_many(results: Iterable[Model], *, as_json: bool, columns: Sequence[str] | None = None) -> None:
+    """Print objects: as JSON Lines one by one, or as a table once all have arrived.
+
+    Args:
+        results: the objects.
+        as_json: whether to print JSON on a terminal, too.
+        columns: the fields to print; None: all in JSON, and the most important ones in a table.
+    """
+    if as_json or not sys.stdout.isatty():
+        for result in results:
+            write_line(json_line(limited_to(columns, encode(result))))
+        return
+    from followup.cli.tables import print_many
+
+    print_many([*results], columns)
 
 
 def _names_in_errors(declaration: Declaration) -> dict[str, str]:
@@ -176,7 +187,7 @@ def _argument_of(parameter: Parameter, typed: Any) -> Any:
     name, annotation = parameter.name, parameter.annotation
     rename = argument_names(annotation)
     if parameter.place == "whole_body":
-        return renamed(parse_json(typed, name, lines=True), rename, name)
+        return body_of(typed, name, rename)
     if parameter.place == "query" and datetime in arms(annotation):
         time, note = bound_of(typed, f"--{kebab(name)}")
         if note:

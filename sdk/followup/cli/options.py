@@ -1,8 +1,12 @@
-"""Options of commands: those that many share, and those that are generated from annotated parameters."""
+"""Options of commands: those that many share, with the output that they choose, and those generated from parameters.
+
+Annotated parameters become options. ``--json`` and ``--columns`` choose the output; what draws tables is imported late.
+"""
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -11,7 +15,7 @@ import typer
 
 from followup._annotations import IdPrefix
 from followup._codec.names import bare, is_union, wire_fields
-from followup.cli.exits import reject
+from followup.cli.output import json_line, limited_to, reject, say, write_line
 from followup.cli.values import arms, kebab, kind_of_option, literals, may_be_id, parts_of, takes_input_dict
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
@@ -201,3 +205,45 @@ def chosen_columns(texts: Iterable[str], kind: type[Any], extra: Sequence[str] =
 def spelling(name: str) -> str:
     """Return what the spellings of a field have in common, such as ``fullName``, ``full_name`` and ``full-name``."""
     return name.replace("-", "").replace("_", "").lower()
+
+
+def show_rows(
+    rows: Sequence[Mapping[str, Any]],
+    as_json: bool,
+    *,
+    columns: Sequence[str] | None = None,
+    chosen: Sequence[str] | None = None,
+    wrap: bool = False,
+    wrapped: str | None = None,
+    whole: object = None,
+    title: str | None = None,
+    nothing: str = "No results.",
+) -> None:
+    """Print rows as a table, with times as they are, or as JSON Lines.
+
+    Args:
+        rows: the rows.
+        as_json: whether to print JSON on a terminal, too.
+        columns: the columns of the table, the most important first; by default all. Those without a value in any row
+            are omitted.
+        chosen: the fields to print instead, in a table and in JSON.
+        wrap: whether long cells are wrapped; by default, only the columns that fit side by side are shown.
+        wrapped: the only column whose cells are wrapped, among those that fit.
+        whole: the value to print as one line of JSON instead of the rows.
+        title: a line above the table.
+        nothing: the line that is printed if there are no rows; may be empty.
+    """
+    if as_json or not sys.stdout.isatty():
+        for value in (limited_to(chosen, row) for row in rows) if whole is None else (whole,):
+            write_line(json_line(value))
+        return
+    from followup.cli.tables import print_rows
+
+    if title is not None:
+        say(title)
+    if not rows:
+        if nothing:
+            say(nothing)
+        return
+    filled = [name for name in columns or list(rows[0]) if any(row.get(name) for row in rows)]
+    print_rows(rows, chosen or filled, all_of_them=chosen is not None or wrap, wrapped=wrapped)

@@ -14,9 +14,8 @@ from followup._redaction import redacted
 from followup._results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application
-from followup.cli.exits import connected
-from followup.cli.options import AsJson
-from followup.cli.output import remark, say, show_rows
+from followup.cli.options import AsJson, show_rows
+from followup.cli.output import connected, remark, say
 from followup.cli.stores import command, opened
 
 if TYPE_CHECKING:

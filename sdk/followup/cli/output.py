@@ -1,17 +1,20 @@
-"""The output of commands: tables on a terminal, JSON Lines with ``--json`` or in a pipe; a closed pipe is no error.
+"""What a command writes, and how it ends: its exit status, and one line on standard error if it failed.
 
-What encodes objects and draws tables is imported late: a help page needs neither, and a pipe no tables.
+Needs neither Typer nor click, and imports late what a help page does not need. A closed pipe is no error.
 """
 
 import errno
+import io
 import os
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from followup._results.results import Model
+    from followup import APIStatusError, FollowUp
 
 
 def write_line(text: str) -> None:
@@ -144,79 +147,164 @@ def warn(text: str) -> None:
     sys.stderr.write(visible(text) + "\n")
 
 
-def show_one(result: "Model", *, as_json: bool) -> None:
-    """Print an object."""
-    from followup._codec.encode import encode
-
-    if as_json or not sys.stdout.isatty():
-        write_line(json_line(encode(result)))
-        return
-    from followup.cli.tables import print_one
-
-    print_one(result)
-
-
-def show_many(results: "Iterable[Model]", *, as_json: bool, columns: Sequence[str] | None = None) -> None:
-    """Print objects: as JSON Lines one by one, or as a table once all have arrived.
-
-    Args:
-        results: the objects.
-        as_json: whether to print JSON on a terminal, too.
-        columns: the fields to print; None: all in JSON, and the most important ones in a table.
-    """
-    from followup._codec.encode import encode
-
-    if as_json or not sys.stdout.isatty():
-        for result in results:
-            write_line(json_line(limited_to(columns, encode(result))))
-        return
-    from followup.cli.tables import print_many
-
-    print_many([*results], columns)
-
-
-def show_rows(
-    rows: Sequence[Mapping[str, Any]],
-    as_json: bool,
-    *,
-    columns: Sequence[str] | None = None,
-    chosen: Sequence[str] | None = None,
-    wrap: bool = False,
-    wrapped: str | None = None,
-    whole: object = None,
-    title: str | None = None,
-    nothing: str = "No results.",
-) -> None:
-    """Print rows as a table, with times as they are, or as JSON Lines.
-
-    Args:
-        rows: the rows.
-        as_json: whether to print JSON on a terminal, too.
-        columns: the columns of the table, the most important first; by default all. Those without a value in any row
-            are omitted.
-        chosen: the fields to print instead, in a table and in JSON.
-        wrap: whether long cells are wrapped; by default, only the columns that fit side by side are shown.
-        wrapped: the only column whose cells are wrapped, among those that fit.
-        whole: the value to print as one line of JSON instead of the rows.
-        title: a line above the table.
-        nothing: the line that is printed if there are no rows; may be empty.
-    """
-    if as_json or not sys.stdout.isatty():
-        for value in (limited_to(chosen, row) for row in rows) if whole is None else (whole,):
-            write_line(json_line(value))
-        return
-    from followup.cli.tables import print_rows
-
-    if title is not None:
-        say(title)
-    if not rows:
-        if nothing:
-            say(nothing)
-        return
-    filled = [name for name in columns or list(rows[0]) if any(row.get(name) for row in rows)]
-    print_rows(rows, chosen or filled, all_of_them=chosen is not None or wrap, wrapped=wrapped)
-
-
 def limited_to(names: Iterable[str] | None, row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return only these fields of an object, in this order, with null for one that it lacks; None: all fields."""
     return row if names is None else {name: row.get(name) for name in names}
+
+
+FAILURE = 1
+USAGE = 2
+INTERRUPTED = 130
+
+EXIT_STATUS = (
+    "Exit status: 0 on success, 1 if the command failed, 2 if its arguments are invalid (nothing was sent), "
+    "130 if it was interrupted with Ctrl-C."
+)
+"""The end of the help of a program."""
+
+
+class CommandFailed(Exception):
+    """The command failed; the text is what its user reads.
+
+    Attributes:
+        status: the exit status.
+    """
+
+    def __init__(self, message: str, status: int = FAILURE) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def fail(message: str, status: int = FAILURE) -> NoReturn:
+    """End the command with a line on standard error.
+
+    Raises:
+        CommandFailed: always.
+    """
+    raise CommandFailed(message, status)
+
+
+def reject(message: str) -> NoReturn:
+    """End the command because its arguments are invalid, before anything is sent.
+
+    Raises:
+        CommandFailed: always.
+    """
+    raise CommandFailed(message, USAGE)
+
+
+@contextmanager
+def file_errors(doing: str) -> Iterator[None]:
+    """Turn an error of a file into one line.
+
+    Args:
+        doing: what is done with the file, such as ``read events.csv``.
+
+    Raises:
+        CommandFailed: the operating system does not allow it.
+    """
+    try:
+        yield
+    except OSError as error:
+        fail(f"cannot {doing}: {error.strerror}")
+
+
+@contextmanager
+def connected(
+    *, requests_per_minute: int | None = None, options: Mapping[str, str] | None = None
+) -> "Iterator[FollowUp]":
+    """Create a client from the environment, and close it afterwards.
+
+    Args:
+        requests_per_minute: maximum number of requests in any 60 s; None for no limit.
+        options: the options of the command, by the names of the parameters in JSON and in Python, for errors.
+
+    Raises:
+        CommandFailed: there is no key or base URL, or a call failed, or an argument is invalid; nothing was sent.
+    """
+    import followup  # imported late, because a help page needs no client
+
+    try:
+        with followup.FollowUp(requests_per_minute=requests_per_minute) as client:
+            yield client
+    except followup.ConfigurationError as error:
+        fail(str(error).replace("pass api_key=..., or set", "set").replace("pass base_url=..., or set", "set"))
+    except followup.AuthenticationError as error:
+        fail(f"{error}. Check FOLLOWUP_API_KEY: it may be invalid, revoked, expired, or of another environment.")
+    except followup.PermissionDeniedError as error:
+        fail(f"{error}. Ask your organization for a key with this scope, or to enable the service line.")
+    except followup.APIConnectionError as error:
+        fail(f'{error}. Check FOLLOWUP_BASE_URL and the network: "followup doctor" finds out what is wrong.')
+    except followup.APIStatusError as error:
+        fail(_with_option(error, options or {}))
+    except followup.FollowUpError as error:
+        fail(str(error))
+    except (ValueError, TypeError) as error:
+        reject(_begun_with_option(str(error), options or {}))
+
+
+def _with_option(error: "APIStatusError", options: Mapping[str, str]) -> str:
+    """Return the text of an error, with the option for the invalid parameter, if the command has one."""
+    param = error.param or ""
+    option = options.get(re.split(r"[.\[]", param, maxsplit=1)[0])
+    if option is None:
+        return str(error)
+    return str(error).replace(f"[param {param}]", f"[{option}]" if param.isalpha() else f"[{option}, {param}]")
+
+
+def _begun_with_option(problem: str, options: Mapping[str, str]) -> str:
+    """Return an error of the SDK, which begins with an argument, with the option instead."""
+    problem = re.sub(r"^\w+\.\w+: (?=id )", "", problem)  # the operation, before the id in its path
+    return re.sub(r"^\w+(?= )", lambda found: options.get(found[0], found[0]), problem)
+
+
+def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
+    """Run a command and exit the process with its status; an error is one line on standard error.
+
+    Args:
+        name: the name of the program, which the line begins with.
+        command: the command; returns the exit status, or None for success.
+    """
+    _replace_closed_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that cannot write all characters
+    message = ""
+    try:
+        status = command()
+        flush()
+    except CommandFailed as error:
+        message, status = str(error), error.status
+    except BrokenPipeError:
+        end_quietly()
+    except OSError as error:
+        message, status = _problem_of(error), FAILURE
+    except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is
+        message, status = _internal(error), FAILURE
+    if message:
+        from followup._redaction import visible  # imported late, as most commands need no message
+
+        sys.stderr.write(f"{name}: {visible(message)}\n")
+    sys.exit(status)
+
+
+def _replace_closed_streams() -> None:
+    """Open a stream that the caller has closed, as ``command >&-`` does. Python leaves None in its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
+
+
+def _problem_of(error: OSError) -> str:
+    """Describe an error of the operating system; without a file, it concerns standard output, whose disk is full."""
+    if error.errno not in (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT) or error.filename is not None:
+        return _internal(error)
+    discard_output()
+    return f"cannot write the output: {error.strerror}"
+
+
+def _internal(error: Exception) -> str:
+    """Describe a bug by its type and place; the text of the error may contain a patient's data."""
+    import traceback
+
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"internal error, please report it: {type(error).__name__} at {Path(place.filename).name}:{place.lineno}"

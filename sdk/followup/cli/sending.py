@@ -19,8 +19,7 @@ from followup._annotations import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._redaction import visible
 from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, is_csv, read_events
-from followup.cli.exits import INTERRUPTED, connected, fail, file_errors, reject
-from followup.cli.output import json_line, warn, write_line
+from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
 from followup.cli.tables import progress
 from followup.cli.values import argument_names, parts_of
 

@@ -19,9 +19,8 @@ import typer
 from followup import ConfigurationError
 from followup._codec.names import camel
 from followup.cli.application import Application
-from followup.cli.exits import INTERRUPTED, CommandFailed, fail, reject
 from followup.cli.options import AsJson, keyword, own_parameters
-from followup.cli.output import json_line, say, write_line
+from followup.cli.output import INTERRUPTED, CommandFailed, fail, json_line, reject, say, write_line
 from followup.cli.values import kebab
 
 DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"

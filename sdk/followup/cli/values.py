@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 from followup import NotGiven
 from followup._codec.names import annotations_of, bare, camel, format_exactly, in_utc, is_union
-from followup.cli.exits import reject
+from followup.cli.output import reject
 
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
 
@@ -121,6 +121,15 @@ def renamed(value: Any, rename: Callable[[str], str], where: str) -> Any:
         if other != key:
             reject(f"{where} has both {other} and {key}, which are the same field")
     return {name: value[key] for name, key in keys.items()}
+
+
+def body_of(text: str, where: str, rename: Callable[[str], str]) -> Any:
+    """Return a JSON object, or several as an array or as JSON Lines, with renamed keys.
+
+    Raises:
+        CommandFailed: it is not JSON, or two keys of an object have the same new name.
+    """
+    return renamed(parse_json(text, where, lines=True), rename, where)
 
 
 def _with_items(annotation: Any) -> list[Any]:

@@ -11,8 +11,7 @@ import typer
 from followup import WebhookSignatureError, construct_event
 from followup._annotations import WEBHOOK_TOLERANCE
 from followup.cli.application import Application
-from followup.cli.exits import fail, file_errors, reject
-from followup.cli.output import say
+from followup.cli.output import fail, file_errors, reject, say
 from followup.cli.values import STANDARD_INPUT
 
 commands = Application(no_args_is_help=True, help="Verify webhooks that you received.")

@@ -17,8 +17,7 @@ from followup import Appointment, FollowUp, FollowUpError, Patient, WebhookEvent
 from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.event_files import delimiter_of
-from followup.cli.exits import fail, file_errors
-from followup.cli.output import say, write_line
+from followup.cli.output import fail, file_errors, say, write_line
 from followup.cli.values import STANDARD_INPUT, read_standard_input
 from followup_mockserver.service.server import MockServer
 

@@ -10,8 +10,7 @@ import attrs
 import typer
 
 from followup.cli.application import Application
-from followup.cli.exits import FAILURE, reject
-from followup.cli.output import json_line, say_wrapped, write_line
+from followup.cli.output import FAILURE, json_line, reject, say_wrapped, write_line
 
 Outcome = Literal["OK", "WARN", "FAIL"]
 
