@@ -12,7 +12,7 @@ from support.times import ManualTime
 
 from followup import AsyncFollowUp, FollowUp, NotFoundError
 from followup.inbox import CatchUpReport, Inbox, Received
-from followup.inbox.tables import CURSORS
+from followup.inbox.arrivals import CURSORS
 from followup_mockserver import MockService
 
 from .conftest import Desk, write

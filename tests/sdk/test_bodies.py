@@ -26,7 +26,7 @@ from followup import (
     InternalServerError,
     ResponseDecodeError,
 )
-from followup._call.bodies import Body
+from followup._call.responses import Body
 from followup.resources.events import EventBatchError
 
 MIB = 1024 * 1024
@@ -200,7 +200,7 @@ class TestSizes:
         self, server: ScriptedServer, driver: Driver, item: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         server.script = [coded(gzip.compress(b"[" + item * 1_000_001 + b"0]", 1), "gzip")]
-        monkeypatch.setattr("followup._call.result_or_error.json.loads", lambda _: pytest.fail("parsed"))
+        monkeypatch.setattr("followup._call.responses.json.loads", lambda _: pytest.fail("parsed"))
         with pytest.raises(ResponseDecodeError, match="more than 1,000,000 values") as caught:
             driver.call(server.url, retrieve)
         assert caught.value.was_sent == "yes"

@@ -27,10 +27,9 @@ from typing import Any, TypeVar
 
 import attrs
 
-from followup._call.bodies import ACCEPT_ENCODING
 from followup._call.options import Options
 from followup._call.request_rate import Governor, Slot
-from followup._call.result_or_error import error_of, result_of, with_response
+from followup._call.responses import ACCEPT_ENCODING, error_of, result_of, with_response
 from followup._call.steps import Broken, Call, NotSendable, NotSent, Outcome, Response, Send, Steps, Wait
 from followup._redaction import redacted
 from followup._results.errors import WasSent, parse_retry_after

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import attrs
 import httpx
 
-from followup._call.bodies import LONGEST_ERROR_TEXT, Body, problem_of
+from followup._call.responses import LONGEST_ERROR_TEXT, Body, problem_of
 from followup._call.steps import Broken, Lost, NotSendable, NotSent, Outcome, Response, Send, Steps, TimedOut, Wait
 from followup._http import private_names
 from followup._http.connections import AsyncConnections, Connections

@@ -3,7 +3,7 @@
 The tables live in the user's own database, because only there can an event commit together with the user's own write.
 SQLAlchemy Core is the database layer, and SQLite and PostgreSQL are the databases. These rules hold for both:
 
-- Every time in the tables is a whole number of milliseconds since the epoch, read from one clock (``clock``). By
+- Every time in the tables is a whole number of milliseconds since the epoch, read from one clock (``database``). By
   default that is the clock of the database, because the clocks of two machines differ.
 - A transaction that claims rows takes a lock first (``take_lock``), in a statement of its own. At READ COMMITTED a
   statement sees what was committed before it began, so the statements after the lock see all that its previous holder

@@ -13,8 +13,7 @@ from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, sele
 from followup._frames import clears_frames
 from followup._redaction import redacted
 from followup._results.errors import ConfigurationError
-from followup._store.clock import StoreTime
-from followup._store.database import Database, reason_of
+from followup._store.database import Database, StoreTime, reason_of
 from followup._store.leases import retry_wait, take_lock
 from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
 

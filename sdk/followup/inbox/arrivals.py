@@ -4,23 +4,23 @@ The service's list of deliveries holds the body of each, whatever its status. It
 to the time until which an earlier call has read all of it, less an overlap, because a delivery may appear in the list a
 little later than its time says. Only reading moves that time, never an event that was pushed, and never a purge: an
 older one may be missing. What was purged is not added again, because its id stays.
+
+The tables of the inbox come first. Columns whose name ends in ``_at`` are milliseconds since the epoch.
 """
 
 import json
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table, or_, select, update
 
 from followup._codec.decode import WireError, decode
 from followup._results.errors import WebhookSignatureError
-from followup._store.clock import StoreTime, datetime_of, time_of
-from followup._store.database import insert_if_absent
-from followup._store.schema import WAITING, checked_text
-from followup.inbox.tables import CURSORS, EVENTS
+from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
+from followup._store.schema import LONGEST_TEXT, WAITING, Schema, checked_text, event_table
 from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
@@ -28,6 +28,38 @@ if TYPE_CHECKING:
     from followup._client import FollowUp
     from followup.inbox.inbox import Inbox
     from followup.resources.webhook_deliveries import WebhookDelivery
+
+DONE: Final = "done"
+"""The transaction of the event's handler has committed."""
+
+UNHANDLED: Final = "unhandled"
+"""There was no handler for the type of the event."""
+
+# Its errors are the exceptions of handlers, whose texts may have personal data.
+EVENTS = event_table(
+    "followup_inbox",
+    Column("type", String(LONGEST_TEXT), nullable=False),
+    Column("ref", String(LONGEST_TEXT), nullable=False),
+    Column("occurred_at", BigInteger, nullable=False),
+    # The raw body, which has personal data. A purge sets it to null and keeps the row, so that a delivery that is
+    # repeated later is not handled again.
+    Column("body", LargeBinary),
+    Column("received_at", BigInteger, nullable=False),
+)
+
+Index("followup_inbox_by_state", EVENTS.c.name, EVENTS.c.state, EVENTS.c.occurred_at, EVENTS.c.seq)
+Index("followup_inbox_by_ref", EVENTS.c.name, EVENTS.c.ref, EVENTS.c.state, EVENTS.c.occurred_at, EVENTS.c.seq)
+
+CURSORS = Table(
+    "followup_inbox_cursors",
+    MetaData(),
+    Column("name", String(LONGEST_TEXT), primary_key=True),
+    Column("webhook_endpoint", String(LONGEST_TEXT), primary_key=True),
+    # All deliveries created until then have been read from the service.
+    Column("read_until_at", BigInteger, nullable=False),
+)
+
+SCHEMA = Schema("inbox", 1, (EVENTS, CURSORS))
 
 OVERLAP = timedelta(hours=1)
 

@@ -14,11 +14,10 @@ import attrs
 from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, select, text, tuple_, update
 
 from followup._store import leases
-from followup._store.clock import StoreTime
-from followup._store.database import UNSTORABLE, Dialect, execute_unless_refused
+from followup._store.database import UNSTORABLE, Dialect, StoreTime, execute_unless_refused
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
-from followup.inbox.tables import DONE, EVENTS, UNHANDLED
+from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
 
 if TYPE_CHECKING:
     from followup.outbox.recording import Execute

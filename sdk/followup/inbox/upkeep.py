@@ -10,10 +10,10 @@ from sqlalchemy import select, update
 
 from followup._codec.decode import decode
 from followup._frames import clears_frames
-from followup._store.clock import datetime_of
+from followup._store.database import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import Store, milliseconds_of
-from followup.inbox.tables import DONE, EVENTS, SCHEMA, UNHANDLED
+from followup.inbox.arrivals import DONE, EVENTS, SCHEMA, UNHANDLED
 from followup.webhooks import WebhookEvent
 
 FinishedState = Literal["done", "dead", "unhandled"]

@@ -19,7 +19,6 @@ from followup._frames import clear_frames
 from followup._store.database import Dialect
 from followup._store.leases import limit_idle_time
 from followup.inbox import claims
-from followup.inbox.claims import ABANDONED, Claim
 from followup.inbox.handlers import Received, check_result
 from followup.inbox.transactions import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
 from followup.inbox.upkeep import DrainReport
@@ -87,7 +86,7 @@ class Worker:
         setattr(report, outcome, getattr(report, outcome) + 1)
         return True
 
-    def _handle(self, claim: Claim) -> str:
+    def _handle(self, claim: claims.Claim) -> str:
         handler = self._inbox._handlers.find(claim.type)
         if handler is None:
             with self._database.transaction() as connection:
@@ -102,7 +101,7 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
             is_late = isinstance(error, SQLAlchemyError) and self._clock.monotonic() - began >= self._timeout
-            failure = LeaseEndedError(ABANDONED) if is_late else error
+            failure = LeaseEndedError(claims.ABANDONED) if is_late else error
         else:
             return "done"
         try:
@@ -113,7 +112,7 @@ class Worker:
         finally:
             del failure  # its traceback refers to this frame, and to those of the handler, which may hold connections
 
-    def _call(self, function: Callable[[Received], object], claim: Claim) -> None:
+    def _call(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler; nothing is written before it, and the mark that the event is done is the last statement."""
         event = decode(WebhookEvent, json.loads(claim.body))
         with self._database.transaction() as connection:
@@ -128,9 +127,9 @@ class Worker:
                 transaction.check()
             check_result(result)
             if not claims.mark_done(connection, claim, self._clock):
-                raise LeaseEndedError(ABANDONED)
+                raise LeaseEndedError(claims.ABANDONED)
 
-    def _call_alone(self, function: Callable[[Received], object], claim: Claim) -> None:
+    def _call_alone(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
         from followup.outbox.recording import record_on  # imports every kind of connection
 
@@ -143,12 +142,12 @@ class Worker:
         if not self._is_marked(claim):
             raise HandlerError(_NOT_DONE)
 
-    def _is_marked(self, claim: Claim) -> bool:
+    def _is_marked(self, claim: claims.Claim) -> bool:
         with self._database.transaction() as connection:
             return claims.is_marked(connection, claim)
 
     @contextmanager
-    def _slowness_logged(self, claim: Claim) -> Iterator[None]:
+    def _slowness_logged(self, claim: claims.Claim) -> Iterator[None]:
         """Log that a handler outlives its lease: this thread cannot be ended, and handles nothing else meanwhile."""
         thread = threading.get_ident()
 
@@ -173,7 +172,7 @@ class Worker:
         finally:
             timer.cancel()
 
-    def _settle_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> str:
+    def _settle_failed(self, claim: claims.Claim, error: Exception, *, may_be_done: bool) -> str:
         if not self._raises:
             # A connection that only these frames hold is closed now, and with it a transaction that locks the row.
             clear_frames(error, of_user=True)
@@ -186,7 +185,7 @@ class Worker:
             _log_failure(claim, error, outcome)
         return state
 
-    def _mark_failed(self, claim: Claim, error: Exception, *, may_be_done: bool) -> tuple[str, str]:
+    def _mark_failed(self, claim: claims.Claim, error: Exception, *, may_be_done: bool) -> tuple[str, str]:
         """Let an event wait or die, unless it is done; return how the attempt counts, and what comes next in words."""
         if may_be_done and self._is_marked(claim):
             return "done", "the event is done, because received.done had committed before"
@@ -199,7 +198,7 @@ class Worker:
         return ("dead", "it is dead") if is_last else ("failed", f"next attempt in {wait / 1000:.1f} s")
 
 
-def _log_failure(claim: Claim, error: Exception, outcome: str) -> None:
+def _log_failure(claim: claims.Claim, error: Exception, outcome: str) -> None:
     # Of an error of ours, the text has no data.
     text = str(error) if isinstance(error, HandlerError) else f"{type(error).__name__}{_places(error)}"
     trace = _logged_traceback(error)

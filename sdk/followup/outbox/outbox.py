@@ -1,9 +1,17 @@
-"""The outbox: the public class."""
+"""The outbox: the public class, and its relay, which claims events, sends and settles them, until nothing is due.
+
+A relay may be killed at any moment. Before the claim has committed, nothing has happened. After it, the events belong
+to the relay until their lease ends, and then another one sends them again under the same ids, which has no effect on
+those that the service had accepted. Each call ends before its lease does, and only the holder of a lease can settle its
+events, so a relay that was frozen meanwhile changes nothing.
+"""
 
 import functools
+import logging
 import threading
-from collections.abc import Iterator
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 from sqlalchemy import URL, Engine
 
@@ -11,17 +19,12 @@ from followup._annotations import REQUESTS_PER_MINUTE
 from followup._call.options import checked_deadline
 from followup._client import FollowUp
 from followup._frames import clears_frames_of
-from followup._results.errors import ConfigurationError
-from followup.outbox.events import NewEvent, Recorded, checked_event
-from followup.outbox.recording import (
-    AsyncRecordingConnection,
-    Recording,
-    RecordingConnection,
-    record_on,
-    record_on_async,
-    store,
-)
-from followup.outbox.relay import Relay
+from followup._results import errors
+from followup._store.database import reason_of, time_of
+from followup._store.schema import DEAD, WAITING
+from followup.outbox import claims, verdicts
+from followup.outbox.events import SENT, NewEvent, Recorded, as_input, checked_event
+from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async, store
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 from followup.resources.event_batches import EventInput
 
@@ -68,9 +71,9 @@ class Outbox(RecordedEvents):
         """
         super().__init__(database, name)
         if isinstance(requests_per_minute, bool) or not isinstance(requests_per_minute, int) or requests_per_minute < 1:
-            raise ConfigurationError("requests_per_minute must be a whole number, 1 or more")
+            raise errors.ConfigurationError("requests_per_minute must be a whole number, 1 or more")
         if on_rejected not in ("hold", "skip"):
-            raise ConfigurationError('on_rejected must be "hold" or "skip"')
+            raise errors.ConfigurationError('on_rejected must be "hold" or "skip"')
         self._requests_per_minute = requests_per_minute
         self._on_rejected = on_rejected
         self._has_recorded = False
@@ -124,7 +127,7 @@ class Outbox(RecordedEvents):
         self._has_recorded = True
         return recorded.id
 
-    def _storing(self, event: Recorded) -> Recording:
+    def _storing(self, event: Recorded) -> functools.partial[Any]:
         check = not self._has_recorded
         return functools.partial(store, name=self.name, event=event, clock=self._clock, check_version=check)
 
@@ -176,7 +179,144 @@ class Outbox(RecordedEvents):
         relay = self._relay(client)
         return self._rounds(lambda: relay.work(report, None, stop), stop, relay.clock, *raised)
 
-    def _relay(self, client: FollowUp) -> Relay:
+    def _relay(self, client: FollowUp) -> "Relay":
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
         return Relay(self, client)
+
+
+logger = logging.getLogger("followup.outbox")
+
+_LEASE_FACTOR = 1.25
+_LEASE_MARGIN = 5.0
+"""A lease is longer than its call by a quarter of the call and this many seconds, to store the results in time."""
+
+LONGEST_CALL = (claims.LONGEST_LEASE - _LEASE_MARGIN) / _LEASE_FACTOR
+"""Seconds of a call. Fewer if the client has a shorter timeout."""
+
+_MOST_FAILURES = 3
+"""Calls that may fail in a row before a drain ends: the service cannot be reached now."""
+
+_RAISED = (errors.AuthenticationError, errors.PermissionDeniedError, errors.ConfigurationError)
+"""Errors that no repetition mends."""
+
+
+class Relay:
+    """Sends the events of an outbox with one client.
+
+    Args:
+        outbox: the outbox, whose tables were checked.
+        client: a synchronous client. Its retries are not used: each attempt is reserved in the request rate.
+    """
+
+    def __init__(self, outbox: Outbox, client: FollowUp) -> None:
+        self._outbox = outbox
+        self._client = client
+        self.clock = time_of(client, outbox._clock)
+        limits = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
+        self._call_seconds = min(each for each in limits if each is not None)
+        self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
+        self._failures = 0
+        self._has_renewed = False
+
+    def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
+        """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
+
+        Args:
+            report: counts what happens, also if an error is raised.
+            deadline: seconds; None for no limit.
+            stop: ends the work after the call that is in flight.
+
+        Raises:
+            AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait again.
+        """
+        if not self._has_renewed:
+            self._outbox._renew_subjects()
+            self._has_renewed = True
+        self._failures = 0
+        ends = None if deadline is None else self.clock.monotonic() + deadline
+        while self._failures < _MOST_FAILURES and not stop.is_set():
+            left = None if ends is None else ends - self.clock.monotonic()
+            if left is not None and left <= 0:
+                return
+            with self._outbox._database.transaction() as connection:
+                found = claims.find_due(connection, self._outbox.name, self.clock.milliseconds(connection))
+            if found is None:
+                return
+            began = self.clock.monotonic()
+            claimed = self._claim(found)
+            if isinstance(claimed, claims.Wait):
+                self.clock.wait(claimed.seconds if left is None else min(claimed.seconds, left), stop)
+            elif claimed is not None:  # otherwise leases have ended, or other relays have these events
+                self._send(claimed, report, began, left)
+
+    def _claim(self, found: Sequence[int]) -> verdicts.Claim | claims.Wait | None:
+        with self._outbox._locked_transaction(self.clock) as (connection, now):
+            return claims.claim(
+                connection,
+                self._outbox.name,
+                now,
+                found,
+                requests_per_minute=self._outbox._requests_per_minute,
+                lease_seconds=self._lease_seconds,
+            )
+
+    def _send(self, claimed: verdicts.Claim, report: DrainReport, began: float, left: float | None) -> None:
+        slack = (self._lease_seconds - self._call_seconds) / 2
+        if self.clock.monotonic() - began > slack:
+            # This process was frozen. A call that begins now could outlive its lease.
+            self._settle(claimed, verdicts.at_once(claimed, "a relay was frozen"), was_made=False)
+            return
+        seconds = self._call_seconds if left is None else min(self._call_seconds, left)
+        raised: BaseException | None = None
+        try:
+            client = self._client.with_options(max_retries=0, deadline=seconds)
+            events = [as_input(each.text) for each in claimed.events]
+            # Not a key of the events: another claim of them may have others beside them, and the key of a call that
+            # succeeded would replay its response.
+            batch = client.events.create(events, idempotency_key=claimed.lease_token)
+            settlement = verdicts.of_results(claimed, batch.results)
+        except errors.FollowUpError as error:
+            is_cut_off = isinstance(error, errors.APITimeoutError) and seconds < self._call_seconds
+            deadline = "the deadline of the drain was over"
+            settlement = verdicts.cut_off(claimed, deadline) if is_cut_off else verdicts.of_error(claimed, error)
+            raised = error if isinstance(error, _RAISED) else None
+        except Exception as error:  # noqa: BLE001 - raised below
+            # The error of one event, such as one that is nested too deeply, must not hold up the others for ever.
+            settlement, raised = verdicts.apart(claimed, reason_of(error)), error
+        except BaseException as error:  # noqa: BLE001 - raised below
+            settlement, raised = verdicts.cut_off(claimed, "the call was interrupted"), error
+        try:
+            self._finish(claimed, settlement, report, is_logged=raised is None)
+            if raised is not None:
+                raise raised
+        finally:
+            del raised  # its traceback refers to this frame
+
+    def _finish(
+        self, claimed: verdicts.Claim, settlement: verdicts.Settlement, report: DrainReport, *, is_logged: bool
+    ) -> None:
+        """Store the outcome of a call, count it, and say so in the log."""
+        if settlement.service is not None:
+            self._failures = 0 if settlement.service == "works" else self._failures + 1
+        states = Counter(verdict.state for verdict in settlement.verdicts.values())
+        if self._settle(claimed, settlement):
+            report.sent += states[SENT] - settlement.duplicates
+            report.duplicates += settlement.duplicates
+            report.rejected += states[DEAD]
+            report.failed += states[WAITING] if settlement.counts_as_attempt else 0
+        if is_logged:
+            # A failed event is retried for ever, and holds its subject: whoever reads the log has to learn of it.
+            level = logging.INFO if states[SENT] == states.total() else logging.WARNING
+            logger.log(level, "outbox %s: %s", self._outbox.name, settlement.text)
+
+    def _settle(self, claimed: verdicts.Claim, settlement: verdicts.Settlement, *, was_made: bool = True) -> bool:
+        """Store the outcome of a claim, and return whether it still was this process's to store."""
+        name, token = self._outbox.name, claimed.lease_token
+        with self._outbox._locked_transaction(self.clock) as (connection, now):
+            claims.end_call(connection, name, now, token, settlement, was_made=was_made)
+            holds = self._outbox._on_rejected == "hold"
+            is_ours = claims.settle(connection, name, now, token, settlement, holds=holds)
+        if not is_ours:
+            logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", name)
+        return is_ours

@@ -21,11 +21,9 @@ from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._codec.names import kind_of
-from followup._store.clock import StoreTime
-from followup._store.database import Dialect, checked_dialect, insert_if_absent
+from followup._store.database import Dialect, StoreTime, checked_dialect, insert_if_absent
 from followup._store.schema import VERSIONS, WAITING
-from followup.outbox.events import Recorded
-from followup.outbox.tables import EVENTS, LARGEST_BATCH, SCHEMA
+from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded
 
 if TYPE_CHECKING:
     import psycopg

@@ -8,12 +8,11 @@ import attrs
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exists, func, select, update
 
 from followup._frames import clears_frames
-from followup._store.clock import datetime_of
+from followup._store.database import datetime_of
 from followup._store.leases import take_lock
 from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
 from followup._store.store import Store, milliseconds_of
-from followup.outbox.events import as_input, renewed_subject
-from followup.outbox.tables import DISCARDED, EVENTS, OLDER_SUBJECTS, SCHEMA, SENT
+from followup.outbox.events import DISCARDED, EVENTS, OLDER_SUBJECTS, SCHEMA, SENT, as_input, renewed_subject
 from followup.resources.event_batches import EventInput
 
 _PURGED_AT_ONCE = 1000

@@ -11,8 +11,7 @@ import attrs
 from followup._results.errors import APIStatusError, FollowUpError, IdempotencyError, RateLimitError
 from followup._store.leases import retry_wait
 from followup._store.schema import DEAD, WAITING
-from followup.outbox.events import WIRE_NAMES
-from followup.outbox.tables import SENT
+from followup.outbox.events import SENT, WIRE_NAMES
 from followup.resources.event_batches import EventBatchError, EventResult, without_position
 
 LONGEST_WAIT = 300.0
