@@ -11,10 +11,11 @@ import re
 import time
 from collections.abc import Coroutine, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import attrs
 
+import followup
 from followup._annotations import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
 from followup._codec.decode import WireError, decode
 from followup._codec.names import in_utc, kind_of
@@ -22,22 +23,10 @@ from followup._frames import clears_frames
 from followup._results.errors import WebhookSignatureError
 from followup._results.results import Model, personal
 
-if TYPE_CHECKING:
-    from followup._client import AsyncFollowUp, FollowUp
-    from followup.resources.appointments import Appointment
-    from followup.resources.doctors import Doctor
-    from followup.resources.events import Event
-    from followup.resources.intake_requests import IntakeRequest
-    from followup.resources.patients import Patient
-    from followup.resources.treatments import Treatment
-    from followup.resources.visits import Visit
-    from followup.resources.webhook_deliveries import WebhookDelivery
-    from followup.resources.webhook_endpoints import WebhookEndpoint
-
-    Retrieved: TypeAlias = (
-        Patient | Doctor | Appointment | Visit | IntakeRequest | Treatment | Event | WebhookEndpoint | WebhookDelivery
-    )
-
+Retrieved: TypeAlias = (
+    "followup.Patient | followup.Doctor | followup.Appointment | followup.Visit | followup.IntakeRequest "
+    "| followup.Treatment | followup.Event | followup.WebhookEndpoint | followup.WebhookDelivery"
+)
 
 M = TypeVar("M", bound=Model)
 
@@ -70,45 +59,35 @@ class WebhookEvent(Model):
     data: Mapping[str, Any] = personal()
 
     @property
-    def patient(self) -> "Patient | None":
+    def patient(self) -> "followup.Patient | None":
         """The patient in the data, as of the event; None if the data has none, or only part of one."""
-        from followup.resources.patients import Patient
-
-        return _decoded(self.data, "patient", Patient)
+        return _decoded(self.data, "patient", followup.Patient)
 
     @property
-    def appointment(self) -> "Appointment | None":
+    def appointment(self) -> "followup.Appointment | None":
         """The appointment in the data, as of the event; None if the data has none, or only part of one."""
-        from followup.resources.appointments import Appointment
-
-        return _decoded(self.data, "appointment", Appointment)
+        return _decoded(self.data, "appointment", followup.Appointment)
 
     @property
-    def visit(self) -> "Visit | None":
+    def visit(self) -> "followup.Visit | None":
         """The visit in the data, as of the event; None if the data has none, or only part of one."""
-        from followup.resources.visits import Visit
-
-        return _decoded(self.data, "visit", Visit)
+        return _decoded(self.data, "visit", followup.Visit)
 
     @property
-    def treatment(self) -> "Treatment | None":
+    def treatment(self) -> "followup.Treatment | None":
         """The treatment in the data, as of the event; None if the data has none, or only part of one."""
-        from followup.resources.treatments import Treatment
-
-        return _decoded(self.data, "treatment", Treatment)
+        return _decoded(self.data, "treatment", followup.Treatment)
 
     @property
-    def intake_request(self) -> "IntakeRequest | None":
+    def intake_request(self) -> "followup.IntakeRequest | None":
         """The intake request in the data, as of the event; None if the data has none, or only part of one."""
-        from followup.resources.intake_requests import IntakeRequest
-
-        return _decoded(self.data, "intakeRequest", IntakeRequest)
+        return _decoded(self.data, "intakeRequest", followup.IntakeRequest)
 
     @overload
-    def retrieve(self, client: "FollowUp") -> "Retrieved": ...
+    def retrieve(self, client: "followup.FollowUp") -> Retrieved: ...
     @overload
-    def retrieve(self, client: "AsyncFollowUp") -> "Coroutine[Any, Any, Retrieved]": ...
-    def retrieve(self, client: "FollowUp | AsyncFollowUp") -> Any:
+    def retrieve(self, client: "followup.AsyncFollowUp") -> Coroutine[Any, Any, Retrieved]: ...
+    def retrieve(self, client: "followup.FollowUp | followup.AsyncFollowUp") -> Any:
         """Retrieve the object that ``ref`` names as it is now, which may be newer than the event.
 
         Args:

@@ -17,9 +17,7 @@ from urllib.parse import urlsplit
 
 import attrs
 from opentelemetry import context as current
-from opentelemetry import propagate
-from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, get_tracer, set_span_in_context
+from opentelemetry import propagate, trace
 
 from followup._call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._results.errors import APIStatusError
@@ -54,7 +52,7 @@ _REQUEST_ID = re.compile(r"req_[0-9A-Za-z]{1,64}")
 """What the service sends. A proxy may put anything into the header."""
 
 
-def _headers_of(context: Context) -> dict[str, str]:
+def _headers_of(context: current.Context) -> dict[str, str]:
     """Return the headers that propagate a trace context to the service.
 
     The program chooses the propagators, but whatever they add, such as a baggage of application data, is not sent.
@@ -77,7 +75,7 @@ class CallObserver:
             SERVER_ADDRESS: parts.hostname or "",
             SERVER_PORT: parts.port or (443 if parts.scheme == "https" else 80),
         }
-        self._tracer = get_tracer(LIBRARY, __version__)
+        self._tracer = trace.get_tracer(LIBRARY, __version__)
 
     def __call__(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
         """Return the steps of the call, which are recorded when they are carried out."""
@@ -98,11 +96,11 @@ class CallObserver:
 class _Recording:
     """One call, while it is recorded."""
 
-    def __init__(self, call: Call[Any], server: dict[str, str | int], tracer: Tracer) -> None:
+    def __init__(self, call: Call[Any], server: dict[str, str | int], tracer: trace.Tracer) -> None:
         self._call = call
-        self._span: Span = tracer.start_span(
+        self._span: trace.Span = tracer.start_span(
             call.operation,
-            kind=SpanKind.CLIENT,
+            kind=trace.SpanKind.CLIENT,
             attributes={
                 OPERATION: call.operation,
                 METHOD: call.method,
@@ -110,7 +108,7 @@ class _Recording:
                 **server,
             },
         )
-        self._context = set_span_in_context(self._span)
+        self._context = trace.set_span_in_context(self._span)
         self._headers = _headers_of(self._context)
         self._attempts = 0
         self._waited = 0.0
@@ -172,7 +170,7 @@ class _Recording:
             attributes[STATUS_CODE] = self._status_code
         if error_type is not None:
             attributes[ERROR_TYPE] = error_type
-            self._span.set_status(StatusCode.ERROR)
+            self._span.set_status(trace.StatusCode.ERROR)
         if self._attempts > 1:
             attributes[RESEND_COUNT] = self._attempts - 1
         self._span.set_attributes(attributes)
@@ -180,7 +178,7 @@ class _Recording:
 
 
 @contextmanager
-def _current_context(context: Context) -> Iterator[None]:
+def _current_context(context: current.Context) -> Iterator[None]:
     """Make a trace context the current one."""
     token = current.attach(context)
     try:

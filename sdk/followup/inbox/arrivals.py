@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import attrs
 from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table, or_, select, update
 
+import followup
 from followup._codec.decode import WireError, decode
 from followup._results.errors import WebhookSignatureError
 from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
@@ -24,10 +25,7 @@ from followup._store.schema import LONGEST_TEXT, WAITING, Schema, checked_text, 
 from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
-    from followup._call.pagination import Page
-    from followup._client import FollowUp
     from followup.inbox.inbox import Inbox
-    from followup.resources.webhook_deliveries import WebhookDelivery
 
 DONE: Final = "done"
 """The transaction of the event's handler has committed."""
@@ -131,7 +129,9 @@ class CatchUpReport:
     added: int
 
 
-def catch_up(inbox: "Inbox", client: "FollowUp", webhook_endpoint: str | None, since: datetime | None) -> CatchUpReport:
+def catch_up(
+    inbox: "Inbox", client: "followup.FollowUp", webhook_endpoint: str | None, since: datetime | None
+) -> CatchUpReport:
     """Store the events of an endpoint that the inbox does not know.
 
     Raises:
@@ -158,7 +158,7 @@ def catch_up(inbox: "Inbox", client: "FollowUp", webhook_endpoint: str | None, s
     return CatchUpReport(len(times), added)
 
 
-def _only_endpoint(client: "FollowUp") -> str:
+def _only_endpoint(client: "followup.FollowUp") -> str:
     endpoints = [*client.webhook_endpoints.list(limit=_PAGE_SIZE)]
     if len(endpoints) == 1:
         return str(endpoints[0].id)
@@ -172,7 +172,7 @@ def _only_endpoint(client: "FollowUp") -> str:
 
 
 def _read(
-    inbox: "Inbox", client: "FollowUp", endpoint: str, oldest: datetime | None
+    inbox: "Inbox", client: "followup.FollowUp", endpoint: str, oldest: datetime | None
 ) -> tuple[list[datetime], list[Arrival | None], bool]:
     """Read the deliveries of an endpoint back to a time.
 
@@ -194,10 +194,10 @@ def _read(
     return times, unknown, False
 
 
-def _pages(client: "FollowUp", endpoint: str) -> "Iterator[Page[WebhookDelivery]]":
+def _pages(client: "followup.FollowUp", endpoint: str) -> "Iterator[followup.Page[followup.WebhookDelivery]]":
     """Yield the pages, newest first; ask twice before an empty one is believed, because it would hide all others."""
 
-    def first() -> "Page[WebhookDelivery] | None":
+    def first() -> "followup.Page[followup.WebhookDelivery] | None":
         return client.webhook_deliveries.list(webhook_endpoint=endpoint, limit=_PAGE_SIZE)
 
     fetch = first
@@ -210,7 +210,7 @@ def _pages(client: "FollowUp", endpoint: str) -> "Iterator[Page[WebhookDelivery]
         fetch = page.next_page
 
 
-def _arrival(delivery: "WebhookDelivery") -> Arrival | None:
+def _arrival(delivery: "followup.WebhookDelivery") -> Arrival | None:
     try:
         event = decode(WebhookEvent, delivery.payload)
         return checked_arrival(event, json.dumps(delivery.payload).encode())

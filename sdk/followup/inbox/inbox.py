@@ -6,11 +6,12 @@ import queue
 import threading
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+import followup
 from followup._annotations import OutboundEventType
 from followup._call.options import checked_deadline
 from followup._codec.encode import NOT_GIVEN
@@ -26,9 +27,6 @@ from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, che
 from followup.inbox.upkeep import DrainReport, ReceivedEvents
 from followup.inbox.worker import Worker
 from followup.webhooks import Headers, checked_secrets, construct_event
-
-if TYPE_CHECKING:
-    from followup._client import FollowUp
 
 SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
 
@@ -256,7 +254,7 @@ class Inbox(ReceivedEvents):
             pass
 
     def catch_up(
-        self, client: "FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
+        self, client: "followup.FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
     ) -> CatchUpReport:
         """Fetch the events that never arrived, from the service's list of deliveries (specification, section 6.2).
 
@@ -276,9 +274,7 @@ class Inbox(ReceivedEvents):
             ValueError: ``since`` is naive; or no endpoint was named, and there are several, which the message lists.
             NotFoundError: the endpoint does not exist.
         """
-        from followup._client import FollowUp
-
-        if not isinstance(client, FollowUp):
+        if not isinstance(client, followup.FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
         if since is not None:
             if not isinstance(since, datetime):
