@@ -22,16 +22,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, ParamSpec
 
+from followup import ContactInput, CoverageInput, DoctorInput, EventInput, EventSourceInput, PatientInput, SenderInput
 from followup._annotations import DoctorId, EventType, NonEmpty
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
 from followup._declarations.operations import Described
 from followup._frames import clears_frames
 from followup._time import new_uuid
-from followup.resources.doctors import DoctorInput
-from followup.resources.event_batches import EventInput, EventSourceInput
-from followup.resources.intake_requests import ContactInput, CoverageInput, SenderInput
-from followup.resources.patients import PatientInput
 from followup.resources.treatments import TreatmentKind
 
 P = ParamSpec("P")

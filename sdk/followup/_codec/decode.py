@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 import attrs
 
 from followup._codec import names
-from followup._codec.names import bare, is_optional, is_union, without_none
 
 
 class WireError(ValueError):
@@ -99,7 +98,7 @@ class FieldPlan:
 
 def leaf_of(annotation: Any) -> Leaf | None:
     """Return the leaf of an annotation; None for lists, result classes and optional values."""
-    annotation = bare(annotation)
+    annotation = names.bare(annotation)
     if _is_text(annotation):
         return TEXT
     return _OBJECT if get_origin(annotation) is Mapping else LEAVES.get(annotation)
@@ -107,8 +106,8 @@ def leaf_of(annotation: Any) -> Leaf | None:
 
 def _is_text(annotation: Any) -> bool:
     """Return whether the annotation is a string, an id or an enum. Unknown values of an enum stay strings."""
-    annotation = bare(annotation)
-    if is_union(annotation):
+    annotation = names.bare(annotation)
+    if names.is_union(annotation):
         return all(_is_text(arm) for arm in get_args(annotation))
     return annotation is str or get_origin(annotation) is Literal
 
@@ -136,11 +135,11 @@ def fields_of(annotation: Any) -> tuple[FieldPlan, ...]:
         FieldPlan(
             name=field.name,
             wire_name=names.camel(field.name),
-            annotation=without_none(declared[field.name]),
-            nullable=is_optional(declared[field.name]),
+            annotation=names.without_none(declared[field.name]),
+            nullable=names.is_optional(declared[field.name]),
             required=field.default is attrs.NOTHING,
             often_absent=field.metadata.get(names.ABSENT_IF_NONE, False),
-            decode=fast_decoder(without_none(declared[field.name])),
+            decode=fast_decoder(names.without_none(declared[field.name])),
         )
         for field in attrs.fields(cls)
         if field.name not in names.NOT_IN_JSON
@@ -156,7 +155,7 @@ BAILS_OUT = (KeyError, TypeError, ValueError)
 @functools.cache
 def fast_decoder(annotation: Any) -> Decoder:
     """Return the fast decoder of an annotation. It takes parsed JSON and returns the Python value, or bails out."""
-    annotation = bare(annotation)
+    annotation = names.bare(annotation)
     if leaf := leaf_of(annotation):
         return leaf.decode
     return _list_decoder(annotation) if is_list(annotation) else _compiled(annotation)
@@ -268,7 +267,7 @@ def decode_slowly(annotation: Any, raw: Any, path: str = "") -> Any:
     Raises:
         WireError: the JSON does not match the schema; its path begins with this one, and names the first invalid field.
     """
-    annotation = bare(annotation)
+    annotation = names.bare(annotation)
     if leaf := leaf_of(annotation):
         try:
             return leaf.decode(raw)

@@ -15,7 +15,6 @@ import attrs
 
 from followup._annotations import IdPrefix, Limits
 from followup._codec import names
-from followup._codec.names import bare, camel, kind_of
 from followup._redaction import redacted
 
 if TYPE_CHECKING:
@@ -79,12 +78,12 @@ def _problem(value: Any) -> str | None:
             return next((problem for key in value if (problem := _key_problem(key))), None)
         case list() | tuple():
             return None
-    return f"is {kind_of(value)}"
+    return f"is {names.kind_of(value)}"
 
 
 def _key_problem(key: object) -> str | None:
     if not isinstance(key, (str, int, float, type(None))):
-        return f"has a key that is {kind_of(key)}"
+        return f"has a key that is {names.kind_of(key)}"
     return "has a key that is not valid Unicode" if isinstance(key, str) and text_problem(key) else None
 
 
@@ -148,14 +147,14 @@ def encoder_for(annotation: Any) -> Encoder:
         for kind in kinds:
             if isinstance(value, kind.classes) and not isinstance(value, kind.but_not):
                 return kind.encode(value, path)
-        raise TypeError(f"{path} must be {expected}, not {kind_of(value)}")
+        raise TypeError(f"{path} must be {expected}, not {names.kind_of(value)}")
 
     return encode
 
 
 def _kinds(annotation: Any) -> Iterator[_Kind]:
     metadata = getattr(annotation, "__metadata__", ())
-    annotation = bare(annotation)
+    annotation = names.bare(annotation)
     origin = get_origin(annotation)
     if origin in (Required, NotRequired):
         yield from _kinds(get_args(annotation)[0])
@@ -228,7 +227,7 @@ def _dict_encoder(declared: Any) -> Encoder:
     annotations = names.annotations_of(declared)
     encoders = {key: encoder_for(annotation) for key, annotation in annotations.items()}
     required = {key for key, annotation in annotations.items() if get_origin(annotation) is Required}
-    wire_names = {key: camel(key) for key in annotations}
+    wire_names = {key: names.camel(key) for key in annotations}
 
     def encode_dict(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
         encoded = {}
@@ -289,7 +288,7 @@ def _model_encoder(cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
     overrides: dict[str, Any] = {
         field.name: override(omit=True)
         if field.name in names.NOT_IN_JSON
-        else override(rename=camel(field.name), omit_if_default=field.metadata.get(names.ABSENT_IF_NONE, False))
+        else override(rename=names.camel(field.name), omit_if_default=field.metadata.get(names.ABSENT_IF_NONE, False))
         for field in attrs.fields(cls)
     }
     encode_fields = make_dict_unstructure_fn(cls, _converter(), **overrides)

@@ -18,7 +18,6 @@ from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.options import AsJson, show_rows
 from followup.cli.output import connected, fail, reject, remark, say
-from followup.cli.stores import command, store_errors
 from followup.cli.values import parts_of, time_of
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def run(target: Target) -> None:
     Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once.
     """
     found = load_inbox(target)
-    with stores.until_stopped() as stop, store_errors():
+    with stores.until_stopped() as stop, stores.store_errors():
         remark("Handling events until Ctrl-C or SIGTERM.")
         found.run(stop)
 
@@ -58,7 +57,7 @@ def drain(
     if deadline is not None and not deadline > 0:
         reject("--deadline must be a positive number of seconds")
     found = load_inbox(target)
-    with store_errors():
+    with stores.store_errors():
         report = found.drain(deadline)
     stores.show_report(attrs.asdict(report), as_json=as_json)
 
@@ -72,7 +71,7 @@ stores.add_common_commands(
 )
 
 
-@command(commands, "inbox")
+@stores.command(commands, "inbox")
 def dead(store: "Inbox", as_json: AsJson = False) -> None:
     """List the dead events, without personal data: the types of their errors, but not the texts.
 
@@ -81,7 +80,7 @@ def dead(store: "Inbox", as_json: AsJson = False) -> None:
     show_rows([_row(each) for each in store.dead()], as_json, wrap=True, nothing="None.")
 
 
-@command(commands, "inbox")
+@stores.command(commands, "inbox")
 def purge(
     store: "Inbox",
     older_than: Annotated[float, typer.Option(metavar="DAYS", help="Age in days, from the end of the last attempt.")],
@@ -101,7 +100,7 @@ def purge(
     say(f"Purged {stores.events(count)}.")
 
 
-@command(commands, "inbox")
+@stores.command(commands, "inbox")
 def catch_up(
     store: "Inbox",
     webhook_endpoint: Annotated[
@@ -140,7 +139,7 @@ def load_inbox(target: str) -> "Inbox":
     module_name, _, name = target.partition(":")
     if not module_name or not name:
         reject(f"{target!r} must be MODULE:NAME, such as clinic.webhooks:inbox")
-    with store_errors():
+    with stores.store_errors():
         from followup.inbox import Inbox
 
         module = _imported(module_name)

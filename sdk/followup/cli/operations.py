@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from followup import Page
+from followup import EventBatch, Page
 from followup._annotations import MAX_PAGE_SIZE, Default
 from followup._codec.encode import encode
 from followup._declarations.declarations import Declaration, Parameter
@@ -20,9 +20,6 @@ from followup.cli.options import AsJson, Columns, chosen_columns, keyword, optio
 from followup.cli.output import connected, json_line, limited_to, reject, say, warn, write_line
 from followup.cli.values import argument_names, arms, body_of, bound_of, kebab, parts_of, value_of_option
 from followup.resources import all_groups
-from followup.resources.account import AccountGroup
-from followup.resources.event_batches import EventBatch
-from followup.resources.events import Events
 
 _All = Annotated[
     bool, typer.Option("--all", help=f"Fetch all pages, of {MAX_PAGE_SIZE} items each unless --limit is passed.")
@@ -36,16 +33,16 @@ def commands(name: str, _summary: str) -> Application:
         name: name of the group, such as ``webhook-endpoints``.
     """
     (group,) = (each for each in all_groups() if kebab(group_name(each)) == name)
-    text = inspect.getdoc(check_set_up if group is AccountGroup else group)
-    application = Application(help=text, no_args_is_help=group is not AccountGroup)
+    text = inspect.getdoc(check_set_up if name == "account" else group)
+    application = Application(help=text, no_args_is_help=name != "account")
     for declaration in declarations_of(group).values():
         text = sentence(declaration.description)
         application.command(kebab(declaration.method_name), help=text)(_command(declaration))
-    if group is Events:
+    if name == "events":
         from followup.cli.sending import send
 
         application.command("send")(send)
-    if group is AccountGroup:
+    if name == "account":
         application.callback(invoke_without_command=True)(check_set_up)
     return application
 

@@ -16,7 +16,6 @@ from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.options import AsJson, show_rows
 from followup.cli.output import connected, remark, say
-from followup.cli.stores import command, opened
 
 if TYPE_CHECKING:
     from followup.outbox import DeadEvent, DrainReport, FailingEvent, Outbox
@@ -45,7 +44,11 @@ def run(
     """
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
-    with stores.until_stopped() as stop, opened("outbox", database, name, **options) as found, connected() as client:
+    with (
+        stores.until_stopped() as stop,
+        stores.opened("outbox", database, name, **options) as found,
+        connected() as client,
+    ):
         from followup.outbox import DrainReport
 
         report = DrainReport()
@@ -72,21 +75,21 @@ stores.add_common_commands(
 )
 
 
-@command(commands, "outbox")
+@stores.command(commands, "outbox")
 def dead(store: "Outbox", as_json: AsJson = False) -> None:
     """List the rejected events with the reasons, without personal data."""
     rows = [_row(each, "diedAt", each.died_at) for each in store.dead()]
     show_rows(rows, as_json, wrap=True, nothing="None.")
 
 
-@command(commands, "outbox")
+@stores.command(commands, "outbox")
 def failing(store: "Outbox", as_json: AsJson = False) -> None:
     """List the events that wait for a retry, with the reasons, without personal data."""
     rows = [_row(each, "nextAttemptAt", each.next_attempt_at) for each in store.failing()]
     show_rows(rows, as_json, wrap=True, nothing="None.")
 
 
-@command(commands, "outbox")
+@stores.command(commands, "outbox")
 def discard(
     store: "Outbox",
     event_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the event.")],
@@ -99,7 +102,7 @@ def discard(
     say("1 discarded")
 
 
-@command(commands, "outbox")
+@stores.command(commands, "outbox")
 def purge(
     store: "Outbox",
     older_than: Annotated[float, typer.Option(metavar="DAYS", help="Days since an event was accepted or discarded.")],

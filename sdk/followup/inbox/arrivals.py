@@ -19,7 +19,6 @@ from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaD
 
 import followup
 from followup._codec.decode import WireError, decode
-from followup._results.errors import WebhookSignatureError
 from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
 from followup._store.schema import LONGEST_TEXT, WAITING, Schema, checked_text, event_table
 from followup.webhooks import WebhookEvent
@@ -85,7 +84,7 @@ def checked_arrival(event: WebhookEvent, body: bytes) -> Arrival:
         for name in ("id", "type", "ref"):
             checked_text(getattr(event, name), name)
     except ValueError as error:
-        raise WebhookSignatureError(f"payload is not an event: {error}", reason="malformed_payload") from None
+        raise followup.WebhookSignatureError(f"payload is not an event: {error}", reason="malformed_payload") from None
     return Arrival(event, body, round(event.occurred_at.timestamp() * 1000))
 
 
@@ -214,7 +213,7 @@ def _arrival(delivery: "followup.WebhookDelivery") -> Arrival | None:
     try:
         event = decode(WebhookEvent, delivery.payload)
         return checked_arrival(event, json.dumps(delivery.payload).encode())
-    except (WireError, WebhookSignatureError) as error:
+    except (WireError, followup.WebhookSignatureError) as error:
         logger.error("delivery %s is not stored, and read again next time: %s", delivery.id, error)  # noqa: TRY400 - the traceback would show the payload
         return None
 

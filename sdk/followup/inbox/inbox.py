@@ -18,7 +18,6 @@ from followup._codec.encode import NOT_GIVEN
 from followup._codec.names import in_utc, kind_of
 from followup._declarations.declarations import lazy
 from followup._frames import clears_frames_of
-from followup._results.errors import ConfigurationError, WebhookSignatureError
 from followup._store.database import reason_of
 from followup._threads import NoThreadError, result_in_thread
 from followup.inbox.apps import ASGIApp, WSGIApp
@@ -89,9 +88,9 @@ class Inbox(ReceivedEvents):
         """
         super().__init__(database, name)
         if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
-            raise ConfigurationError("max_attempts must be a whole number, 1 or more")
+            raise followup.ConfigurationError("max_attempts must be a whole number, 1 or more")
         if isinstance(handler_timeout, bool) or not 1 <= handler_timeout <= LONGEST_HANDLER_TIMEOUT:
-            raise ConfigurationError(f"handler_timeout must be 1 to {LONGEST_HANDLER_TIMEOUT} seconds")
+            raise followup.ConfigurationError(f"handler_timeout must be 1 to {LONGEST_HANDLER_TIMEOUT} seconds")
         self._secrets = _secrets_of_environment
         if secret is not None:
             secrets = [each.decode() for each in checked_secrets(secret)]
@@ -116,12 +115,12 @@ class Inbox(ReceivedEvents):
         """
         try:
             arrival = checked_arrival(construct_event(body, headers, self._secrets()), _raw(body))
-        except WebhookSignatureError as error:
+        except followup.WebhookSignatureError as error:
             logger.warning("webhook rejected: %s", error)
             return 400
         try:
             self._store_in_time(arrival)
-        except (SQLAlchemyError, ConfigurationError, TimeoutError, NoThreadError) as error:
+        except (SQLAlchemyError, followup.ConfigurationError, TimeoutError, NoThreadError) as error:
             logger.error("webhook %s not stored: %s", arrival.event.id, reason_of(error))  # noqa: TRY400 - its traceback would show the body
             return 503
         return 204
@@ -287,7 +286,7 @@ class Inbox(ReceivedEvents):
 def _secrets_of_environment() -> list[str]:
     secrets = [each.strip() for each in os.environ.get(SECRET_VARIABLE, "").split(",") if each.strip()]
     if not secrets:
-        raise ConfigurationError(f"no secret: pass secret=..., or set {SECRET_VARIABLE}")
+        raise followup.ConfigurationError(f"no secret: pass secret=..., or set {SECRET_VARIABLE}")
     return secrets
 
 

@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from sqlalchemy import URL, Engine
 
+from followup import EventInput, FollowUp
 from followup._annotations import REQUESTS_PER_MINUTE
 from followup._call.options import checked_deadline
-from followup._client import FollowUp
 from followup._frames import clears_frames_of
 from followup._results import errors
 from followup._store.database import reason_of, time_of
@@ -26,7 +26,6 @@ from followup.outbox import claims, verdicts
 from followup.outbox.events import SENT, NewEvent, Recorded, as_input, checked_event
 from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async, store
 from followup.outbox.upkeep import DrainReport, RecordedEvents
-from followup.resources.event_batches import EventInput
 
 
 @clears_frames_of

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
-from followup._annotations import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, EventId, EventType, Limits
+from followup._annotations import SCHEMA_VERSION, Default, EventId, EventType
 from followup._call.call import backoff, run_call
 from followup._call.options import Options
 from followup._call.steps import Call, Steps, Wait
@@ -57,9 +57,6 @@ class EventInput(TypedDict, total=False):
     schema_version: Annotated[int, Default(SCHEMA_VERSION)] | None
     occurred_at: datetime | str | None
     source: EventSourceInput | None
-
-
-EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH)]
 
 
 @attrs.define(kw_only=True, repr=False)
@@ -150,38 +147,30 @@ _PLACE = re.compile(r"^events\[\d+\]\.?")
 """A position in a batch, which is meaningless to a caller of ``send_all``."""
 
 
-def check_iterable(events: object) -> None:
-    """Check that the argument is an iterable of events, and not a single event.
-
-    Raises:
-        TypeError: it is not; the message says what is valid.
-    """
-    if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, (Iterable, AsyncIterable)):
-        raise TypeError("events must be an iterable of events; put a single event into a list")
-
-
-def checked_rounds(rounds: object) -> int:
-    """Validate ``max_rounds``.
-
-    Raises:
-        ValueError: it is not a whole number of 1 or more.
-    """
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise ValueError("max_rounds must be a whole number, 1 or more")
-    return rounds
-
-
 @attrs.frozen
-class EventSender:
+class Sender:
     """Sends batches of events.
 
     Attributes:
-        make_call: returns the call that sends these events; raises TypeError or ValueError if they cannot be sent.
+        events: all events; they are checked to be an iterable of events, and not a single one.
         max_rounds: maximum number of times that an event is sent while its status is ``failed``.
+        make_call: returns the call that sends these events; raises TypeError or ValueError if they cannot be sent.
+
+    Raises:
+        TypeError, ValueError: ``events`` or ``max_rounds`` is invalid; the message says what is valid.
     """
 
-    make_call: Callable[[Sequence[EventInput]], Call[EventBatch]]
+    events: Iterable[EventInput] | AsyncIterable[EventInput]
     max_rounds: int
+    make_call: Callable[[Sequence[EventInput]], Call[EventBatch]]
+
+    def __attrs_post_init__(self) -> None:
+        events: object = self.events
+        if isinstance(events, (Mapping, str, bytes)) or not isinstance(events, (Iterable, AsyncIterable)):
+            raise TypeError("events must be an iterable of events; put a single event into a list")
+        rounds: object = self.max_rounds
+        if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+            raise ValueError("max_rounds must be a whole number, 1 or more")
 
     def send(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
         """Send the events of one batch until each has its final result.

@@ -2,27 +2,18 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
 
-from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, PageLimit
+from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, Limits, PageLimit
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
 from followup._frames import clears_frames
 from followup._results.results import Result, personal
-from followup.resources.event_batches import (
-    EventBatch,
-    EventBatchError,
-    EventBatchInput,
-    EventInput,
-    EventOutcome,
-    EventResult,
-    EventSender,
-    check_iterable,
-    checked_rounds,
-)
+from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventOutcome, EventResult, Sender
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
+EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH)]
 EventStatus = Literal["received", "processed", "failed", "duplicate", "unhandled"]
 
 
@@ -150,8 +141,7 @@ class Events(Resource, group="events"):
                 of events.
             FollowUpError: a call failed; raised by the iteration. The events of that batch have no result yet.
         """
-        check_iterable(events)
-        sender = EventSender(lambda batch: Events.create.call((batch,), {}), checked_rounds(max_rounds))
+        sender = Sender(events, max_rounds, lambda batch: Events.create.call((batch,), {}))
         results: Iterator[EventResult] | AsyncIterator[EventResult]
         results = self._client._perform_batches(events, MAX_EVENTS_PER_BATCH, sender.send)
         return results

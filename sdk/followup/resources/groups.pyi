@@ -11,8 +11,8 @@ from followup._declarations.operations import NOT_GIVEN, NotGiven, Page
 from followup.resources.account import Account
 from followup.resources.appointments import Appointment, AppointmentStatus
 from followup.resources.doctors import Doctor, DoctorInput
-from followup.resources.event_batches import EventBatch, EventBatchInput, EventInput, EventResult
-from followup.resources.events import Event, EventSource, EventStatus
+from followup.resources.event_batches import EventBatch, EventInput, EventResult
+from followup.resources.events import Event, EventBatchInput, EventSource, EventStatus
 from followup.resources.intake_requests import ContactInput, CoverageInput, IntakeRequest, IntakeStatus, SenderInput
 from followup.resources.patients import Patient, PatientInput
 from followup.resources.treatments import DEFAULT_TREATMENT_KIND, Treatment, TreatmentKind
