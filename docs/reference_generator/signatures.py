@@ -143,7 +143,7 @@ def fields_of(cls: type[Any]) -> Iterator[tuple[str, str]]:
 
 
 def public(annotation: ast.expr, names: Mapping[str, Any]) -> ast.expr:
-    """Return an annotation without internal types: ``NonEmpty | NotGiven`` becomes ``str``."""
+    """Return an annotation as users write it: ``NonEmpty | NotGiven`` is ``str``, ``followup.Page`` is ``Page``."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         annotation = ast.parse(annotation.value, mode="eval").body
     shown: ast.expr = _PublicNames(names).visit(annotation)
@@ -155,7 +155,11 @@ class _PublicNames(ast.NodeTransformer):
         self._names = names
 
     def visit_Constant(self, node: ast.Constant) -> Any:
-        if isinstance(node.value, str) and re.fullmatch(r"[\w.\[\], |]+", node.value) and "|" in node.value:
+        if (
+            isinstance(node.value, str)
+            and re.fullmatch(r"[\w.\[\], |]+", node.value)
+            and re.search(r"\||^followup\.", node.value)
+        ):
             return self.visit(ast.parse(node.value, mode="eval").body)
         return node
 
@@ -166,6 +170,9 @@ class _PublicNames(ast.NodeTransformer):
         if get_origin(value) is not Annotated or any(isinstance(each, IdPrefix) for each in value.__metadata__):
             return node
         return self.visit(_assigned(node.id, self._names["__name__"]))
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        return ast.Name(node.attr) if ast.unparse(node.value) == "followup" else node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if ast.unparse(node.value) == "Required":
