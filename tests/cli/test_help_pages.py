@@ -130,12 +130,6 @@ class TestStandardInput:
         written = shell.error("events", "create", "-", stdin=first + '\n\n{"idd": "2"}\n')
         assert "events[1]" in written
 
-    def test_nested_input(self, shell: Shell) -> None:
-        written = shell.error(
-            "appointments", "create", "--patient", "-", "--start-at", "2030-01-01T10:00:00Z", stdin='{"phon": "1"}'
-        )
-        assert "patient has an unknown key 'phon'" in written
-
     def test_body_and_headers_cannot_both_be_standard_input(self, shell: Shell) -> None:
         written = shell.error("webhooks", "verify", "-", "--headers", "-", FOLLOWUP_WEBHOOK_SECRET="whsec_x")
         assert written == "followup: the body and --headers cannot both come from standard input\n"

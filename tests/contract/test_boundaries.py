@@ -32,7 +32,9 @@ UNHEARD_OF = object()
 
 BY_FORMAT: dict[str | None, tuple[Any, ...]] = {
     "date-time": (*ACCEPTED, *REJECTED),
-    "date": ("2024-02-29", "2026-02-29", "0000-01-01", "0001-01-01", "9999-12-31", "20240229"),
+    "date": (
+        "2024-02-29", "2026-02-29", "0000-01-01", "0001-01-01", "9999-12-31", "20240229", "2024-2-29", "2024-W09-4", "",
+    ),
     "email": ("a@clinic.example", "a@", "@clinic.example", "a b@clinic.example", "a@b@c", "a"),
     "uri": (
         "https://clinic.example", "HTTPS://clinic.example/a?b=c#d", "https://[::1]:8443/", "http://clinic.example",

@@ -74,23 +74,10 @@ def test_section_2_an_rfc_3339_timestamp_is_accepted(live: LiveService, text: st
     assert response.json()["visitedAt"] == ACCEPTED[text]
 
 
-@pytest.mark.parametrize("text", REJECTED)
-def test_section_2_any_other_text_is_rejected(live: LiveService, text: str) -> None:
-    response = visit_at(live, text)
-    assert response.status_code == 400
-    assert response.json()["error"]["param"] == "visitedAt"
-
-
 @pytest.mark.parametrize("day", ["2024-02-29", "0001-01-01", "9999-12-31"])
 def test_section_2_an_rfc_3339_date_is_accepted(live: LiveService, day: str) -> None:
     response = live.api.patch(f"/v1/patients/{live.ids['pat_']}", {"dateOfBirth": day})
     assert (response.status_code, response.json()["dateOfBirth"]) == (200, day)
-
-
-@pytest.mark.parametrize("day", ["0000-01-01", "2026-02-29", "20240229", "2024-2-29", "2024-W09-4", "24-02-29", ""])
-def test_section_2_any_other_date_is_rejected(live: LiveService, day: str) -> None:
-    response = live.api.patch(f"/v1/patients/{live.ids['pat_']}", {"dateOfBirth": day})
-    assert (response.status_code, response.json()["error"]["param"]) == (400, "dateOfBirth")
 
 
 PIECES = st.sampled_from(

@@ -3,6 +3,7 @@
 import re
 
 from playwright.sync_api import Browser, Page, expect
+from support.waiting import wait_for
 
 from followup import FollowUp
 from followup_mockserver import MockServer
@@ -138,24 +139,13 @@ class TestKeyboard:
         second = client.patients.create(phone="+5491155550002", full_name="Bruno")
         go("patients")
         expect(tab.get_by_role("row")).to_have_count(3)
-        for keys, patient in (("j", second), ("jj", first), ("jjk", second), ("k", first)):
-            tab.reload()
-            expect(tab.get_by_role("row")).to_have_count(3)
-            tab.keyboard.type(keys)
+        for key, patient in (("j", second), ("j", first), ("k", second)):
+            tab.keyboard.press(key)
             expect(tab.locator(f'tr[data-key="{patient.id}"] a:focus')).to_have_count(1)
-        tab.get_by_text("+5491155550002").click()
-        expect(tab).to_have_url(re.compile(f"#/patients/{second.id}$"))
-        tab.go_back()
-        tab.keyboard.press("k")
         tab.keyboard.press("c")
-        expect_report(tab, f"Copied {first.id}.")
-        assert tab.evaluate("navigator.clipboard.readText()") == first.id
+        wait_for(lambda: tab.evaluate("navigator.clipboard.readText()") == second.id)
         tab.keyboard.press("Enter")
-        expect(tab).to_have_url(re.compile(f"#/patients/{first.id}$"))
-        tab.evaluate("navigator.clipboard.writeText('')")
-        expect(tab.get_by_role("heading", level=1)).to_have_text("Ana")
-        tab.keyboard.press("c")
-        expect_report(tab, f"Copied {first.id}.")
+        expect(tab).to_have_url(re.compile(f"#/patients/{second.id}$"))
 
 
 class TestAccess:

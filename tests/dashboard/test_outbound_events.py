@@ -139,16 +139,12 @@ class TestPaging:
     def test_pages_of_50(self, client: FollowUp, views: Views) -> None:
         for number in range(52):
             client.patients.create(phone=f"+54911555500{number:02}", full_name=f"No. {number}")
+            assert number != 49 or ">Older<" not in views.html(VIEW)
         assert [about for _, about, _ in became(views)][::49] == ["No. 51", "No. 2"]
         older = views.link(VIEW, "Older")
         assert [about for _, about, _ in became(views, older)] == ["No. 1", "No. 0"]
         assert views.link(older, "Newest") == VIEW
         assert len(became(views, f"{VIEW}?after=gone")) == 50
-
-    def test_exactly_50_are_one_page(self, client: FollowUp, views: Views) -> None:
-        for number in range(50):
-            client.patients.create(phone=f"+54911555500{number:02}")
-        assert ">Older<" not in views.html(VIEW)
 
 
 class TestPage:

@@ -26,9 +26,6 @@ class TestClock:
         tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)").fill("2026-10-02T05:30:15")
         tab.get_by_role("button", name="Advance", exact=True).click()
         expect(now).to_have_text("2 Oct 05:30:15 GMT-3")
-        tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)").fill("2026-10-02T05:45")
-        tab.get_by_role("button", name="Advance", exact=True).click()
-        expect(now).to_have_text("2 Oct 05:45:00 GMT-3")
         expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
         assert len(mock.messages) == 2
 
@@ -45,12 +42,8 @@ class TestClock:
             mock.trigger(type="patient.silent")
         tab.get_by_role("button", name="+1 d").click()
         expect_report(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
-        links = tab.locator("#toast").get_by_role("link")
-        expect(links).to_have_text(["Show what ran", "Show deliveries"])
-        links.first.click()
+        tab.locator("#toast").get_by_role("link").first.click()
         expect(tab.get_by_role("heading", level=1)).to_have_text("Clock advanced")
-        expect_report(tab, "")
-        expect(links).to_have_count(0)
 
     def test_the_field_follows_summer_time(self, tab: Page, go: Open, mock: MockServer) -> None:
         mock.update_organization(time_zone="Europe/Madrid")

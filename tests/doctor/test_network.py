@@ -51,24 +51,17 @@ class TestDns:
 
 
 class TestTcp:
-    def test_a_wrong_port(self, doctor: Doctor) -> None:
+    def test_a_port_that_nobody_listens_at(self, doctor: Doctor) -> None:
         port = free_port()
         found = doctor(f"http://127.0.0.1:{port}")
         assert found.status == 2
-        assert found.of("TCP") == (
-            f"FAIL 127.0.0.1 port {port}: Connection refused. Start the mock (followup-mock serve), or check the host "
-            "and the port in FOLLOWUP_BASE_URL."
-        )
+        refused = f"FAIL 127.0.0.1 port {port}: Connection refused."
+        assert found.of("TCP").startswith(f"{refused} Start the mock (followup-mock serve), or check")
         assert found.not_checked == [f"{AFTER_TCP} (there is no connection)."]
-
-    def test_a_proxy_that_is_down(self, doctor: Doctor) -> None:
-        port = free_port()
         found = doctor("https://api.example.com", HTTPS_PROXY=f"http://127.0.0.1:{port}")
         assert found.status == 2
-        assert found.of("TCP") == (
-            f"FAIL 127.0.0.1 port {port}: Connection refused. Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or exclude "
-            "the service: export NO_PROXY=api.example.com"
-        )
+        assert found.of("TCP").startswith(f"{refused} Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or exclude")
+        assert found.of("TCP").endswith(" export NO_PROXY=api.example.com")
 
     def test_a_firewall_that_drops_packets(self, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
         def connect(_: object, timeout: float) -> None:

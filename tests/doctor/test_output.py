@@ -46,14 +46,6 @@ def test_a_healthy_set_up(doctor: Doctor, mock: MockServer) -> None:
     assert found.of("lines") == "OK follow_up, network"
 
 
-def test_scopes_and_lines_of_the_mock(doctor: Doctor, mock: MockServer) -> None:
-    made = mock.create_organization(service_lines=["network"], keys=[{"name": "k", "scopes": ["patients:read"]}])
-    found = doctor(mock.url, made.keys[0].value)
-    assert found.status == 0
-    assert [outcome for outcome, check, _ in found.lines if check in ("scopes", "lines")] == ["WARN", "WARN"]
-    assert found.not_checked == ["endpoints (the key lacks webhooks:read)."]
-
-
 def test_the_json_of_a_healthy_set_up(doctor: Doctor, mock: MockServer) -> None:
     status, output = doctor.output(mock.url, mock.api_key, "--json")
     report = json.loads(output)
