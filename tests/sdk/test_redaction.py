@@ -112,6 +112,7 @@ LONG = "Patient reports a persistent headache since Monday, worse in the morning
         ("Ana Pérez ", "'Ana Pérez'", "'…'"),
         ("Ana", "name%3DAna%26x", "name%3D…%26x"),
         ("<b>Ana's", "&lt;b&gt;Ana&#39;s", "&lt;…"),
+        ("Ana Pérez", "name Ana P&#xE9;rez, or Ana P&#233;rez", "name …, or …"),
         ("line one\nline two", r"a line one\nline two b", "a … b"),
         ("Groß", "GROSS", "…"),
         ("D" * 200, f"first: {'D' * 30}...", "first: …"),
