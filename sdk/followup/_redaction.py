@@ -39,7 +39,8 @@ _CONTROLS = re.compile(
 )
 _OF_URLS = r"%(?:25)*[0-9A-Fa-f]{2}"  # also twice escaped
 _OF_JSON = r"\\+u[0-9A-Fa-f]{4}"
-_ESCAPES = rf"(?:{_OF_URLS})+|(?:{_OF_JSON})+|\\+[bfnrt\"/\\]|&(?:#\d{{1,7}}|amp|apos|gt|lt|quot);"  # the last: of HTML
+_OF_HTML = r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|apos|gt|lt|quot);"
+_ESCAPES = rf"(?:{_OF_URLS})+|(?:{_OF_JSON})+|\\+[bfnrt\"/\\]|{_OF_HTML}"
 _ESCAPE = re.compile(_ESCAPES)
 _ESCAPE_OR_CHARACTER = re.compile(f"{_ESCAPES}|.", re.DOTALL)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
