@@ -41,7 +41,7 @@ DESCRIPTIONS = {
     "how-to/bulk-sending": "Send thousands of events with send_all, from a program or a file.",
     "how-to/outbox": "Record events in your own database transaction, so that none is lost.",
     "how-to/background-workers": "Run outbox and inbox beside a web server, with threads, timers or task queues.",
-    "how-to/telemetry": "Spans and metrics with OpenTelemetry.",
+    "how-to/telemetry": "Spans of calls with OpenTelemetry.",
     "how-to/notebooks": "Results as tables in Jupyter, and as data frames.",
     "how-to/commands": "The command followup: operations, lists, files of events.",
     "how-to/doctor": "followup doctor checks environment, network, key and service.",

@@ -1,5 +1,6 @@
 """What is stored after a call: whatever the service says, and whatever the database refuses, the events are settled."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -131,6 +132,13 @@ def test_an_event_that_cannot_even_be_read_holds_up_no_other(outbox: Desk, engin
             failures += 1
     assert (failures, outbox.status().waiting) == (5, 1)
     assert sorted(service.ids) == sorted(f"e{number}" for number in range(20) if number != 7)
+    for _ in range(120):
+        service.clock.seconds += 30
+        with suppress(RecursionError):
+            outbox.drain(service.client)
+            continue
+        failures += 1
+    assert failures < 35, "in an hour it is tried every few minutes, since no call can mend it"
 
 
 def test_what_is_no_error_ends_run(outbox: Desk, engine: Engine, client: FollowUp) -> None:

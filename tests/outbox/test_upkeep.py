@@ -3,6 +3,7 @@
 import logging
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -75,10 +76,11 @@ def test_all_dead_events_can_be_retried(rejected: Desk, client: FollowUp) -> Non
             ": its state is waiting; pass waiting=True to give it up, although the service may have stored it",
         ),
         ("unknown", "", ""),
+        (5, "", ""),
     ],
 )
 def test_only_a_dead_event_can_be_retried_or_discarded(
-    rejected: Desk, event_id: str, retrying: str, discarding: str
+    rejected: Desk, event_id: Any, retrying: str, discarding: str
 ) -> None:
     for action, advice in ((rejected.retry, retrying), (rejected.discard, discarding)):
         with pytest.raises(ValueError) as caught:

@@ -176,7 +176,7 @@ class Store:
         if event_id is None or count:
             return count
         found = f": its state is {state}{hints.get(state, '')}" if state else ""
-        raise ValueError(f"no {' or '.join(states)} event has the id {redacted(event_id, max_length=64)!r}{found}")
+        raise ValueError(f"no {' or '.join(states)} event has the id {redacted(str(event_id), max_length=64)!r}{found}")
 
 
 def milliseconds_of(older_than: object) -> int:

@@ -162,6 +162,8 @@ def _imported(name: str) -> Any:
         if isinstance(error, ConfigurationError):
             fail(f"cannot import {name}: {error}{_place(error)}")
         kind = type(error).__name__
+        if isinstance(error, ModuleNotFoundError) and error.name:
+            fail(f"cannot import {name}: it needs the module {error.name!r}, which is not installed{_place(error)}")
         fail(f"cannot import {name}: {kind}{_place(error)}; python -c 'import {name}' shows the text of the error")
 
 

@@ -140,9 +140,9 @@ def _of_failure(
     return Settlement(verdicts, text, service="fails", retry_after=retry_after)
 
 
-def cut_off(claim: Claim, reason: str) -> Settlement:
+def cut_off(claim: Claim, reason: str, longest_wait: float = _LONGEST_WAIT_AFTER_FAILED_CALL) -> Settlement:
     """Let the events of a call wait that ended on this side, which says nothing about the service."""
-    verdicts = {event.id: _wait(event, _LONGEST_WAIT_AFTER_FAILED_CALL, reason) for event in claim.events}
+    verdicts = {event.id: _wait(event, longest_wait, reason) for event in claim.events}
     return Settlement(verdicts, f"{reason}, the events wait again")
 
 
@@ -150,7 +150,7 @@ def apart(claim: Claim, reason: str) -> Settlement:
     """Let the events be sent at once in smaller batches, down to the one that spoils them; one that is alone waits."""
     size = len(claim.events)
     if size == 1:
-        return cut_off(claim, reason)
+        return cut_off(claim, reason, LONGEST_WAIT)
     return at_once(claim, f"a batch of {size} events was rejected as a whole", reason, batch_limit=size // 2)
 
 
