@@ -164,7 +164,10 @@ class Store:
 
         Raises:
             ValueError: there is no such event; the message says in which state it is.
+            TypeError: the id is no string.
         """
+        if not isinstance(event_id, str | None):
+            raise TypeError(f"event_id must be the id of an event, not {type(event_id).__name__}")
         events = self._events
         changing = update(events).where(events.c.name == self.name, events.c.state.in_(states), *conditions)
         of_event = select(events.c.state).where(events.c.name == self.name, events.c.event_id == event_id)
@@ -176,7 +179,7 @@ class Store:
         if event_id is None or count:
             return count
         found = f": its state is {state}{hints.get(state, '')}" if state else ""
-        raise ValueError(f"no {' or '.join(states)} event has the id {redacted(str(event_id), max_length=64)!r}{found}")
+        raise ValueError(f"no {' or '.join(states)} event has the id {redacted(event_id, max_length=64)!r}{found}")
 
 
 def milliseconds_of(older_than: object) -> int:
