@@ -22,7 +22,10 @@ _MIN_REDACTED_LENGTH = 3
 """Shorter values reveal nothing, and redacting them would make the text unreadable."""
 
 _MAX_WORD_LENGTH = 7
-"""A value of up to this many characters is redacted only as a whole word: ``api`` stays in ``api_error``."""
+"""A value of up to this many characters is redacted only as a whole word: ``api`` stays in ``api_error``.
+
+One that is not a word, such as the number of a document, is redacted inside a word too, as it was sent.
+"""
 
 _MAX_WHOLE_LENGTH = 32
 """A longer value is recognized by its beginning, because the service may quote only that."""
@@ -39,16 +42,16 @@ _CONTROLS = re.compile(
 )
 _OF_URLS = r"%(?:25)*[0-9A-Fa-f]{2}"  # also twice escaped
 _OF_JSON = r"\\+u[0-9A-Fa-f]{4}"
-_OF_HTML = r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|amp|apos|gt|lt|quot);"
+_OF_HTML = r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
 _ESCAPES = rf"(?:{_OF_URLS})+|(?:{_OF_JSON})+|\\+[bfnrt\"/\\]|{_OF_HTML}"
 _ESCAPE = re.compile(_ESCAPES)
 _ESCAPE_OR_CHARACTER = re.compile(f"{_ESCAPES}|.", re.DOTALL)
 _ACCENTS = re.compile("[\u0300-\u036f]+")
-_SEPARATORS = re.compile(r"\W+")
+_SEPARATORS = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[^\s<>\"']+")
-_AT = re.compile(r".(?:[@\uff20]|%(?:25)*40|\\+u0040).", re.DOTALL)
+_AT = re.compile(r".(?:[@\uff20]|%(?:25)*40|\\+u0040|&(?:#0*64|#[xX]0*40|commat);).", re.DOTALL)
 # A comma followed by a space separates two numbers.
-_NUMBER = re.compile(rf"\+?\d(?:(?:{_OF_URLS}|{_OF_JSON}|(?![,;]\s)[\W_]){{0,3}}\d){{5,}}")
+_NUMBER = re.compile(rf"\+?\d(?:(?:{_OF_URLS}|{_OF_JSON}|{_OF_HTML}|(?![,;]\s)[\W_]){{0,3}}\d){{5,}}")
 _HARMLESS = re.compile(
     # A date with a time is not a date of birth, unless the time is midnight, which many systems add to one.
     r"(?<!\d)\d{4}-\d\d-\d\d[t ](?!00:00(?::00(?:[.,]0+)?)?(?![:.,]?\d))"
@@ -83,12 +86,15 @@ class SentValues:
     def __init__(self, values: Iterable[str]) -> None:
         by_length: dict[int, set[str]] = {}
         self._heads: set[str] = set()
+        self._inside_words: set[str] = set()
         for value in set(values):
             folded = _folded(value.strip()[:_LONGEST_COMPARED]).strip()
             if len(folded) > _MAX_WHOLE_LENGTH:
                 self._heads.add(folded[:_HEAD])
             elif min(len(value), len(folded)) >= _MIN_REDACTED_LENGTH:
                 by_length.setdefault(len(folded), set()).add(folded)
+                if not folded.isalpha():
+                    self._inside_words.add(value.strip())
         self._by_length = sorted(by_length.items())
 
     def spans(self, window: str) -> Iterator[Span]:
@@ -102,8 +108,12 @@ class SentValues:
                 return
             for length, values in self._by_length:
                 end = start + length
-                if text[start:end] in values and (length > _MAX_WORD_LENGTH or _is_word(text, start, end)):
-                    yield places[start][0], places[end - 1][1]
+                if text[start:end] not in values:
+                    continue
+                first, last = places[start][0], places[end - 1][1]
+                is_inside = any(map(str.isalnum, _around(text, start, end))) or "_" in _around(window, first, last)
+                if length > _MAX_WORD_LENGTH or not is_inside or window[first:last] in self._inside_words:
+                    yield first, last
 
 
 def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_length: int = MAX_LENGTH) -> str:
@@ -149,9 +159,8 @@ def _numbers(window: str) -> Iterator[Span]:
     yield from (number.span() for number in _NUMBER.finditer(window, position))
 
 
-def _is_word(text: str, start: int, end: int) -> bool:
-    neighbours = text[max(start - 1, 0) : start] + text[end : end + 1]
-    return not any(each.isalnum() or each == "_" for each in neighbours)
+def _around(text: str, start: int, end: int) -> str:
+    return text[max(start - 1, 0) : start] + text[end : end + 1]
 
 
 def _folded(text: str) -> str:
