@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from followup_mockserver.state.collection import Bounds, Collection, UnknownCursor
+from followup_mockserver.state.collection import Bounds, Collection, UnknownCursor, _Range
 
 
 @dataclass
@@ -238,3 +238,17 @@ class TestCost:
         page = collection.page(limit=10, between={"at": (None, 10_000)}, **way)  # type: ignore[arg-type]
         assert ids(page)[0] == "vis_9999"
         assert len(set(looked_at)) <= 1_100
+
+    def test_what_arrived_long_before_the_range_is_passed_over(
+        self, collection: Collection[Visit], looked_at: list[str]
+    ) -> None:
+        page = collection.page(limit=10, between={"at": (10_000, None)}, before="vis_0")
+        assert ids(page)[-1] == "vis_10000"
+        assert len(set(looked_at)) <= 1_100
+
+    def test_a_page_of_a_wide_range_does_not_sort_the_range(
+        self, collection: Collection[Visit], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(_Range, "numbers", None)
+        for cursor in ({"after": "vis_15000"}, {"before": "vis_15000"}):
+            assert len(collection.page(limit=10, between={"at": (2_000, None)}, **cursor)[0]) == 10  # type: ignore[arg-type]
