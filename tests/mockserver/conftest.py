@@ -1,6 +1,7 @@
 """Fixtures: a service in process, with a frozen clock, whose responses are checked against the OpenAPI document."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -22,6 +23,13 @@ class CheckedTransport(InProcessTransport):
         response = super().handle_request(request)
         check_response(request, response)
         return response
+
+
+@pytest.fixture(autouse=True)
+def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep the key of ``followup-mock listen`` out of the home folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
 
 
 @pytest.fixture

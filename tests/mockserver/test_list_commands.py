@@ -2,6 +2,7 @@
 
 import json
 import signal
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -141,13 +142,28 @@ class TestListen:
             process.terminate()
             assert process.wait(60) == 0
 
-    def test_it_keeps_its_secret_for_a_url(self, shell: Shell, server: MockServer) -> None:
-        found = []
-        for url in ("http://127.0.0.1:9/a", "http://127.0.0.1:9/a", "http://127.0.0.1:9/b"):
-            with self.listen(shell, url) as (out, _):
-                found.append(out.readline())
-            server.reset()
-        assert found[0] == found[1] != found[2]
+    def test_it_keeps_its_secret_for_a_url(self, shell: Shell, state_folder: Path) -> None:
+        def secret_of(path: str) -> str:
+            with self.listen(shell, f"http://127.0.0.1:9/{path}") as (out, _):
+                return out.readline()
+
+        found = secret_of("a")
+        assert found == secret_of("a") != secret_of("b")
+        (file,) = [path for path in state_folder.rglob("*") if path.is_file()]
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert file.read_text() not in found
+        file.write_text("")
+        assert secret_of("a") != found
+
+    def test_a_folder_that_cannot_be_written_is_reported_and_no_failure(self, shell: Shell, state_folder: Path) -> None:
+        state_folder.write_text("a file, not a folder")
+        found = set()
+        for _ in range(2):
+            with self.listen(shell, "http://127.0.0.1:9/x") as (out, err):
+                found.add(out.readline())
+                assert err.readline().startswith("The next run will have another secret: ")
+                assert err.readline().startswith("Forwarding")
+        assert len(found) == 2
 
     def test_it_takes_a_secret_and_names_the_receiver_and_its_response(self, shell: Shell, server: MockServer) -> None:
         inbox = Inbox()
@@ -162,7 +178,9 @@ class TestListen:
     def test_a_failure_has_the_first_line_of_the_response_and_the_next_attempt(
         self, shell: Shell, server: MockServer
     ) -> None:
-        server.mount("https://clinic.example", lambda _: httpx.Response(500, text="database is locked\nat line 3"))
+        server.mount(
+            "https://clinic.example", lambda _: httpx.Response(500, text=f"database is locked: {'x' * 200}\nat line 3")
+        )
         with self.listen(shell, "https://clinic.example/hooks") as (out, _):
             out.readline()
             (patient,) = create_patients(server, 1)
@@ -171,7 +189,10 @@ class TestListen:
             at, event_type, _, attempt, error, response, following = line.rstrip("\n").split("  ")
             assert (at, event_type, attempt) == ("2026-09-28T12:00:00.000Z", "patient.upserted", "attempt 1")
             assert "500" in error
-            assert (response, following) == ("database is locked", "next attempt at 2026-09-28T12:01:00.000Z")
+            assert (response, following) == (
+                f"database is locked: {'x' * 79}…",
+                "next attempt at 2026-09-28T12:01:00.000Z",
+            )
             server.advance(days=4)
             lines = [out.readline() for _ in range(8)]
             assert "attempt 9" in lines[-1]

@@ -5,15 +5,16 @@ deliver a webhook to a URL.
 """
 
 import contextlib
-import hashlib
+import hmac
+import os
+import secrets
 import select
 import signal
 import sys
-import textwrap
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import typer
@@ -21,7 +22,17 @@ import typer
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, annotations_of, format_timestamp
 from followup.cli.application import Application
 from followup.cli.options import AsJson, Columns, chosen_columns, show_rows
-from followup.cli.output import end_quietly, flush, json_line, limited_to, reject, say, warn, write_line
+from followup.cli.output import (
+    end_quietly,
+    flush,
+    json_line,
+    limited_to,
+    reject,
+    say,
+    warn,
+    write_line,
+    write_private_file,
+)
 from followup.cli.values import parts_of
 from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
@@ -217,9 +228,29 @@ def listen(
     remote.call(routes.delete_webhook_endpoint, endpoint["id"])
 
 
+_KEY_LENGTH = 32
+"""Characters, in hexadecimal notation: 128 bits."""
+
+
 def _secret_of(url: str) -> str:
-    """Return a secret that stays the same for a URL on this computer, so that a receiver is configured once."""
-    return "whsec_" + hashlib.sha256(f"{uuid.getnode()} {url}".encode()).hexdigest()[:32]
+    """Return a secret that stays the same for a URL, so that a receiver is configured once.
+
+    It is derived from a random key in a file that only the user can read.
+    """
+    key = b""
+    try:
+        base = os.environ.get("XDG_STATE_HOME")
+        file = (Path(base) if base else Path.home() / ".local" / "state") / "followup-mock" / "listen-key"
+        with contextlib.suppress(FileNotFoundError):
+            key = file.read_bytes()
+        if len(key) < _KEY_LENGTH:  # there is none, or it was cut
+            key = secrets.token_hex().encode()
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_private_file(file, key.decode())
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
+        key = secrets.token_hex().encode()
+        warn(f"The next run will have another secret: {error}")
+    return "whsec_" + hmac.digest(key, url.encode(), "sha256").hex()[:_KEY_LENGTH]
 
 
 def _write_now(line: str) -> None:
@@ -256,7 +287,8 @@ def _line_of(attempt: Mapping[str, Any]) -> str:
     parts.append(str(attempt["error"] or attempt["statusCode"]))
     body = (attempt["response"] or {}).get("body", "").strip()
     if body:
-        parts.append(textwrap.shorten(body.splitlines()[0], _LONGEST_RESPONSE, placeholder="…"))
+        first = body.splitlines()[0]
+        parts.append(first if len(first) <= _LONGEST_RESPONSE else first[: _LONGEST_RESPONSE - 1] + "…")
     if attempt["error"] and is_scheduled and number >= MAX_WEBHOOK_ATTEMPTS:
         parts.append("that was the last attempt")
     elif attempt["error"] and is_scheduled:
