@@ -13,6 +13,7 @@ import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
+from followup_mockserver.engine.jobs import MAX_THREADS, Workers
 from followup_mockserver.gateway.pipeline import match_fault
 from followup_mockserver.state.runs import Turns
 from followup_mockserver.webhooks.applications import EventLoopThread
@@ -195,3 +196,43 @@ def test_a_cancelled_task_does_not_keep_its_turn() -> None:
         assert turns.take()
 
     run(main())
+
+
+def test_receivers_that_hang_share_a_limited_number_of_threads() -> None:
+    workers, released = Workers(), threading.Event()
+    began, ended = threading.Semaphore(0), threading.Semaphore(0)
+
+    def hang() -> None:
+        began.release()
+        released.wait(60)
+        ended.release()
+
+    for number in range(100):
+        workers.submit(f"https://{number}.example", hang)
+    assert all(began.acquire(timeout=60) for _ in range(MAX_THREADS))
+    assert not began.acquire(timeout=0.1)
+    released.set()
+    assert all(ended.acquire(timeout=60) for _ in range(100))
+
+
+def test_a_task_waits_while_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers, done = Workers(), threading.Semaphore(0)
+
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        for _ in range(10):
+            workers.submit(URL, done.release)
+    workers.submit("https://other.example", done.release)
+    assert all(done.acquire(timeout=60) for _ in range(11))
+
+
+def test_a_task_that_fails_frees_the_slot_of_its_receiver(caplog: pytest.LogCaptureFixture) -> None:
+    workers, done = Workers(), threading.Event()
+    for _ in range(10):
+        workers.submit(URL, sys.exit)
+    workers.submit(URL, done.set)
+    assert done.wait(60)
+    assert "SystemExit" in caplog.text

@@ -103,10 +103,12 @@ def make_attempt(dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: Sc
     return attempted
 
 
+MAX_THREADS = 32
+"""Threads that all receivers together can keep busy."""
 MAX_PER_RECEIVER = 4
 """Threads that one receiver can keep busy when it hangs, however many URLs it has."""
 
-Task = Callable[[], None]
+Task = Callable[[], object]
 
 
 class Workers:
@@ -122,31 +124,54 @@ class Workers:
 
         Args:
             receiver: key of the receiver; tasks with the same key share its limit.
-            task: the function to run; it must not raise.
+            task: the function to run; what it raises is logged.
         """
         with self._lock:
             self._waiting.setdefault(receiver, deque()).append(task)
-            if self._running[receiver] == MAX_PER_RECEIVER:
-                return
-            self._running[receiver] += 1
-        threading.Thread(target=self._work, args=(receiver,), name="followup-mock-delivery", daemon=True).start()
+            while (taken := self._take()) is not None:
+                thread = threading.Thread(target=self._work, args=taken, name="followup-mock-delivery", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the process has reached its limit: the task waits for the next end or submit
+                    receiver, task = taken
+                    self._free(receiver)
+                    self._waiting.setdefault(receiver, deque()).appendleft(task)
+                    return
 
     def close(self) -> None:
         """Start no further task that waits for a thread. Those that run are not waited for."""
         with self._lock:
             self._waiting.clear()
 
-    def _work(self, receiver: str) -> None:
-        while (task := self._next(receiver)) is not None:
-            task()
+    def _work(self, receiver: str, task: Task) -> None:
+        taken: tuple[str, Task] | None = (receiver, task)
+        while taken is not None:
+            receiver, task = taken
+            try:
+                task()
+            except BaseException:  # even SystemExit must not end a thread that others wait for
+                logger.exception("a delivery attempt failed inside the mock")
+            with self._lock:
+                self._free(receiver)
+                taken = self._take()
 
-    def _next(self, receiver: str) -> Task | None:
-        with self._lock:
-            if waiting := self._waiting.get(receiver):
-                return waiting.popleft()
-            self._waiting.pop(receiver, None)
-            self._running[receiver] -= 1
-            return None
+    def _take(self) -> tuple[str, Task] | None:
+        """Take a task that may run now; receivers take turns."""
+        if self._running.total() < MAX_THREADS:
+            for receiver, waiting in self._waiting.items():
+                if self._running[receiver] < MAX_PER_RECEIVER:
+                    task = waiting.popleft()
+                    del self._waiting[receiver]
+                    if waiting:
+                        self._waiting[receiver] = waiting
+                    self._running[receiver] += 1
+                    return receiver, task
+        return None
+
+    def _free(self, receiver: str) -> None:
+        self._running[receiver] -= 1
+        if not self._running[receiver]:
+            del self._running[receiver]
 
 
 _MAX_SLEEP = 3600.0
