@@ -16,7 +16,7 @@ from followup._declarations.operations import declarations_of, group_name
 from followup._frames import clear_frames, clears_frames_of
 from followup._redaction import redacted, visible
 from followup._results.results import NO_EXTRA, Model
-from followup._threads import ATTEMPT_THREAD, addresses_of, result_within
+from followup._threads import ATTEMPT_THREAD, NoThreadError, addresses_of, result_within, run_in_thread
 from followup._time import REAL_TIME, Time, reproducible_randomness, use_virtual_time, virtual_store_time, virtual_time
 from followup.resources import all_groups
 from followup.resources.account import ServiceLine
