@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from contract import specification as spec
 from support.shell import Shell
 from support.waiting import wait_for
 
+from followup.cli.event_files import read_events
 from followup_mockserver import MockServer
 
 
@@ -122,6 +124,21 @@ class TestSend:
         (shell.directory / "events.jsonl").write_text(json.dumps(event(1)))
         result = shell.run("events", "send", "events.jsonl")
         assert result.returncode == 0, result.stderr
+
+    @pytest.mark.parametrize("start", ["[", '{"events": ['])
+    def test_a_file_is_read_while_its_events_are_sent(self, tmp_path: Path, start: str) -> None:
+        file = tmp_path / "events.json"
+        file.write_text(start + ",".join(json.dumps(event(number)) for number in range(5_000)))
+        with file.open("rb") as opened:
+            assert next(read_events(file, opened)) == ("event 1", event(0))
+            assert opened.tell() < file.stat().st_size / 2
+
+    @pytest.mark.parametrize("text", ["[{}, {}]", '{"events": [{}, {}]}'])
+    def test_a_byte_order_mark_is_skipped(self, tmp_path: Path, text: str) -> None:
+        file = tmp_path / "events.json"
+        file.write_text(text, encoding="utf-8-sig")
+        with file.open("rb") as opened:
+            assert [each.event for each in read_events(file, opened)] == [{}, {}]
 
     @pytest.mark.parametrize(
         ("name", "text", "expected"),

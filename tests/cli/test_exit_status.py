@@ -53,9 +53,10 @@ def test_a_bug_is_one_line_without_personal_data() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
-        ("deep.jsonl", '{"a":' * 100_000, "nested too deeply"),
-        ("long.jsonl", "1" * 5_000, "not JSON"),
+        ("deep.jsonl", "7\n" + '{"a":' * 100_000, "not JSON Lines: line 2: a number is too long, or it is nested too"),
+        ("long.jsonl", "7\n" + "1" * 5_000, "not JSON Lines: line 2: a number is too long"),
         ("long.json", '[{"id": ' + "1" * 5_000 + "}]", "not JSON"),
+        ("long.json", '{"events": [{"id": ' + "1" * 5_000 + "}]}", "not JSON"),
     ],
 )
 def test_a_file_that_python_cannot_parse_is_one_line(

@@ -1,5 +1,6 @@
 """Files of events: JSON, JSON Lines and CSV of any length, read while their events are sent."""
 
+import codecs
 import csv
 import io
 import json
@@ -71,8 +72,8 @@ def read_events(
         name, events = "CSV", _from_csv(opened, encoding or "utf-8-sig", ignored)
     elif file != STANDARD_INPUT and file.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
         raise UnreadableFile(f"{file} must end in .json, .jsonl or .csv")
-    elif opened.peek().lstrip()[:1] == b"[":
-        name, events = "JSON", _numbered(ijson.items(ijson.parse(_tokens(opened)), "item"))
+    elif _skip_mark(opened).peek().lstrip()[:1] == b"[":
+        name, events = "JSON", _from_json(opened, "item")
     elif file.suffix.lower() == ".json":
         name, events = "JSON", _from_object(opened)
     else:
@@ -91,6 +92,13 @@ def read_events(
         raise UnreadableFile(f"{shown} is not {name}: {reason}") from None
 
 
+def _skip_mark(opened: io.BufferedReader) -> io.BufferedReader:
+    """Skip the byte order mark that some programs write at the beginning."""
+    if opened.peek().startswith(codecs.BOM_UTF8):
+        opened.read(len(codecs.BOM_UTF8))
+    return opened
+
+
 def _tokens(opened: BinaryIO) -> Iterator[tuple[str, Any]]:
     """Yield the tokens of a JSON file.
 
@@ -107,12 +115,14 @@ def _tokens(opened: BinaryIO) -> Iterator[tuple[str, Any]]:
 
 def _from_object(opened: BinaryIO) -> Iterator[FileEvent]:
     """Read the body of ``events.create``: one event, or an object with an array of them."""
-    body = json.load(opened)
-    events = body.get("events") if isinstance(body, dict) else None
-    yield from _numbered(iter(events if isinstance(events, list) else [body]))
+    start = opened.tell()
+    is_batch = any(token[:2] == ("events", "start_array") for token in ijson.parse(_tokens(opened)))
+    opened.seek(start)
+    yield from _from_json(opened, "events.item" if is_batch else "")
 
 
-def _numbered(events: Iterator[Any]) -> Iterator[FileEvent]:
+def _from_json(opened: BinaryIO, place: str) -> Iterator[FileEvent]:
+    events = ijson.items(ijson.parse(_tokens(opened)), place)
     return (FileEvent(f"event {number}", event) for number, event in enumerate(events, start=1))
 
 
@@ -123,6 +133,9 @@ def _from_json_lines(opened: BinaryIO) -> Iterator[FileEvent]:
                 event = json.loads(line)
             except json.JSONDecodeError as error:
                 problem = f"line {number}, column {error.colno}: {error.msg}"
+                raise UnreadableFile(f" is not JSON Lines: {problem}") from None
+            except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
+                problem = f"line {number}: a number is too long, or it is nested too deeply"
                 raise UnreadableFile(f" is not JSON Lines: {problem}") from None
             is_rejected = isinstance(event, dict) and event.keys() == REJECTED
             yield FileEvent(f"line {number}", event["event"] if is_rejected else event)
