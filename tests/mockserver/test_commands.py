@@ -154,7 +154,7 @@ def test_the_commands_that_talk_to_it(served: Served) -> None:
         (("clock",), "no mock responds"),
         (("trigger", "order.issued", "--data", "{"), "--data is not JSON"),
         (("wait", "--timeout", "0.1"), "no mock responded"),
-        (("advance", "-1h"), "No such option"),
+        (("advance", "-1h"), "time only moves forward"),
         (("serve", "--start-time", "yesterday"), "--start-time must be a time with an offset"),
         (("serve", "--forward-to", "http://clinic.example"), "--forward-to must be an https URL"),
         (("serve", "--idempotency-hours", "a day"), "'--idempotency-hours'"),

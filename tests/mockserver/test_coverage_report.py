@@ -154,6 +154,14 @@ def test_a_file_that_cannot_be_written(pytester: pytest.Pytester, file: str) -> 
     assert "started" not in result.stdout.str()
 
 
+def test_a_file_that_cannot_be_written_at_the_end(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "import pathlib\ndef test_it(): pathlib.Path('coverage.json').mkdir()")
+    assert result.ret == 1
+    file = pytester.path / "coverage.json"
+    assert result.outlines[-1] == f"FAILED followup coverage: --followup-coverage-file {file}: Is a directory"
+    assert shown(result).count(HEADINGS) == 1
+
+
 DISTRIBUTED = """
     import os
 

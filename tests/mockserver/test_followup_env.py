@@ -179,7 +179,7 @@ def test_a_mocked_server_is_allowed_and_reached_through_respx(followup_env: Mock
         assert client.account.retrieve()
 
 
-@pytest.mark.parametrize("url", ["clinic.example", "", "ftp://clinic.example", "http://", None])
+@pytest.mark.parametrize("url", ["clinic.example", "", "ftp://clinic.example", "http://", "http://clinic:no", None])
 def test_an_invalid_url_is_not_allowed(followup_env: MockEnvironment, url: Any) -> None:
     with pytest.raises(
         ValueError, match=r"allow: .* must be a URL with scheme and host, such as http://127.0.0.1:8000"

@@ -34,7 +34,7 @@ _commands = Application()
 _control = functools.partial(control, _commands)
 
 
-@_control()
+@_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a duration
 def advance(
     remote: Remote,
     duration: Annotated[
@@ -145,6 +145,9 @@ def parsed_duration(text: str) -> dict[str, Any]:
     Raises:
         CommandFailed: it is neither.
     """
+    if text.startswith("-"):
+        is_duration = re.match(r"-\d", text)
+        reject("time only moves forward: the clock never goes back" if is_duration else f"No such option: {text}")
     parts = _PARTS.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)

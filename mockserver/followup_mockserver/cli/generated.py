@@ -46,6 +46,7 @@ def control(
     name: str | None = None,
     argument: str | None = None,
     defaults: Mapping[str, Any] | None = None,
+    **settings: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add the decorated function, which takes a ``Remote``, as a command of an application.
 
@@ -58,6 +59,7 @@ def control(
         name: name of the command; default: that of the decorated function.
         argument: name of the parameter that becomes an argument of the command instead of an option.
         defaults: defaults that replace those of ``function``.
+        settings: the options of ``typer.Typer.command``.
     """
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
@@ -71,7 +73,7 @@ def control(
 
         generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
         run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
-        application.command(name or command.__name__, help=inspect.getdoc(command))(run)
+        application.command(name or command.__name__, help=inspect.getdoc(command), **settings)(run)
         return command
 
     return add

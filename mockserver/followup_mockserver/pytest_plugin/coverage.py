@@ -156,12 +156,15 @@ class CoveragePlugin:
             output[_OUTPUT] = self._coverage.as_json()
         elif self._has_run:
             coverage = self._coverage
-            if self._file is not None:
-                self._file.write_text(json.dumps(coverage.as_json(), indent=2) + "\n", encoding="utf-8")
             if self._threshold is not None and coverage.percent < self._threshold:
                 self._problem = f"{coverage}, but --followup-coverage-fail-under requires {self._threshold:g} %"
-                if session.exitstatus == pytest.ExitCode.OK:
-                    session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            try:
+                if self._file is not None:
+                    self._file.write_text(json.dumps(coverage.as_json(), indent=2) + "\n", encoding="utf-8")
+            except OSError as error:
+                self._problem = f"--followup-coverage-file {self._file}: {error.strerror}"
+            if self._problem is not None and session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table."""

@@ -3,7 +3,6 @@
 import contextvars
 import importlib
 import importlib.util
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,7 +122,10 @@ def _origin(url: httpx.URL) -> str:
 
 
 def _checked(url: str) -> str:
-    parsed = httpx.URL(url) if isinstance(url, str) and re.match("https?://[^/]", url) else None
-    if parsed is None:
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
         raise ValueError(f"allow: {url!r} must be a URL with scheme and host, such as http://127.0.0.1:8000")
     return _origin(parsed)
