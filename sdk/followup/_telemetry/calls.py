@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 
 import attrs
 from opentelemetry import context as current
-from opentelemetry import propagate, trace
+from opentelemetry import propagate
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, get_tracer, set_span_in_context
 
 from followup._call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._results.errors import APIStatusError
@@ -75,7 +76,7 @@ class CallObserver:
             SERVER_ADDRESS: parts.hostname or "",
             SERVER_PORT: parts.port or (443 if parts.scheme == "https" else 80),
         }
-        self._tracer = trace.get_tracer(LIBRARY, __version__)
+        self._tracer = get_tracer(LIBRARY, __version__)
 
     def __call__(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
         """Return the steps of the call, which are recorded when they are carried out."""
@@ -96,11 +97,11 @@ class CallObserver:
 class _Recording:
     """One call, while it is recorded."""
 
-    def __init__(self, call: Call[Any], server: dict[str, str | int], tracer: trace.Tracer) -> None:
+    def __init__(self, call: Call[Any], server: dict[str, str | int], tracer: Tracer) -> None:
         self._call = call
-        self._span: trace.Span = tracer.start_span(
+        self._span: Span = tracer.start_span(
             call.operation,
-            kind=trace.SpanKind.CLIENT,
+            kind=SpanKind.CLIENT,
             attributes={
                 OPERATION: call.operation,
                 METHOD: call.method,
@@ -108,7 +109,7 @@ class _Recording:
                 **server,
             },
         )
-        self._context = trace.set_span_in_context(self._span)
+        self._context = set_span_in_context(self._span)
         self._headers = _headers_of(self._context)
         self._attempts = 0
         self._waited = 0.0
@@ -170,7 +171,7 @@ class _Recording:
             attributes[STATUS_CODE] = self._status_code
         if error_type is not None:
             attributes[ERROR_TYPE] = error_type
-            self._span.set_status(trace.StatusCode.ERROR)
+            self._span.set_status(StatusCode.ERROR)
         if self._attempts > 1:
             attributes[RESEND_COUNT] = self._attempts - 1
         self._span.set_attributes(attributes)
