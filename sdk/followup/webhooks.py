@@ -23,10 +23,9 @@ from followup._frames import clears_frames
 from followup._results.errors import WebhookSignatureError
 from followup._results.results import Model, personal
 
-Retrieved: TypeAlias = (
-    "followup.Patient | followup.Doctor | followup.Appointment | followup.Visit | followup.IntakeRequest "
-    "| followup.Treatment | followup.Event | followup.WebhookEndpoint | followup.WebhookDelivery"
-)
+_Record: TypeAlias = "followup.Patient | followup.Doctor | followup.Appointment | followup.Visit | followup.Treatment"
+_Message: TypeAlias = "followup.IntakeRequest | followup.Event | followup.WebhookEndpoint | followup.WebhookDelivery"
+Retrieved: TypeAlias = "_Record | _Message"
 
 M = TypeVar("M", bound=Model)
 

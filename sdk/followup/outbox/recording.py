@@ -289,20 +289,23 @@ def _is_psycopg(connection: object, name: str) -> bool:
 
 def _on_psycopg(connection: Any, recording: Recording) -> None:
     import psycopg
+    from psycopg.rows import tuple_row
 
     _reject(_commits_by_itself(connection, "postgresql"))
     # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
-    with psycopg.Cursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
+    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
         _on_cursor(cursor, _PYFORMAT, "postgresql", recording, around)
 
 
 async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
     import psycopg
+    from psycopg.rows import tuple_row
 
     _reject(_commits_by_itself(connection, "postgresql"))
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
-    async with psycopg.AsyncCursor(connection, row_factory=psycopg.rows.tuple_row) as cursor:
+    of_tuples: Any = psycopg.AsyncCursor(connection, row_factory=tuple_row)
+    async with of_tuples as cursor:
 
         async def execute(statement: Statement) -> Rows:
             async with around():
