@@ -30,7 +30,7 @@ DESCRIPTIONS = {
     "_results": "what a call returns or raises",
     "_codec": "Python to JSON and back",
     "_redaction": "removes personal data from texts",
-    "_annotations": "small modules without internal imports",
+    "_api_rules": "small modules without internal imports",
     "_frames": "clears the frames of errors",
     "__main__": "python -m followup_mockserver",
     "cli": "serve, listen, trigger, demo",

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 import followup
-from followup import _annotations
-from followup._annotations import IdPrefix
+from followup import _api_rules
+from followup._api_rules import IdPrefix
 from followup._results.results import Model
 from followup.resources import all_groups
 
@@ -91,7 +91,7 @@ def _prefixes() -> str:
     """Return the prefix of each type of id."""
     return ", ".join(
         f"{'an' if name[0] in 'AEI' else 'a'} `{name}` begins with `{each.prefix}`"
-        for name, value in vars(_annotations).items()
+        for name, value in vars(_api_rules).items()
         for each in getattr(value, "__metadata__", ())
         if isinstance(each, IdPrefix)
     )

@@ -15,8 +15,8 @@ from werkzeug.exceptions import BadRequest
 from followup_mockserver import MockService
 from followup_mockserver.control import Control, access_to
 from followup_mockserver.gateway.pipeline import INTERNAL_ERROR
-from followup_mockserver.http.access import Guard, WaitingCalls
 from followup_mockserver.http.app import handle_http_exception
+from followup_mockserver.http.guard import Guard, WaitingCalls
 from followup_mockserver.http.web_server import _service_error
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES

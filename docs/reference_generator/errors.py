@@ -5,7 +5,7 @@ from typing import Any
 
 import followup
 from followup import APIStatusError, EventBatchError
-from followup._call.call import LONGEST_RETRY_AFTER, seconds_before_retry
+from followup._call.retries import LONGEST_RETRY_AFTER, seconds_before_retry
 from followup._call.steps import Response
 from followup._results.errors import status_error_class
 from followup._time import REAL_TIME

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from followup import WebhookEvent, inbound
-from followup._annotations import EventType, OutboundEventType
+from followup._api_rules import EventType, OutboundEventType
 from followup._codec.decode import decode
 from followup_mockserver import MockService
 from followup_mockserver.settings.settings import NOT_YET_SENT

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_origin
 
 import attrs
 
-from followup._annotations import IdPrefix
+from followup._api_rules import IdPrefix
 
 _OMITTED = ("self", "cls")
 

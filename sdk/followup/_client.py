@@ -10,7 +10,7 @@ import attrs
 import httpx
 
 from followup import _telemetry
-from followup._annotations import SERVICE_VERSION
+from followup._api_rules import SERVICE_VERSION
 from followup._call import options as _options
 from followup._call.call import run_call
 from followup._call.options import DEFAULT_MAX_RETRIES, Options

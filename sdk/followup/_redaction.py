@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from followup._annotations import SERVICE_VERSION
+from followup._api_rules import SERVICE_VERSION
 
 MAX_LENGTH = 1_000
 """Characters of a text that are shown, by default."""

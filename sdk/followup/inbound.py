@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import Any, ParamSpec
 
 from followup import ContactInput, CoverageInput, DoctorInput, EventInput, EventSourceInput, PatientInput, SenderInput
-from followup._annotations import DoctorId, EventType, NonEmpty
+from followup._api_rules import DoctorId, EventType, NonEmpty
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
 from followup._declarations.operations import Described

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 import attrs
 
 import followup
-from followup._annotations import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
+from followup._api_rules import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
 from followup._codec.decode import WireError, decode
 from followup._codec.names import in_utc, kind_of
 from followup._frames import clears_frames

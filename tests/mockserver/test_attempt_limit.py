@@ -20,9 +20,9 @@ from support.waiting import succeeded
 from followup import WebhookDelivery
 from followup._for_mockserver import NoThreadError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks import attempting
-from followup_mockserver.webhooks.attempting import AttemptResult, PreparedAttempt
-from followup_mockserver.webhooks.sender import MAX_LOOKUPS, Lookups, Sender, TooManyLookupsError
+from followup_mockserver.webhooks import attempts as attempting
+from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
+from followup_mockserver.webhooks.network_sender import MAX_LOOKUPS, Lookups, Sender, TooManyLookupsError
 
 LIMIT = 0.3
 TOO_LATE = f"No response within {LIMIT} s."

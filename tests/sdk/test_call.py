@@ -27,9 +27,10 @@ from followup import (
     RateLimitError,
     ResponseDecodeError,
 )
-from followup._call import call
-from followup._call.call import backoff, run_call
+from followup._call import retries
+from followup._call.call import run_call
 from followup._call.options import Options
+from followup._call.retries import backoff
 from followup._call.steps import Broken, Call, Lost, NotSendable, NotSent, Outcome, Response, Send, TimedOut, Wait
 from followup._telemetry.calls import CallObserver
 from followup.resources.events import Events
@@ -282,7 +283,7 @@ class Run:
         self.error: FollowUpError | None = None
         time = ManualTime(TODAY)
         try:
-            with mock.patch.object(call, "random_fraction", return_value=row.jitter):
+            with mock.patch.object(retries, "random_fraction", return_value=row.jitter):
                 self._drive(row, run_call(row.call, attrs.evolve(options(row), observe=observe, time=time)), time)
         except FollowUpError as error:
             self.error = error

@@ -6,8 +6,8 @@ from typing import Any
 from flask import Blueprint, Response, current_app, g, render_template, request
 
 from followup_mockserver.control import access_to
-from followup_mockserver.http.access import current_control, current_guard
 from followup_mockserver.http.control_routes import PREFIX
+from followup_mockserver.http.guard import current_control, current_guard
 from followup_mockserver.schema.errors import ServiceError
 
 _HEADERS = {

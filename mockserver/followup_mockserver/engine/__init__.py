@@ -20,7 +20,7 @@ from followup_mockserver.state.interrupts import call_deferred, deferred_interru
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Advanced, Run
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import attempting
+from followup_mockserver.webhooks import attempts as attempting
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.webhooks.receivers import Mounts
 

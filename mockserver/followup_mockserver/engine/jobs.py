@@ -18,8 +18,8 @@ from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import attempting
-from followup_mockserver.webhooks.attempting import DueAttempt, Trigger
+from followup_mockserver.webhooks import attempts as attempting
+from followup_mockserver.webhooks.attempts import DueAttempt, Trigger
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 
 logger = logging.getLogger("followup_mockserver")

@@ -16,9 +16,9 @@ from werkzeug.routing import Rule
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
-from followup_mockserver.http.access import EXTENSION, ServedMock, current_gateway, current_guard
 from followup_mockserver.http.control import control_api
 from followup_mockserver.http.control_routes import PREFIX
+from followup_mockserver.http.guard import EXTENSION, ServedMock, current_gateway, current_guard
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state import faults, observers

@@ -18,8 +18,8 @@ from werkzeug.datastructures import Headers
 from followup._for_mockserver import IntakeRequests, Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.request import body_too_large, check_json_type, parse_json, query_values
-from followup_mockserver.http.access import Guard, current_control, current_guard, current_waiting_calls
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES
+from followup_mockserver.http.guard import Guard, current_control, current_guard, current_waiting_calls
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Shape, object_shape
 from followup_mockserver.schema.validation import Validator

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 
 from followup_mockserver.state.faults import WSGIApp
-from followup_mockserver.webhooks.calling import call_wsgi
+from followup_mockserver.webhooks.wsgi_asgi import call_wsgi
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):

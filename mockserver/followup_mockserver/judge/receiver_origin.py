@@ -17,7 +17,7 @@ import attrs
 from followup_mockserver.judge.receiver_cases import WebhookRequest
 from followup_mockserver.schema.formats import parse_webhook_url, without_query
 from followup_mockserver.state.clock import RealTime
-from followup_mockserver.webhooks.sender import Connection, Connections, NotALoopbackAddressError
+from followup_mockserver.webhooks.network_sender import Connection, Connections, NotALoopbackAddressError
 
 MAX_PROBE_BYTES = 16 * 1024 * 1024
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Self, Unpack, cast
 import attrs
 
 from followup._for_mockserver import clears_frames_of
-from followup_mockserver.http.access import Guard
 from followup_mockserver.http.control import body_limit
+from followup_mockserver.http.guard import Guard
 from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
 from followup_mockserver.schema.formats import is_loopback_address
 from followup_mockserver.service.service import Mock

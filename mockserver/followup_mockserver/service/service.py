@@ -12,8 +12,8 @@ from followup_mockserver.control import Control, state_of
 from followup_mockserver.dashboard.routes import dashboard
 from followup_mockserver.engine import Engine
 from followup_mockserver.gateway.pipeline import Gateway
-from followup_mockserver.http.access import Guard, WaitingCalls
 from followup_mockserver.http.app import create_app
+from followup_mockserver.http.guard import Guard, WaitingCalls
 from followup_mockserver.rules import doctors, intake_requests, messages, stages
 from followup_mockserver.schema.checks import boolean
 from followup_mockserver.schema.errors import InvalidArgument
@@ -280,7 +280,7 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
         service: the service; the base URL of the clients is ``service.url``, or begins with it.
         router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
     """
-    from followup_mockserver.webhooks.calling import call_wsgi
+    from followup_mockserver.webhooks.wsgi_asgi import call_wsgi
 
     def respond(request: "httpx.Request") -> "httpx.Response":
         return call_wsgi(service.app, request)

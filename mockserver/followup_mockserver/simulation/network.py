@@ -19,7 +19,7 @@ from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.history import CrashAtRequest, FailRequests, LoseWebhookResponse
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import Story
-from followup_mockserver.webhooks.calling import call_wsgi
+from followup_mockserver.webhooks.wsgi_asgi import call_wsgi
 
 _PATHS = [
     (each.method, re.compile(f"(?:/api)?{re.escape(each.path).replace(re.escape('{id}'), '([^/]+)')}"), each.name)

@@ -12,9 +12,9 @@ from followup import AsyncFollowUp, FollowUp
 from followup._for_mockserver import SIGNATURE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time
 from followup_mockserver.simulation.clinic import Clinic, Crash
 from followup_mockserver.webhooks.applications import Applications, EventLoopThread
-from followup_mockserver.webhooks.calling import call_asgi, call_wsgi
-from followup_mockserver.webhooks.mounted import caught
+from followup_mockserver.webhooks.mounted_sender import caught
 from followup_mockserver.webhooks.receivers import Mount, ReceiverKind, kind_of
+from followup_mockserver.webhooks.wsgi_asgi import call_asgi, call_wsgi
 
 Carry = Callable[["Process", httpx.Request], httpx.Response]
 """Carries a request of a process to the service, and returns the response."""

@@ -14,8 +14,8 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from followup_mockserver.schema.formats import without_query
-from followup_mockserver.webhooks.calling import Message
 from followup_mockserver.webhooks.receivers import Mount
+from followup_mockserver.webhooks.wsgi_asgi import Message
 
 _END_TIMEOUT = 0.5
 """Seconds within which an application raises the exception that failed, or ends after its cancellation."""

@@ -12,13 +12,13 @@ from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.interrupts import deferred_interrupts, interruptible
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import attempting
-from followup_mockserver.webhooks.attempting import AttemptResult, DueAttempt, PreparedAttempt
+from followup_mockserver.webhooks import attempts as attempting
+from followup_mockserver.webhooks.attempts import AttemptResult, DueAttempt, PreparedAttempt
+from followup_mockserver.webhooks.network_sender import Sender
 from followup_mockserver.webhooks.receivers import Mounts
-from followup_mockserver.webhooks.sender import Sender
 
 if TYPE_CHECKING:
-    from followup_mockserver.webhooks.mounted import MountedSender
+    from followup_mockserver.webhooks.mounted_sender import MountedSender
 
 T = TypeVar("T")
 
@@ -154,7 +154,7 @@ class Dispatcher:
 
     def _to_mounted(self) -> "MountedSender":
         # Imported late, because it imports httpx and asyncio, and a mock of its own process has nothing mounted.
-        from followup_mockserver.webhooks.mounted import MountedSender
+        from followup_mockserver.webhooks.mounted_sender import MountedSender
 
         with self._lock:
             if self._mounted_sender is None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from followup._annotations import SERVICE_VERSION
+from followup._api_rules import SERVICE_VERSION
 from followup._call.request_rate import Governor
 from followup._codec.encode import NotGiven
 from followup._results.errors import ConfigurationError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, Required, ge
 
 import attrs
 
-from followup._annotations import IdPrefix, Limits
+from followup._api_rules import IdPrefix, Limits
 from followup._codec import names
 from followup._redaction import redacted
 

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
-from followup._annotations import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
+from followup._api_rules import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
 from followup._call.pagination import Envelope, Listing, Page, decode_envelope
 from followup._call.steps import Call
 from followup._codec.decode import decode

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, get_args, get_origin
 
 import attrs
 
-from followup._annotations import IdPrefix
+from followup._api_rules import IdPrefix
 from followup._call.options import Options
 from followup._call.pagination import Listing
 from followup._call.pagination import Page as Page

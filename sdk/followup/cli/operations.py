@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from followup import EventBatch, Page
-from followup._annotations import MAX_PAGE_SIZE, Default
+from followup._api_rules import MAX_PAGE_SIZE, Default
 from followup._codec.encode import encode
 from followup._declarations.declarations import Declaration, Parameter
 from followup._declarations.operations import declarations_of, group_name

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from followup._annotations import IdPrefix
+from followup._api_rules import IdPrefix
 from followup._codec.names import bare, is_union, wire_fields
 from followup.cli.output import json_line, limited_to, reject, say, write_line
 from followup.cli.values import arms, kebab, kind_of_option, literals, may_be_id, parts_of, takes_input_dict

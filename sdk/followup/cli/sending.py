@@ -15,7 +15,7 @@ import typer
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from followup import EventInput
-from followup._annotations import REQUESTS_PER_MINUTE
+from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._redaction import visible
 from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, is_csv, read_events

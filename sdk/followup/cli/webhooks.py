@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from followup import WebhookSignatureError, construct_event
-from followup._annotations import WEBHOOK_TOLERANCE
+from followup._api_rules import WEBHOOK_TOLERANCE
 from followup.cli.application import Application
 from followup.cli.output import fail, file_errors, reject, say
 from followup.cli.values import STANDARD_INPUT

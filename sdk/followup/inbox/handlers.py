@@ -10,9 +10,9 @@ import attrs
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from followup._annotations import OutboundEventType
+from followup._api_rules import OutboundEventType
 from followup._frames import clears_frames
-from followup.inbox.transactions import transaction_on
+from followup.inbox.handler_transaction import transaction_on
 from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 import followup
-from followup._annotations import OutboundEventType
+from followup._api_rules import OutboundEventType
 from followup._call.options import checked_deadline
 from followup._codec.encode import NOT_GIVEN
 from followup._codec.names import in_utc, kind_of

@@ -19,8 +19,8 @@ from followup._frames import clear_frames
 from followup._store.database import Dialect
 from followup._store.leases import limit_idle_time
 from followup.inbox import claims
+from followup.inbox.handler_transaction import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
 from followup.inbox.handlers import Received, check_result
-from followup.inbox.transactions import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
 from followup.inbox.upkeep import DrainReport
 from followup.webhooks import WebhookEvent
 

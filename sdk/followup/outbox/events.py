@@ -15,7 +15,7 @@ from typing import Any, Final, Required, TypedDict, get_args
 import attrs
 from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, Text
 
-from followup._annotations import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
+from followup._api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._codec.encode import Encoder, encoder_for, json_bytes
 from followup._codec.names import camel, format_timestamp, kind_of
 from followup._redaction import redacted

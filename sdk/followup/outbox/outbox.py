@@ -16,7 +16,7 @@ from typing import Any, Literal
 from sqlalchemy import URL, Engine
 
 from followup import EventInput, FollowUp
-from followup._annotations import REQUESTS_PER_MINUTE
+from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._call.options import checked_deadline
 from followup._frames import clears_frames_of
 from followup._results import errors
@@ -197,7 +197,7 @@ _MOST_FAILURES = 3
 """Calls that may fail in a row before a drain ends: the service cannot be reached now."""
 
 _RAISED = (errors.AuthenticationError, errors.PermissionDeniedError, errors.ConfigurationError)
-"""Errors that no repetition mends."""
+"""Errors that a retry does not fix."""
 
 
 class Relay:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import attrs
 
-from followup._annotations import AccountId
+from followup._api_rules import AccountId
 from followup._declarations.operations import Resource, get
 from followup._results.results import Model, Result
 

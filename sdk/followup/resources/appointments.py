@@ -5,7 +5,7 @@ from typing import Literal
 
 import attrs
 
-from followup._annotations import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
+from followup._api_rules import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, patch, post
 from followup._results.results import Result, personal
 from followup.resources.doctors import DoctorInput

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from followup._annotations import DoctorId, NonEmpty, PageLimit
+from followup._api_rules import DoctorId, NonEmpty, PageLimit
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
 from followup._results.results import Result
 

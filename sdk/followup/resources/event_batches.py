@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
-from followup._annotations import SCHEMA_VERSION, Default, EventId, EventType
-from followup._call.call import backoff, run_call
+from followup._api_rules import SCHEMA_VERSION, Default, EventId, EventType
+from followup._call.call import run_call
 from followup._call.options import Options
+from followup._call.retries import backoff
 from followup._call.steps import Call, Steps, Wait
 from followup._codec.decode import WireError, decode
 from followup._redaction import SentValues, redacted

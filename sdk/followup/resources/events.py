@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import attrs
 
-from followup._annotations import MAX_EVENTS_PER_BATCH, EventId, EventType, Limits, PageLimit
+from followup._api_rules import MAX_EVENTS_PER_BATCH, EventId, EventType, Limits, PageLimit
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
 from followup._frames import clears_frames
 from followup._results.results import Result, personal

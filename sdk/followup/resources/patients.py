@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 import attrs
 
-from followup._annotations import Email, NonEmpty, PageLimit, PatientId
+from followup._api_rules import Email, NonEmpty, PageLimit, PatientId
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, patch, post
 from followup._results.results import Result, personal
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import attrs
 
-from followup._annotations import Default, NonEmpty, PageLimit, PatientId, TreatmentId
+from followup._api_rules import Default, NonEmpty, PageLimit, PatientId, TreatmentId
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
 from followup._results.results import Result, personal
 from followup.resources.patients import PatientInput

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import attrs
 
-from followup._annotations import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
+from followup._api_rules import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
 from followup._results.results import Result, personal
 

@@ -1,6 +1,6 @@
 """Compares two schemas, and all that is within them.
 
-The walk goes through both schemas at once. At each part, it tries samples of both: a value that only one contract
+The comparison goes through both schemas at once. At each part, it tries samples of both: a value that only one contract
 accepts is a difference, and the whole message with this value is its witness.
 """
 

@@ -13,7 +13,7 @@ import attrs
 import httpx
 
 from followup import Account, ConfigurationError, FollowUp, FollowUpError, WebhookEndpoint
-from followup._annotations import SERVICE_VERSION, WEBHOOK_TOLERANCE
+from followup._api_rules import SERVICE_VERSION, WEBHOOK_TOLERANCE
 from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of
 from followup._http.private_names import proxy_of
