@@ -48,11 +48,13 @@ def expected_outcomes(operation: spec.Operation) -> list[str]:
 def test_the_file_has_the_outcomes_that_an_operation_can_have_and_no_others(pytester: pytest.Pytester) -> None:
     run(pytester, "def test_it(): pass")
     found = written(pytester)
-    assert list(found) == ["operations", "webhooks", "percent"]
+    assert list(found) == ["operations", "inbound", "webhooks", "percent"]
     assert found["operations"] == {each.name: dict.fromkeys(expected_outcomes(each), 0) for each in spec.OPERATIONS}
     assert {name: list(row) for name, row in found["operations"].items()} == {
         each.name: expected_outcomes(each) for each in spec.OPERATIONS
     }
+    events = dict.fromkeys(("processed", "duplicate", "invalid", "failed", "no_answer"), 0)
+    assert found["inbound"] == dict.fromkeys(spec.INBOUND_TYPES, events)
     assert found["webhooks"] == {each: {"delivered": 0, "retried": 0, "failed": 0} for each in spec.OUTBOUND_TYPES}
     assert list(found["operations"]["account.retrieve"]) == ["success", "400", "401", "429", "5xx", "no_answer"]
     assert found["percent"] == 0.0
@@ -93,7 +95,7 @@ def test_each_attempt_counts_as_its_outcome(pytester: pytest.Pytester) -> None:
         "account.retrieve": {"success": 1, "5xx": 2},
         "doctors.list": {"success": 1, "5xx": 1},
     }  # fmt: skip
-    assert written(pytester)["percent"] == pytest.approx(100 * 13 / 295)
+    assert written(pytester)["percent"] == pytest.approx(100 * 13 / 335)
 
 
 def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytester) -> None:
@@ -139,6 +141,58 @@ def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytes
     }
 
 
+def test_each_event_of_each_attempt_counts_as_its_result(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        CALLS
+        + """
+    from followup import inbound
+
+    MOVED = inbound.appointment_rescheduled(id="b", external_id="B1", start_at="2040-01-01T12:00:00Z")
+    ORDER = inbound.order_issued(id="c", patient={"phone": PHONE}, order={"number": 1})
+    PATIENT = inbound.patient_upserted(id="a", patient={"phone": PHONE})
+
+    def test_results(followup_service):
+        create = followup_service.client(max_retries=0).events.create
+        create([PATIENT, MOVED, ORDER, {**PATIENT, "type": "visit.completed", "id": "d"}], idempotency_key="one")
+        create([PATIENT, {**PATIENT, "id": "e", "type": "unknown"}], idempotency_key="two")
+        create([PATIENT, {**PATIENT, "id": "e", "type": "unknown"}], idempotency_key="two")  # a replay
+        ignoring(create, MOVED)
+        ignoring(create, {**ORDER, "id": "f", "data": {"order": "text"}})
+
+    @pytest.mark.parametrize("fault", [{"kind": "status", "status": 503}, {"kind": "status", "status": 429}])
+    def test_refused_as_a_whole(followup_service, fault):
+        followup_service.add_fault(operation="events.create", **fault)
+        ignoring(followup_service.client(max_retries=0).events.create, PATIENT)
+        ignoring(followup_service.client(max_retries=0, api_key="fu_test_unknown").events.create, PATIENT)
+        followup_service.app.test_client().post("/v1/events", data=b"[", headers={
+            "Authorization": f"Bearer {followup_service.api_key}", "Content-Type": "application/json",
+        })
+
+    def test_failed_by_a_fault(followup_service):
+        followup_service.add_fault(operation="events.create", kind="event")
+        followup_service.add_fault(operation="events.create", kind="status", status=500, skip=1)
+        followup_service.client(max_retries=0).events.create([PATIENT, ORDER])
+        ignoring(followup_service.client(max_retries=0).events.create, ORDER)
+
+    @pytest.mark.parametrize("when", ["before", "after"])
+    @pytest.mark.parametrize("kind", ["disconnect", "truncate"])
+    def test_lost(followup_server, followup_respx, followup_client, kind, when):
+        followup_server.add_fault(operation="events.create", kind=kind, when=when)
+        with followup_server.client(max_retries=0) as client:
+            ignoring(client.events.create, [PATIENT, ORDER, ORDER])
+    """,
+    )
+    result.assert_outcomes(passed=8)
+    found = {name: row for name, row in met(pytester).items() if name.startswith("> ")}
+    assert found == {
+        "> patient.upserted": {"processed": 1, "duplicate": 2, "failed": 1, "no_answer": 4},
+        "> appointment.rescheduled": {"failed": 2},
+        "> visit.completed": {"invalid": 1},
+        "> order.issued": {"processed": 2, "invalid": 1, "failed": 1, "no_answer": 8},
+    }
+
+
 def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
@@ -149,7 +203,7 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
         import httpx
         import pytest
 
-        from followup import AsyncFollowUp, FollowUp
+        from followup import AsyncFollowUp, FollowUp, inbound
         from followup_mockserver import MockServer, MockService
 
         service = MockService()
@@ -172,6 +226,7 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
         def test_respx(followup_respx):
             with FollowUp() as client:
                 client.events.list().first()
+                client.events.create(inbound.patient_upserted(patient={"phone": "+5491155550000"}))
 
         def test_env(followup_env):
             async def use():
@@ -208,6 +263,8 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
         "visits.list": {"success": 1},
         "treatments.list": {"success": 201},
         "events.list": {"success": 1},
+        "events.create": {"success": 1},
+        "> patient.upserted": {"processed": 1},
         "appointments.list": {"success": 1},
         "intake_requests.list": {"401": 1},
         "doctors.list": {"success": 1},

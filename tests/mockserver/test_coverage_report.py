@@ -35,7 +35,7 @@ SUITE = """
         for _ in range(1234):
             followup_client.account.retrieve()
 """
-"""It meets 5 outcomes of operations and 1 of webhooks; there are 295."""
+"""It meets 5 outcomes of operations and 1 of webhooks; there are 335."""
 
 HEADINGS = "operation                   success replay 400 401 403 404 409 429 5xx no_answer"
 
@@ -54,18 +54,41 @@ def test_the_table(pytester: pytest.Pytester) -> None:
         "patients.create                   1      -   -   -   -       -   -   1         1",
         "patients.retrieve                 -          -   -   -   -       -   -         -",
         "webhook_endpoints.create          1      -   -   -   -       -   -   -         -",
+        "inbound                     processed duplicate invalid failed no_answer",
+        "order.issued                        -         -       -      -         -",
         "webhook                     delivered retried failed",
         "patient.upserted                    1       -      -",
         "webhook.ping                        -       -      -",
         "- was never met; an empty cell cannot be met.",
-        "6 of 295 outcomes were met: 2.0 %.",
+        "6 of 335 outcomes were met: 1.7 %.",
     ):
         assert f"\n{row}\n" in text
     table = text[text.index(HEADINGS) : text.index("\n6 of ")]
-    assert len(re.findall(r"^\w+\.\w+(?= )", table, re.MULTILINE)) == 32 + 13
+    assert len(re.findall(r"^\w+\.\w+(?= )", table, re.MULTILINE)) == 32 + 8 + 13
     assert max(map(len, table.splitlines())) <= 80
     assert written(pytester)["operations"]["account.retrieve"]["success"] == 1234
-    assert written(pytester)["percent"] == pytest.approx(600 / 295)
+    assert written(pytester)["percent"] == pytest.approx(600 / 335)
+
+
+def test_the_table_of_what_was_used(pytester: pytest.Pytester) -> None:
+    code = """
+        from followup import inbound
+
+        def test_it(followup_client):
+            followup_client.events.create(inbound.patient_upserted(patient={"phone": "+5491155550000"}))
+    """
+    text = shown(run(pytester, code, "--followup-coverage-used"))
+    assert text[text.index(HEADINGS) :].splitlines()[:6] == [
+        HEADINGS,
+        "events.create                     1      -   -   -   -       -   -   -         -",
+        "",
+        "inbound                     processed duplicate invalid failed no_answer",
+        "patient.upserted                    1         -       -      -         -",
+        "",
+    ]
+    assert "webhook  " not in text
+    assert "2 of 335 outcomes were met" in text
+    assert len(written(pytester)["operations"]) == 32
 
 
 def test_a_run_without_the_options_has_no_observer(pytester: pytest.Pytester) -> None:
@@ -90,7 +113,7 @@ def test_runs_in_one_process_count_by_themselves_whatever_the_verbosity(pytester
         result = run(pytester, code, *options)
         assert met(pytester) == {"account.retrieve": {"success": 1}}
         assert HEADINGS in shown(result)
-        assert "1 of 295 outcomes were met: 0.3 %." in shown(result)
+        assert "1 of 335 outcomes were met: 0.2 %." in shown(result)
     assert observers.observers == ()
 
 
@@ -114,14 +137,14 @@ def test_the_threshold_replaces_no_other_exit_status_and_the_file_is_written(
     assert met(pytester) == {"account.retrieve": {"success": 1}}
 
 
-@pytest.mark.parametrize(("percent", "passes"), [("0.3389830508474576", True), ("0.34", False)])
+@pytest.mark.parametrize(("percent", "passes"), [("0.29850746268656714", True), ("0.3", False)])
 def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) -> None:
     code = "def test_it(followup_client): followup_client.account.retrieve()"
     result = run(pytester, code, "--followup-coverage-fail-under", percent)
     result.assert_outcomes(passed=1)
     assert result.ret == (0 if passes else 1)
     last = (
-        "FAILED followup coverage: 1 of 295 outcomes were met: 0.3 %, "
+        "FAILED followup coverage: 1 of 335 outcomes were met: 0.2 %, "
         f"but --followup-coverage-fail-under requires {percent} %"
     )
     assert (result.outlines[-1] == last) is not passes
@@ -168,12 +191,14 @@ DISTRIBUTED = """
     import httpx
     import pytest
 
+    from followup import inbound
+
     @pytest.mark.parametrize("number", range(6))
     def test_it(followup_service, followup_client, number):
         url = "https://clinic.example/hooks"
         followup_service.mount(url, lambda request: httpx.Response(204))
         followup_client.webhook_endpoints.create(url=url, enabled_events=["*"])
-        followup_client.patients.create(phone="+5491155550000")
+        followup_client.events.create(inbound.patient_upserted(patient={"phone": "+5491155550000"}))
         followup_service.advance()
         CODE
 """
@@ -191,10 +216,11 @@ def test_the_workers_of_xdist_count(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=6)
     assert result.ret == 1
     assert shown(result).count(HEADINGS) == 1
-    assert result.stdout.str().count("FAILED followup coverage: 3 of 295 outcomes were met: 1.0 %") == 1
+    assert result.stdout.str().count("FAILED followup coverage: 4 of 335 outcomes were met: 1.1 %") == 1
     assert met(pytester) == {
         "webhook_endpoints.create": {"success": 6},
-        "patients.create": {"success": 6},
+        "events.create": {"success": 6},
+        "> patient.upserted": {"processed": 6},
         "patient.upserted": {"delivered": 6},
     }
 
@@ -203,5 +229,5 @@ def test_the_workers_of_xdist_count(pytester: pytest.Pytester) -> None:
 def test_the_workers_count_when_a_failure_stops_them(pytester: pytest.Pytester) -> None:
     result = distributed(pytester, 1, "assert False", "-x")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    created = met(pytester)["patients.create"]["success"]
+    created = met(pytester)["events.create"]["success"]
     assert 1 <= created == met(pytester)["patient.upserted"]["delivered"] <= 6

@@ -22,7 +22,8 @@ def written(pytester: pytest.Pytester) -> Any:
 
 
 def met(pytester: pytest.Pytester) -> dict[str, dict[str, int]]:
-    """Return the outcomes that were met, with their numbers, by operation and event type."""
+    """Return the outcomes that were met, with their numbers, by operation and type; inbound types have an arrow."""
     found = written(pytester)
-    rows = {**found["operations"], **found["webhooks"]}
+    inbound = {f"> {name}": row for name, row in found["inbound"].items()}
+    rows = {**found["operations"], **inbound, **found["webhooks"]}
     return {name: hit for name, row in rows.items() if (hit := {each: count for each, count in row.items() if count})}

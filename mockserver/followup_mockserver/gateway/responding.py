@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
-from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of
+from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of, parse_json
+from followup_mockserver.rules import events
 from followup_mockserver.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
@@ -196,6 +197,23 @@ def report_call(exchange: Exchange) -> None:
     if not observers.observers:
         return
     status = None if exchange.response.broken else exchange.response.status
-    call = observers.EndedCall(entry=exchange.entry, status=status, seconds=RealTime.monotonic() - exchange.began)
+    seconds = RealTime.monotonic() - exchange.began
+    call = observers.EndedCall(entry=exchange.entry, status=status, seconds=seconds, events=_events_of(exchange))
     for observer in observers.observers:
         observer.call_ended(call)
+
+
+def _events_of(exchange: Exchange) -> list[tuple[str, str | None]]:
+    """Return the events of a batch by their types, with the results as the client sees them."""
+    request, response = exchange.request, exchange.response
+    if request.operation.name != OPERATION_OF_EVENTS:
+        return []
+    try:
+        sent = events.events_in(parse_json(request.headers, request.body or b""), reject_unknown=False)
+    except ServiceError:
+        return []
+    types = [str(each.get("type")) if isinstance(each, dict) else "" for each in sent]
+    if response.broken:
+        return [(each, None) for each in types]
+    results = json.loads(response.body).get("results", ())
+    return [(each, result["status"]) for each, result in zip(types, results, strict=False)]  # an error may have none

@@ -64,7 +64,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--followup-coverage",
         action="store_true",
-        help="End with a table of the outcomes of each operation and webhook type that the tests met with mocks.",
+        help="End with a table of the outcomes of each operation and event type that the tests met with mocks.",
+    )
+    group.addoption(
+        "--followup-coverage-used",
+        action="store_true",
+        help="Print only the rows of what the tests used. Implies --followup-coverage.",
     )
     group.addoption(
         "--followup-coverage-file",
@@ -91,8 +96,10 @@ def _percentage(text: str) -> float:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start to measure the coverage, if it is requested."""
-    names = ("followup_coverage", "followup_coverage_file", "followup_coverage_fail_under")
-    if all(value is None or value is False for value in map(config.getoption, names)):
+    names = ("", "_used", "_file", "_fail_under")
+    if all(
+        value is None or value is False for value in (config.getoption(f"followup_coverage{each}") for each in names)
+    ):
         return
     from followup_mockserver.pytest_plugin.coverage import CoveragePlugin
 

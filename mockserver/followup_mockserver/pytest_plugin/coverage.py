@@ -1,4 +1,4 @@
-"""``pytest --followup-coverage``: which outcomes of the operations and webhooks a test suite met with mocks."""
+"""``pytest --followup-coverage``: which outcomes of operations, events and webhooks a test suite met with mocks."""
 
 import json
 import math
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.rules.event_effects import effects
 from followup_mockserver.state import observers
 from followup_mockserver.state.observers import EndedAttempt, EndedCall
 from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES
@@ -17,6 +18,9 @@ from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES
 SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
 OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ERROR, NO_ANSWER)
 """The outcomes of an API call (specification, section 7); ``no_answer``: the client got no whole response in time."""
+
+EVENT_OUTCOMES = ("processed", "duplicate", "invalid", "failed", NO_ANSWER)
+"""The outcomes of an inbound event (specification, section 2, Event batch response); ``unhandled`` is processed."""
 
 DELIVERED, RETRIED, FAILED = "delivered", "retried", "failed"
 WEBHOOK_OUTCOMES = (DELIVERED, RETRIED, FAILED)
@@ -53,19 +57,24 @@ class Coverage:
 
     Attributes:
         operations: how often each outcome of each operation was met: of each attempt of a call.
+        inbound: how often each outcome of each type of inbound event was met: of each event of each attempt.
         webhooks: how many deliveries of each event type succeeded, were attempted again, and exhausted their attempts.
     """
 
     def __init__(self) -> None:
         self.operations: Counts = {name: dict.fromkeys(outcomes_of(each), 0) for name, each in OPERATIONS.items()}
+        self.inbound: Counts = {each: dict.fromkeys(EVENT_OUTCOMES, 0) for each in effects()}
         self.webhooks: Counts = {str(each): dict.fromkeys(WEBHOOK_OUTCOMES, 0) for each in OUTBOUND_TYPES}
         self._lock = threading.Lock()
 
     def call_ended(self, call: EndedCall, /) -> None:
-        """Count a call. Statuses that are no outcome of the operation do not count."""
+        """Count a call and its events. Statuses that are no outcome of the operation do not count."""
         operation = call.entry.operation
         if operation is not None:
             self._count(self.operations[operation], _outcome(call.status, replayed=call.entry.replayed))
+        for event_type, status in call.events:
+            outcome = "processed" if status == "unhandled" else status or NO_ANSWER
+            self._count(self.inbound.get(event_type, {}), outcome)
 
     def attempt_ended(self, ended: EndedAttempt, /) -> None:
         """Count what an attempt meant for its delivery.
@@ -79,14 +88,14 @@ class Coverage:
 
     def add(self, other: Mapping[str, Any]) -> None:
         """Add the counts of another process, as ``as_json`` returns them."""
-        for mine, theirs in ((self.operations, other["operations"]), (self.webhooks, other["webhooks"])):
-            for name, counts in theirs.items():
+        for section, mine in self._sections.items():
+            for name, counts in other[section].items():
                 for outcome, count in counts.items():
                     mine[name][outcome] += count
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and the percentage of outcomes that were met."""
-        return {"operations": self.operations, "webhooks": self.webhooks, "percent": self.percent}
+        return {**self._sections, "percent": self.percent}
 
     @property
     def percent(self) -> float:
@@ -99,9 +108,12 @@ class Coverage:
         met = self._met()
         return f"{sum(met)} of {len(met)} outcomes were met: {math.floor(self.percent * 10) / 10:.1f} %"
 
+    @property
+    def _sections(self) -> dict[str, Counts]:
+        return {"operations": self.operations, "inbound": self.inbound, "webhooks": self.webhooks}
+
     def _met(self) -> list[bool]:
-        rows = [*self.operations.values(), *self.webhooks.values()]
-        return [count > 0 for row in rows for count in row.values()]
+        return [count > 0 for rows in self._sections.values() for row in rows.values() for count in row.values()]
 
     def _count(self, row: dict[str, int], *outcomes: str) -> None:
         with self._lock:
@@ -170,7 +182,7 @@ class CoveragePlugin:
         """Print the table."""
         if self._has_run:
             terminalreporter.write_sep("=", "followup coverage")
-            for line in _table_of(self._coverage):
+            for line in _table_of(self._coverage, only_used=bool(self._config.getoption("followup_coverage_used"))):
                 terminalreporter.write_line(line)
 
     def pytest_unconfigure(self) -> None:
@@ -196,20 +208,24 @@ def _checked_file(config: pytest.Config) -> Path | None:
     return file
 
 
-def _table_of(coverage: Coverage) -> Iterator[str]:
-    """Yield the lines of the table."""
-    yield from _section("operation", OUTCOMES, coverage.operations)
-    yield ""
-    yield from _section("webhook", WEBHOOK_OUTCOMES, coverage.webhooks)
-    yield ""
+def _table_of(coverage: Coverage, *, only_used: bool) -> Iterator[str]:
+    """Yield the lines of the table; with ``only_used`` without the rows that met nothing."""
+    for title, outcomes, counts in (
+        ("operation", OUTCOMES, coverage.operations),
+        ("inbound", EVENT_OUTCOMES, coverage.inbound),
+        ("webhook", WEBHOOK_OUTCOMES, coverage.webhooks),
+    ):
+        rows = {name: row for name, row in counts.items() if not only_used or any(row.values())}
+        if rows:
+            yield f"{title:{_NAMES}} {' '.join(outcomes)}"
+            yield from (_line_of(name, outcomes, row) for name, row in rows.items())
+            yield ""
     yield f"{NOT_MET} was never met; an empty cell cannot be met."
     yield f"{coverage}."
 
 
-def _section(title: str, outcomes: Sequence[str], counts: Counts) -> Iterator[str]:
-    yield f"{title:{_NAMES}} {' '.join(outcomes)}"
-    for name, row in counts.items():
-        yield f"{name:{_NAMES}}" + "".join(f" {_cell(row.get(each)):>{len(each)}}" for each in outcomes)
+def _line_of(name: str, outcomes: Sequence[str], row: Mapping[str, int]) -> str:
+    return f"{name:{_NAMES}}" + "".join(f" {_cell(row.get(each)):>{len(each)}}" for each in outcomes)
 
 
 def _cell(count: int | None) -> str:

@@ -30,7 +30,7 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
     Raises:
         ServiceError: no event was accepted: 400 if all were invalid, else 500. The body of the error has the results.
     """
-    events = _events_in(body, reject_unknown=tenant.options.refuse_unknown_fields)
+    events = events_in(body, reject_unknown=tenant.options.refuse_unknown_fields)
     results = [process(tenant, raw) for raw in events]
     tenant.ignored_keys = [*itertools.islice(_ignored_keys(body, events, results), MAX_IGNORED_KEYS)]
     if any(result.accepted for result in results):
@@ -53,7 +53,7 @@ def _ignored_keys(body: Any, events: list[Any], results: list[EventResult]) -> I
 def all_failed(body: Any, reason: str) -> dict[str, Any]:
     """Return the results that accompany the error in the body of a 500 when no event was processed."""
     try:
-        events = _events_in(body, reject_unknown=False)
+        events = events_in(body, reject_unknown=False)
     except ServiceError:
         events = []
     return _detail([EventResult(id=_id_of(raw) or "", accepted=False, status="failed", error=reason) for raw in events])
@@ -63,8 +63,12 @@ def _detail(results: list[EventResult]) -> dict[str, Any]:
     return {"object": "event_batch", "results": encode(results)}
 
 
-def _events_in(body: Any, *, reject_unknown: bool) -> list[Any]:
-    """Return the events of a request body."""
+def events_in(body: Any, *, reject_unknown: bool) -> list[Any]:
+    """Return the events of a request body, which need not be valid.
+
+    Raises:
+        ServiceError: 400: the body has none of the three forms, or too many events.
+    """
     if isinstance(body, dict) and "events" in body:
         others = [key for key in body if key != "events"]
         if others and reject_unknown:

@@ -3,6 +3,7 @@
 ``pytest --followup-coverage`` and ``followup-mock serve`` add one. Otherwise a mock iterates over an empty tuple.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -20,11 +21,14 @@ class EndedCall:
         entry: the call, as in the journal.
         status: HTTP status of the response; None if a fault kept it from the client, or a part of it.
         seconds: real time from the request to the response.
+        events: type and status of the result of each event of ``events.create``; the status is None if the response did
+            not arrive. Empty for a response without results.
     """
 
     entry: JournalEntry
     status: int | None
     seconds: float = 0.0
+    events: Sequence[tuple[str, str | None]] = attrs.field(default=(), repr=False)
 
 
 @attrs.frozen(kw_only=True)
