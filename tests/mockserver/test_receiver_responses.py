@@ -15,7 +15,7 @@ from followup import FollowUp
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.state import records as attempts_module
 from followup_mockserver.state.records import Attempt, Attempts, ReceiverResponse
-from followup_mockserver.webhooks import sender as sender_module
+from followup_mockserver.webhooks import network_sender as sender_module
 
 HOOKS = "https://clinic.example/hooks"
 HANG_GUARD = 60
