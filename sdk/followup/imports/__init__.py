@@ -1,0 +1,15 @@
+"""Import of a clinic's own files: tables of appointments, visits or patients, of which only what changed is sent.
+
+It needs the extra ``import`` (SQLAlchemy, openpyxl and phonenumberslite).
+"""
+
+from importlib.util import find_spec
+
+if _missing := next((each for each in ("sqlalchemy", "openpyxl", "phonenumbers") if find_spec(each) is None), None):
+    raise ModuleNotFoundError(
+        f"followup.imports needs {_missing}: python -m pip install 'followup[import]'", name=_missing
+    )
+
+from followup.imports.doubts import Doubt
+
+__all__ = ["Doubt"]

@@ -1,0 +1,294 @@
+"""Maps: TOML files that say which columns of a clinic's file are which fields, and how to read them."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, NoReturn, get_args
+from zoneinfo import ZoneInfo
+
+import attrs
+import phonenumbers
+
+from followup import ConfigurationError, DoctorInput, PatientInput
+
+Kind = Literal["appointments", "patients", "visits"]
+Status = Literal["booked", "cancelled", "ignore"]
+
+_PATIENT = tuple(f"patient.{name}" for name in PatientInput.__annotations__)
+_DOCTOR = tuple(f"doctor.{name}" for name in DoctorInput.__annotations__)
+
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "appointments": ("external_id", "start_at", "status", "type", "reason", *_PATIENT, *_DOCTOR),
+    "patients": _PATIENT,
+    "visits": ("external_id", "visited_at", "type", "diagnosis", "notes", *_PATIENT, *_DOCTOR),
+}
+"""The fields that the columns of a file may have, by kind of object."""
+
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "appointments": ("external_id", "start_at"),
+    "patients": ("patient.external_id",),
+    "visits": ("external_id", "visited_at"),
+}
+
+TIMES: Final = ("start_at", "visited_at")
+DATE_OF_BIRTH: Final = "patient.date_of_birth"
+
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "mobiles": ("keep", "assume"),
+    "past": ("skip", "send"),
+    "missing": ("report", "cancel"),
+    "shared_phones": ("reject", "send"),
+}
+_PERCENTAGES = ("max_rejected", "max_gone")
+_MAX_PERCENTAGE = 100
+
+_FORMS = (
+    '"Header", or a table with column = "Header", columns = ["Header", …], template = "{Header} …" or value = "text"'
+)
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_SAMPLE = datetime(2026, 9, 28, 13, tzinfo=UTC)
+"""A format that keeps year, month, day and hour of this time is unambiguous."""
+
+MAX_BYTES: Final = 1024 * 1024
+"""The largest map."""
+
+
+@attrs.frozen
+class Column:
+    """How the text of a field is made of the cells of a row.
+
+    Attributes:
+        headers: the columns; several are joined by a space.
+        template: text in which ``{Header}`` stands for a cell; None: the cells as they are.
+        constant: text that all rows have; None if it comes from cells.
+        formats: the formats of a time or date, in the notation of ``strptime``; none: ISO 8601.
+        values: what the values of a status mean.
+    """
+
+    headers: tuple[str, ...] = ()
+    template: str | None = None
+    constant: str | None = None
+    formats: tuple[str, ...] = ()
+    values: Mapping[str, Status] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Map:
+    """A map, validated. The attributes are the keys of the TOML file.
+
+    Attributes:
+        path: path of the file, for error messages.
+        columns: the columns by field, such as ``patient.phone``.
+    """
+
+    path: str
+    kind: Kind
+    zone: ZoneInfo
+    country: str
+    columns: Mapping[str, Column]
+    mobiles: Literal["keep", "assume"] = "keep"
+    past: Literal["skip", "send"] = "skip"
+    missing: Literal["report", "cancel"] = "report"
+    max_rejected: float = 5
+    max_gone: float = 20
+    name: str = "default"
+    sheet: str | None = None
+    shared_phones: Literal["reject", "send"] = "reject"
+
+    @property
+    def id_field(self) -> str:
+        """The field that identifies an object."""
+        return REQUIRED[self.kind][0]
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that the file must have."""
+        return tuple(dict.fromkeys(header for each in self.columns.values() for header in each.headers))
+
+    def column_of(self, field: str) -> str | None:
+        """Return the header of a field, several joined by `` + ``; None if the file has no column of it."""
+        column = self.columns.get(field)
+        return " + ".join(column.headers) or None if column else None
+
+
+_SETTINGS = tuple(name for name in attrs.fields_dict(Map) if name != "path")
+
+
+def load(path: str | Path) -> Map:
+    """Return the map in a file.
+
+    Raises:
+        OSError: the file cannot be read.
+        ConfigurationError: the map is invalid; the message names the file, the key in it, and a valid value.
+    """
+    with Path(path).open("rb") as stream:
+        content = stream.read(MAX_BYTES + 1)
+    return parse(content, str(path))
+
+
+def parse(content: bytes, path: str) -> Map:
+    """Return the map in the content of a file; ``path`` is for error messages.
+
+    Raises:
+        ConfigurationError: the map is invalid.
+    """
+    if len(content) > MAX_BYTES:
+        raise ConfigurationError(f"{path}: a map has at most {MAX_BYTES:,} bytes; is this the file to import?")
+    try:
+        document = tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path}: a map must be UTF-8 text; save it in this encoding") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: a map must be TOML: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path}: a map must be TOML, with fewer levels of nesting") from None
+    return _Reader(path).map(document)
+
+
+class _Reader:
+    """Validates the document in a map; errors name the path and the key."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def map(self, document: Mapping[str, Any]) -> Map:
+        self._check_names("", document, _SETTINGS)
+        for name in ("kind", "zone", "country", "columns"):
+            if name not in document:
+                self._fail(name, "is required")
+        settings = {name: self._setting(name, value) for name, value in document.items() if name != "columns"}
+        columns = self._columns(settings["kind"], document["columns"])
+        return Map(path=self._path, columns=columns, **settings)
+
+    def _setting(self, name: str, value: Any) -> Any:
+        if name in _CHOICES:
+            return self._one_of(name, value, _CHOICES[name])
+        if name in _PERCENTAGES:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MAX_PERCENTAGE:
+                self._fail(name, "must be a percentage from 0 to 100, without quotes")
+            return value
+        text = self._text(name, value)
+        if name == "zone":
+            return self._zone(text)
+        if name == "country" and text not in phonenumbers.SUPPORTED_REGIONS:
+            self._fail(name, "must be the ISO 3166 code of a country in upper case, such as AR")
+        return text
+
+    def _zone(self, name: str) -> ZoneInfo:
+        try:
+            return ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            self._fail("zone", "must be the IANA name of a time zone, such as America/Argentina/Buenos_Aires")
+
+    def _columns(self, kind: str, columns: Any) -> dict[str, Column]:
+        if not isinstance(columns, dict):
+            self._fail(
+                "columns", 'must be a table, [columns], with a line such as external_id = "Header" for each field'
+            )
+        flat: dict[str, Any] = {}
+        for name, value in columns.items():  # patient.phone without quotes is a table in TOML
+            is_group = name in ("patient", "doctor") and isinstance(value, dict)
+            flat |= {f"{name}.{inner}": each for inner, each in value.items()} if is_group else {name: value}
+        self._check_names("columns.", flat, FIELDS[kind], f" in a map of {kind}")
+        for name in REQUIRED[kind]:
+            if name not in flat:
+                self._fail(f"columns.{name}", f"is required in a map of {kind}")
+        return {name: self._column(name, value) for name, value in flat.items()}
+
+    def _column(self, field: str, value: Any) -> Column:
+        key = f"columns.{field}"
+        if isinstance(value, str):
+            return Column((self._text(key, value),))
+        if not isinstance(value, dict):
+            self._fail(key, f"must be one of {_FORMS}")
+        forms = [name for name in ("column", "columns", "template", "value") if name in value]
+        others = [*(["values"] if field == "status" else []), *(["format"] if field in (*TIMES, DATE_OF_BIRTH) else [])]
+        self._check_names(f"{key}.", value, ("column", "columns", "template", "value", *others))
+        if len(forms) != 1:
+            self._fail(key, f"must be one of {_FORMS}")
+        inner = value[forms[0]]
+        headers, template, constant = self._source(f"{key}.{forms[0]}", forms[0], inner)
+        if field == "status" and constant is not None:
+            self._one_of(f"{key}.value", constant, get_args(Status))
+        return Column(
+            headers,
+            template,
+            constant,
+            self._formats(field, value["format"]) if "format" in value else (),
+            self._values(f"{key}.values", value["values"]) if "values" in value else None,
+        )
+
+    def _source(self, key: str, form: str, inner: Any) -> tuple[tuple[str, ...], str | None, str | None]:
+        """Return headers, template and constant of a column."""
+        if form == "columns":
+            if not isinstance(inner, list) or not inner:
+                self._fail(key, 'must be a list of headers, such as ["Fecha", "Hora"]')
+            return tuple(self._text(key, each) for each in inner), None, None
+        text = self._text(key, inner)
+        if form == "column":
+            return (text,), None, None
+        if form == "value":
+            return (), None, text
+        headers = tuple(each.strip() for each in _PLACEHOLDER.findall(text))
+        if not all(headers) or not headers:
+            self._fail(key, 'must have headers in braces, such as "{Nombre} {Apellido}"')
+        return headers, text, None
+
+    def _formats(self, field: str, value: Any) -> tuple[str, ...]:
+        key = f"columns.{field}.format"
+        formats = value if isinstance(value, list) and value else [value]
+        for each in formats:
+            text = self._text(key, each)
+            if not _keeps(text, has_time=field in TIMES):
+                needs = "year, month, day and hour" if field in TIMES else "year, month and day"
+                self._fail(
+                    key, f"must have {needs} in the notation of strptime, such as %d/%m/%Y %H:%M; %z is an offset"
+                )
+        return tuple(formats)
+
+    def _values(self, key: str, values: Any) -> dict[str, Status]:
+        if not isinstance(values, dict) or not values:
+            self._fail(key, 'must be a table, such as { "Confirmado" = "booked", "Anulado" = "cancelled" }')
+        found: dict[str, Status] = {}
+        for text, meaning in values.items():
+            if text.strip() in found:
+                self._fail(key, f"has {text.strip()!r} twice; spaces around values are ignored")
+            found[text.strip()] = self._one_of(f"{key}.{text.strip()!r}", meaning, get_args(Status))
+        return found
+
+    def _check_names(self, prefix: str, table: Mapping[str, Any], known: Collection[str], where: str = "") -> None:
+        for name in table:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {close[0]}?" if close else f"the keys{where} are {', '.join(known)}"
+                self._fail(f"{prefix}{name}", f"is unknown{where}; {hint}")
+
+    def _one_of(self, key: str, value: Any, options: tuple[str, ...]) -> Any:
+        if value not in options:
+            self._fail(key, f"must be one of {', '.join(options)}")
+        return value
+
+    def _text(self, key: str, value: Any) -> str:
+        if not isinstance(value, str) or not value.strip():
+            self._fail(key, "must be text in quotes")
+        return value.strip()
+
+    def _fail(self, key: str, problem: str) -> NoReturn:
+        raise ConfigurationError(f"{self._path}: {key} {problem}")
+
+
+def _keeps(format: str, *, has_time: bool) -> bool:
+    """Return whether a format says all of a time, or of a date."""
+    if "%Z" in format:  # strptime ignores the zone that it names
+        return False
+    try:
+        parsed = datetime.strptime(_SAMPLE.strftime(format), format)  # noqa: DTZ007 - only digits are compared
+    except ValueError:
+        return False
+    parsed = parsed.replace(tzinfo=None)
+    sample = _SAMPLE.replace(tzinfo=None)
+    return parsed == sample if has_time else parsed.date() == sample.date()
