@@ -18,11 +18,11 @@ from followup_mockserver.simulation.history import Book, CrashNow, Forge, PassTi
 
 
 def broken_by(clinic: type[Clinic], seed: int = 1) -> tuple[str, str]:
-    """Return the promise that a clinic breaks, and the detail."""
+    """Return the promise that a clinic breaks, and the detail without the time at which the two sides were compared."""
     with pytest.raises(AssertionError) as failure:
         simulate(clinic, seed=seed)
     promise, detail = str(failure.value).split("\n\n")[2].split("\n", 1)
-    return promise.removeprefix("Promise: "), detail
+    return promise.removeprefix("Promise: "), detail.partition("\nAsked at the end, ")[0]
 
 
 KEPT = "What book(), reschedule() and cancel() did when they returned is in bookings()."
@@ -32,6 +32,7 @@ KNOWN = "Nothing is at the service that the clinic does not know."
 HANDLED = "The work of every genuine webhook event is done exactly once."
 FORGED = "The work of a forged webhook is never done."
 RESTED = "When all faults have ended, work() comes to rest."
+NAMED = "Every patient with a booking is at the service, under the name that patients() says."
 STARTED = "The clinic starts, also after a crash, unless a fault prevents it."
 
 
@@ -209,6 +210,85 @@ def test_a_time_of_bookings_that_utc_cannot_express_is_named() -> None:
 
     with pytest.raises(ValueError, match=r"bookings\(\) has a time for 'B1' that is outside of the calendar in UTC"):
         simulate(AtTheEnd, seed=1)
+
+
+class Named(PlainClinic):
+    """A clinic with its own ids of patients, one for each name."""
+
+    def patients(self) -> dict[str, str]:
+        names = [each["patient"]["full_name"] for each in self.state["bookings"].values()]
+        return {f"P-{name}": name for name in names}
+
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        patient = {**booking["patient"], "external_id": f"P-{booking['patient']['full_name']}"}
+        super().send(external_id, {**booking, "patient": patient})
+
+
+class NamedByPhone(PlainClinic):
+    def patients(self) -> dict[str, str]:
+        """Return the name of the last person with each phone, as people write it at home."""
+        found = [each["patient"] for each in self.state["bookings"].values()]
+        return {f"011 15-{each['phone'][-8:-4]}-{each['phone'][-4:]}": each["full_name"] for each in found}
+
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        """Skip a booking that was cancelled before it got there, so that its patient is not there either."""
+        if not booking["cancelled"] or self.client.appointments.list(external_id=external_id).first():
+            super().send(external_id, booking)
+
+
+class DropsAccents(Named):
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        name = booking["patient"]["full_name"].encode("ascii", "replace").decode()
+        PlainClinic.send(self, external_id, {**booking, "patient": {**booking["patient"], "full_name": name}})
+
+    def patients(self) -> dict[str, str]:
+        return {each["patient"]["phone"]: each["patient"]["full_name"] for each in self.state["bookings"].values()}
+
+
+class OmitsNames(DropsAccents):
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        PlainClinic.send(self, external_id, {**booking, "patient": {"phone": booking["patient"]["phone"]}})
+
+
+class MixesUp(DropsAccents):
+    """Sends all bookings with the phone of one clerk."""
+
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        patient = {**booking["patient"], "phone": "+5491155559999"}
+        PlainClinic.send(self, external_id, {**booking, "patient": patient})
+
+
+class HasOwn(Named):
+    def patients(self) -> dict[str, str]:
+        return {**super().patients(), "P-0": "Nobody"}
+
+
+@pytest.mark.parametrize("clinic", [Named, NamedByPhone])
+def test_the_patients_of_a_correct_clinic(clinic: type[Clinic]) -> None:
+    simulate(clinic, examples=20, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("clinic", "detail"),
+    [
+        (DropsAccents, "patients() says José Núñez for +5491155550101; the service has Jos? N??ez."),
+        (OmitsNames, "patients() says José Núñez for +5491155550101; the service has no name."),
+        (MixesUp, "patients() says * for +54911555501*; the service has no patient with this external id or phone."),
+        (HasOwn, "patients() says Nobody for P-0; the service has no patient with this external id or phone."),
+    ],
+)
+def test_a_patient_who_is_not_at_the_service_under_that_name(clinic: type[Clinic], detail: str) -> None:
+    promise, found = broken_by(clinic)
+    assert promise == NAMED
+    assert fnmatchcase(found, detail.replace("?", "[?]"))
+
+
+def test_the_detail_says_when_the_two_sides_were_compared() -> None:
+    history = (Book(0, 0), CrashNow(), Work(), CrashNow(), PassTime(3))
+    with pytest.raises(AssertionError) as failure:
+        simulate(DropsAccents, seed=seed_of(history))
+    when = str(failure.value).split("\n\n")[2].splitlines()[-1]
+    assert when == "Asked at the end, 2040-01-02 16:00 UTC, after 2 restarts."
 
 
 def test_work_that_a_replayed_request_repeats() -> None:

@@ -4,18 +4,21 @@ import os
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from followup import Patient, PatientInput
 from followup._for_mockserver import reproducible_randomness, virtual_store_time
+from followup_mockserver.rules.patients import find, normalized_phone
+from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation import history as steps
 from followup_mockserver.simulation import promises
-from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of
+from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of, patients_of
 from followup_mockserver.simulation.history import History, Step, call_that_repeats
 from followup_mockserver.simulation.network import Network, PendingFaults
 from followup_mockserver.simulation.promises import Entry, Finding, Ledger, Operation, PromiseBroken, Story
@@ -72,7 +75,8 @@ class Player:
 
         Raises:
             TypeError, ValueError: a method of the clinic returned what it must not return.
-            Exception: one of ``bookings`` or ``handled``. All of these get a note with the call that repeats them.
+            Exception: one of ``bookings``, ``handled`` or ``patients``. All of these get a note with the call that
+                repeats them.
         """
         self._begin()
         try:
@@ -194,12 +198,27 @@ class _Play:
         deliveries = [(each.id, each.attempts, each.status) for each in self._service.deliveries]
         believed = self._believed()
         appointments = [(each.id, each.status, each.start_at, each.external_id) for each in self._appointments()]
-        return believed, appointments, deliveries, sorted(handled_of(clinic) or ())
+        patients = [(each.id, each.external_id, each.full_name) for each in self._service._access.tenant.patients]
+        return believed, appointments, patients, deliveries, sorted(handled_of(clinic) or ())
 
     def _judge(self) -> None:
+        try:
+            self._compare()
+        except PromiseBroken as broken:
+            restarts = self._runner.restarts
+            after = f"{restarts or 'no'} restart{'' if restarts < 2 else 's'}"
+            now = promises.time_text(self._service.clock.now.replace(microsecond=0))
+            broken.detail += f"\nAsked at the end, {now}, after {after}."
+            raise
+
+    def _compare(self) -> None:
+        """Compare what the clinic believes now with what is at the service."""
         believed = self._believed()
         self._player.has_booked |= bool(believed)
         promises.check_bookings(self._ledger.entries, believed, self._appointments())
+        names = patients_of(self._runner.up().clinic)
+        if names is not None:
+            promises.check_patients(self._ledger.entries, believed, names, self._patient)
         handled = handled_of(self._runner.up().clinic)
         if self._player.secret and handled is not None:
             genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}
@@ -207,6 +226,15 @@ class _Play:
 
     def _believed(self) -> dict[str, datetime | None]:
         return bookings_of(self._runner.up().clinic)
+
+    def _patient(self, key: str) -> Patient | None:
+        """Return the patient at the service who has this external id, or this phone in any spelling."""
+        tenant = self._service._access.tenant
+        details: PatientInput = {"external_id": key}
+        with tenant.lock:
+            with suppress(ServiceError):
+                details["phone"] = normalized_phone(tenant, key, "phone")
+            return find(tenant, details, ("external_id", "phone"))
 
     def _appointments(self) -> list[Any]:
         tenant = self._service._access.tenant

@@ -6,13 +6,13 @@ developer of a clinic understands.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 import attrs
 
-from followup import Appointment
+from followup import Appointment, Patient
 from followup_mockserver.simulation.clinic import Booking
 from followup_mockserver.simulation.history import MAX_BOOKINGS, History, call_that_repeats, seed_of
 
@@ -76,6 +76,7 @@ KEEPS_BOOKINGS = "What book(), reschedule() and cancel() did when they returned 
 REACHES_SERVICE = "Every booking that the clinic believes in is at the service exactly once, at its last time."
 CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
 NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
+NAMES_PATIENTS = "Every patient with a booking is at the service, under the name that patients() says."
 HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
 HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
 COMES_TO_REST = "When all faults have ended, work() comes to rest."
@@ -235,6 +236,39 @@ def check_bookings(
             raise PromiseBroken(
                 NOTHING_UNKNOWN, f"The service has {which}: {_texts(found)}; bookings() does not have it."
             )
+
+
+def check_patients(
+    entries: Mapping[str, Entry],
+    believed: Mapping[str, datetime | None],
+    names: Mapping[str, str],
+    find: Callable[[str], Patient | None],
+) -> None:
+    """Check that the patients of the clinic are at the service under their names.
+
+    Args:
+        entries: the bookings that persons made, by external id.
+        believed: what ``bookings()`` returned.
+        names: what ``patients()`` returned.
+        find: returns the patient at the service who has an external id or a phone; None if there is none.
+
+    Raises:
+        PromiseBroken: one is not.
+    """
+    bookings = [each.booking for each in entries.values()]
+    for key, name in names.items():
+        own = [each for each in bookings if each.full_name == name]
+        phones = {each.phone for each in own}
+        sharing = {each.full_name for each in bookings if each.phone in phones}
+        patient = find(key)
+        if patient is None and len(sharing) > 1:
+            patient = next(filter(None, map(find, phones)), None)  # the service has the external id of somebody else
+        says = f"patients() says {name} for {key}; the service has"
+        if patient is None:
+            if not own or any(believed.get(each.external_id) for each in own):
+                raise PromiseBroken(NAMES_PATIENTS, f"{says} no patient with this external id or phone.")
+        elif patient.full_name != name and patient.full_name not in sharing:
+            raise PromiseBroken(NAMES_PATIENTS, f"{says} {patient.full_name or 'no name'}.")
 
 
 def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Collection[str]) -> None:

@@ -78,6 +78,11 @@ class Runner:
     _starts: int = attrs.field(default=0, init=False)
 
     @property
+    def restarts(self) -> int:
+        """How often the clinic was started again."""
+        return self._starts - 1
+
+    @property
     def is_down(self) -> bool:
         """Whether no process runs."""
         return self.process is None or self.process.has_crashed

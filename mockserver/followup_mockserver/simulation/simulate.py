@@ -51,7 +51,8 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
             to it.
         TypeError: the class lacks a method, or a method returned something of a wrong type; the message names it.
         ValueError: an invalid argument, or a method returned an invalid value; the message names it.
-        Exception: any exception of ``bookings`` or ``handled``. A note of it has the call that repeats the history.
+        Exception: any exception of ``bookings``, ``handled`` or ``patients``. Its note has the call that repeats the
+            history.
 
     Warns:
         UserWarning: the run shows little: no booking was ever made, or there is a receiver without a ``receiver_url``.
