@@ -23,6 +23,7 @@ DESCRIPTIONS = {
     "outbox": "events that cannot be lost (public)",
     "_store": "database and leases of both",
     "webhooks": "verifies webhooks (public)",
+    "_webhook_event": "the event of a webhook",
     "resources": "operations, result classes, input dicts",
     "_declarations | _http": "typed functions without a body; all I/O of a call",
     "_telemetry": "spans of calls",

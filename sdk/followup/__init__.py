@@ -5,9 +5,10 @@ client.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from followup._version import __version__ as __version__
+
+TYPE_CHECKING = False  # `typing` takes longer to import than all that verifies a webhook
 
 if TYPE_CHECKING:  # in the form that type checkers take for public names
     from followup._call.pagination import AsyncPage as AsyncPage
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # in the form that type checkers take for public names
     from followup._results.errors import WebhookSignatureError as WebhookSignatureError
     from followup._results.results import ResponseInfo as ResponseInfo
     from followup._results.results import show_personal_data as show_personal_data
+    from followup._webhook_event import WebhookEvent as WebhookEvent
     from followup.resources.account import Account as Account
     from followup.resources.account import ApiKey as ApiKey
     from followup.resources.appointments import Appointment as Appointment
@@ -58,7 +60,6 @@ if TYPE_CHECKING:  # in the form that type checkers take for public names
     from followup.resources.webhook_endpoints import DeletedObject as DeletedObject
     from followup.resources.webhook_endpoints import DeliveryFailure as DeliveryFailure
     from followup.resources.webhook_endpoints import WebhookEndpoint as WebhookEndpoint
-    from followup.webhooks import WebhookEvent as WebhookEvent
     from followup.webhooks import construct_event as construct_event
     from followup.webhooks import verify_signature as verify_signature
 else:  # because type checkers would accept every misspelt name
@@ -73,6 +74,7 @@ else:  # because type checkers would accept every misspelt name
             "WebhookSignatureError"
         ),
         "_results.results": "ResponseInfo show_personal_data",
+        "_webhook_event": "WebhookEvent",
         "resources.account": "Account ApiKey",
         "resources.appointments": "Appointment",
         "resources.doctors": "Doctor DoctorInput",
@@ -84,7 +86,7 @@ else:  # because type checkers would accept every misspelt name
         "resources.visits": "Visit",
         "resources.webhook_deliveries": "WebhookDelivery",
         "resources.webhook_endpoints": "DeletedObject DeliveryFailure WebhookEndpoint",
-        "webhooks": "WebhookEvent construct_event verify_signature",
+        "webhooks": "construct_event verify_signature",
     }
     """The public names of each module."""
 

@@ -34,8 +34,6 @@ WEBHOOK_RETRY_WAITS = (
 )
 """Time from each failed attempt to the next one (specification, section 6.2, Delivery and retries)."""
 MAX_WEBHOOK_ATTEMPTS = 1 + len(WEBHOOK_RETRY_WAITS)
-WEBHOOK_TOLERANCE = 300
-"""Seconds by which a webhook's timestamp may differ from the receiver's clock, in either direction."""
 
 IDEMPOTENCY_KEY = r"^[!-~]([ -~]{0,253}[!-~])?$"
 """Pattern of an idempotency key: 1 to 255 printable ASCII characters, no leading or trailing space.

@@ -11,14 +11,18 @@ A private function that is called from outside any boundary is decorated too: on
 coroutine or generator that a public function returns, and one that a thread runs.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import suppress
 from types import FrameType, FunctionType
-from typing import Any, TypeVar, cast
 
-F = TypeVar("F", bound=Callable[..., Any])
-C = TypeVar("C", bound=type)
+TYPE_CHECKING = False  # `typing` takes longer to import than all that verifies a webhook
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    C = TypeVar("C", bound=type)
 
 _CLEARED = frozenset({"followup", "httpx", "httpcore", "h11", "sqlalchemy", "psycopg", "django"})
 """The packages whose frames are cleared: ours, and the libraries that hold the request, with the API key, or the rows
@@ -45,7 +49,8 @@ def clears_frames(function: F) -> F:
         make = _generator_function
     else:
         make = _async_generator_function if flags & _IS_ASYNC_GENERATOR else _plain_function
-    return cast("F", functools.wraps(function)(make(function)))
+    wrapper: Any = functools.wraps(function)(make(function))
+    return wrapper  # type: ignore[no-any-return]
 
 
 def clears_frames_of(cls: C) -> C:
@@ -91,8 +96,10 @@ def clear_frames(error: BaseException, *, of_user: bool = False) -> None:
 def _clear(frame: FrameType, *, of_user: bool) -> None:
     name = frame.f_globals.get("__name__")
     if of_user or (isinstance(name, str) and name.partition(".")[0] in _CLEARED):
-        with suppress(RuntimeError):  # it is still running
+        try:  # noqa: SIM105 - `contextlib` is imported by nothing else here
             frame.clear()
+        except RuntimeError:  # it is still running
+            pass
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:

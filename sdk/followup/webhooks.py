@@ -2,138 +2,52 @@
 
 No client and no network is needed. The header names and the signature scheme are defined here only; the mock server
 signs with them as well.
+
+A function in the cloud imports this module in each cold start. So it imports nothing but what a verification needs, not
+even ``typing`` or ``datetime``; what builds the event is imported with the first event.
 """
+
+from __future__ import annotations
 
 import hmac
 import json
 import math
 import re
 import time
-from collections.abc import Coroutine, Iterable, Mapping
-from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import Iterable, Mapping
 
-import attrs
-
-import followup
-from followup._api_rules import WEBHOOK_TOLERANCE, OutboundEventType, WebhookDeliveryId
-from followup._codec.decode import WireError, decode
-from followup._codec.names import in_utc, kind_of
 from followup._frames import clears_frames
 from followup._results.errors import WebhookSignatureError
-from followup._results.results import Model, personal
 
-_Record: TypeAlias = "followup.Patient | followup.Doctor | followup.Appointment | followup.Visit | followup.Treatment"
-_Message: TypeAlias = "followup.IntakeRequest | followup.Event | followup.WebhookEndpoint | followup.WebhookDelivery"
-Retrieved: TypeAlias = "_Record | _Message"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any, Protocol
 
-M = TypeVar("M", bound=Model)
+    from followup._webhook_event import WebhookEvent
 
+    class Headers(Protocol):
+        """The headers of a request in any framework: a dict, or an object with the ``items()`` method of a dict."""
 
-@attrs.define(kw_only=True, repr=False)
-class WebhookEvent(Model):
-    """The event that a webhook delivers (specification, section 6.2, Request body). ``repr`` does not show its data.
-
-    The same event may be delivered twice, and events may be delivered out of order: deduplicate by ``id``, and order by
-    ``occurred_at``.
-
-    Attributes:
-        id: id of the delivery, the same in every attempt.
-        object: ``event``.
-        type: one of the outbound event types, such as ``appointment.created``.
-        api_version: dated version of the body.
-        livemode: true in production, false in the test environment.
-        occurred_at: time at which the event happened.
-        ref: id of the object that triggered the event.
-        data: data of the event with camelCase keys, as it was received.
-    """
-
-    id: WebhookDeliveryId
-    object: Literal["event"] = "event"
-    type: OutboundEventType
-    api_version: str
-    livemode: bool
-    occurred_at: datetime
-    ref: str
-    data: Mapping[str, Any] = personal()
-
-    @property
-    def patient(self) -> "followup.Patient | None":
-        """The patient in the data, as of the event; None if the data has none, or only part of one."""
-        return _decoded(self.data, "patient", followup.Patient)
-
-    @property
-    def appointment(self) -> "followup.Appointment | None":
-        """The appointment in the data, as of the event; None if the data has none, or only part of one."""
-        return _decoded(self.data, "appointment", followup.Appointment)
-
-    @property
-    def visit(self) -> "followup.Visit | None":
-        """The visit in the data, as of the event; None if the data has none, or only part of one."""
-        return _decoded(self.data, "visit", followup.Visit)
-
-    @property
-    def treatment(self) -> "followup.Treatment | None":
-        """The treatment in the data, as of the event; None if the data has none, or only part of one."""
-        return _decoded(self.data, "treatment", followup.Treatment)
-
-    @property
-    def intake_request(self) -> "followup.IntakeRequest | None":
-        """The intake request in the data, as of the event; None if the data has none, or only part of one."""
-        return _decoded(self.data, "intakeRequest", followup.IntakeRequest)
-
-    @overload
-    def retrieve(self, client: "followup.FollowUp") -> Retrieved: ...
-    @overload
-    def retrieve(self, client: "followup.AsyncFollowUp") -> Coroutine[Any, Any, Retrieved]: ...
-    def retrieve(self, client: "followup.FollowUp | followup.AsyncFollowUp") -> Any:
-        """Retrieve the object that ``ref`` names as it is now, which may be newer than the event.
-
-        Args:
-            client: the client to call the service with; an ``AsyncFollowUp`` returns an awaitable.
-
-        Returns:
-            The object, of the class that belongs to the prefix of ``ref``: an ``Appointment`` for ``apt_``.
-
-        Raises:
-            ValueError: ``ref`` is not the id of an object that can be retrieved.
-            NotFoundError: the object does not exist any more.
-        """
-        from followup._declarations.operations import declarations_of, group_name
-        from followup.resources import all_groups
-
-        for group in all_groups():
-            name = group_name(group)
-            operation = declarations_of(group).get(f"{name}.retrieve")
-            if operation and operation.id_prefix and self.ref.startswith(operation.id_prefix.prefix):
-                return getattr(client, name).retrieve(self.ref)
-        raise ValueError("ref is not the id of an object that can be retrieved")
+        def items(self) -> Iterable[tuple[Any, Any]]:
+            """Return pairs of header name and value."""
+            ...
 
 
-def _decoded(data: Mapping[str, Any], key: str, cls: type[M]) -> M | None:
-    try:
-        return decode(cls, data.get(key))
-    except WireError:
-        return None
-
+WEBHOOK_TOLERANCE = 300
+"""Seconds by which the timestamp may differ from the receiver's clock, in either direction."""
 
 SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"
 EVENT_TYPE_HEADER = "x-service-event-type"
 ATTEMPT_HEADER = "x-service-delivery-attempt"
 
+_INVALID_NOW = "now must be seconds since the epoch or an aware datetime"
+
 _SCHEME = "sha256="
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 _TIMESTAMP_DIGITS = 12
 _MAX_TIMESTAMP = 10**_TIMESTAMP_DIGITS  # seconds since the epoch; datetime ends long before
-
-
-class Headers(Protocol):
-    """The headers of a request in any framework: a dict, or an object with the ``items()`` method of a dict."""
-
-    def items(self) -> Iterable[tuple[Any, Any]]:
-        """Return pairs of header name and value."""
-        ...
 
 
 def sign(payload: bytes, secret: str, timestamp: int) -> str:
@@ -223,6 +137,9 @@ def construct_event(
         TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` is invalid.
     """
     verify_signature(payload, headers, secret, tolerance=tolerance, now=now)
+    from followup._codec.decode import WireError, decode
+    from followup._webhook_event import WebhookEvent
+
     try:
         return decode(WebhookEvent, json.loads(_raw(payload)))
     except WireError as error:
@@ -246,7 +163,7 @@ def _raw(payload: object) -> bytes:
     elif isinstance(payload, (Mapping, list)):
         problem = "payload is parsed JSON: pass the raw body as bytes, exactly as it was received"
     else:
-        problem = f"payload must be the raw body as bytes, not {kind_of(payload)}"
+        problem = f"payload must be the raw body as bytes, not {_kind_of(payload)}"
     raise WebhookSignatureError(problem, reason="malformed_payload")
 
 
@@ -263,7 +180,7 @@ def checked_secrets(secret: object) -> list[bytes]:
         raise TypeError("secret must be a string or a non-empty iterable of strings")
     for each in secrets:
         if not isinstance(each, str):
-            raise TypeError(f"secret must be a string or an iterable of strings, and contains {kind_of(each)}")
+            raise TypeError(f"secret must be a string or an iterable of strings, and contains {_kind_of(each)}")
         if not each or not each.isascii():
             raise ValueError("secret must be non-empty ASCII text, such as whsec_…")
     return [each.encode() for each in secrets if isinstance(each, str)]
@@ -272,12 +189,28 @@ def checked_secrets(secret: object) -> list[bytes]:
 def _seconds(now: object) -> float:
     if now is None:
         return time.time()
-    if isinstance(now, datetime):
-        return in_utc(now, "now").timestamp()
+    if not isinstance(now, (int, float)):
+        return _seconds_of_datetime(now)
     # The bounds also reject milliseconds, which would make every request look thousands of years old.
-    if isinstance(now, bool) or not isinstance(now, (int, float)) or not -_MAX_TIMESTAMP < now < _MAX_TIMESTAMP:
-        raise ValueError("now must be seconds since the epoch or an aware datetime")
+    if isinstance(now, bool) or not -_MAX_TIMESTAMP < now < _MAX_TIMESTAMP:
+        raise ValueError(_INVALID_NOW)
     return now
+
+
+def _seconds_of_datetime(now: object) -> float:
+    from datetime import datetime
+
+    from followup._codec.names import in_utc
+
+    if not isinstance(now, datetime):
+        raise ValueError(_INVALID_NOW)  # noqa: TRY004 - as for a number that is out of range
+    return in_utc(now, "now").timestamp()
+
+
+def _kind_of(value: object) -> str:
+    from followup._codec.names import kind_of
+
+    return kind_of(value)
 
 
 def _timestamp(headers: object) -> str:

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from contract import specification as spec
+from support.webhook_events import SECRET, body_of, headers_of
 
 import followup
 import followup_mockserver
@@ -68,6 +69,28 @@ def test_every_class_is_documented_and_errors_print_under_their_public_name() ->
 )
 def test_importing_the_sdk_imports_no_extra_and_nothing_that_only_a_call_needs(module: str) -> None:
     assert module not in imported_by("from followup import FollowUp")
+
+
+def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little_of_that() -> None:
+    verifying = imported_by("from followup import verify_signature, construct_event")
+    needed = imported_by("import hmac, hashlib, json, math, importlib, collections.abc, __future__")
+    assert {name for name in verifying - needed if not name.startswith("followup")} == set()
+    assert {name for name in verifying if name.startswith("followup")} == {
+        "followup",
+        "followup._frames",
+        "followup._results",
+        "followup._results.errors",
+        "followup._version",
+        "followup.webhooks",
+    }
+
+
+def test_the_first_event_imports_attrs_at_most() -> None:
+    body = body_of()
+    arguments = f"{body!r}, {headers_of(body)!r}, {SECRET!r}, tolerance=None"
+    loaded = imported_by(f"from followup import construct_event; construct_event({arguments})")
+    assert "followup._webhook_event" in loaded
+    assert not {"httpx", "cattrs", "cattr"} & loaded
 
 
 def test_the_sdk_needs_no_rich() -> None:

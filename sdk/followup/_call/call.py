@@ -23,7 +23,7 @@ steps on under the same contract.
 import itertools
 import logging
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -33,9 +33,11 @@ from followup._call.responses import ACCEPT_ENCODING, error_of, result_of, with_
 from followup._call.retries import seconds_before_retry
 from followup._call.steps import Call, NotSendable, NotSent, Outcome, Response, Send, Steps, Wait
 from followup._redaction import redacted
-from followup._results.errors import WasSent
 from followup._results.results import Result
 from followup._version import __version__
+
+if TYPE_CHECKING:
+    from followup._results.errors import WasSent
 
 R = TypeVar("R", bound=Result)
 

@@ -221,7 +221,7 @@ def error_of(
     options: Options,
     outcome: Outcome | None,
     attempts: int,
-    was_sent: errors.WasSent,
+    was_sent: "errors.WasSent",
     *,
     late: bool = False,
 ) -> errors.FollowUpError:
@@ -244,7 +244,7 @@ def error_of(
     return kind(f"{call.operation}: {problem}{tries}", **_resumable(call, attempts, was_sent))
 
 
-def _resumable(call: Call[Any], attempts: int, was_sent: errors.WasSent) -> dict[str, Any]:
+def _resumable(call: Call[Any], attempts: int, was_sent: "errors.WasSent") -> dict[str, Any]:
     """Return the attributes of an error with which a caller can resume the call."""
     return {
         "operation": call.operation,

@@ -21,15 +21,19 @@
     └── WebhookSignatureError         a webhook that must not be trusted
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
 
+TYPE_CHECKING = False  # `typing` and `datetime` take longer to import than all that verifies a webhook
 if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Any, Literal
+
     from followup._redaction import SentValues
 
-WasSent = Literal["no", "maybe", "yes"]
+    WasSent = Literal["no", "maybe", "yes"]
 
 
 class FollowUpError(Exception):
@@ -175,7 +179,7 @@ class APIStatusError(FollowUpError):
         self.retry_after = parse_retry_after(self.headers.get("retry-after"))
         self.args = (self._text(message, SentValues(sent_values)) + (f". {note}" if note else ""),)
 
-    def _text(self, message: str | None, sent: "SentValues") -> str:
+    def _text(self, message: str | None, sent: SentValues) -> str:
         from followup._redaction import redacted  # late: verifying a webhook does not need it
 
         parts = [str(self.status_code) if message else self.message]
@@ -193,7 +197,7 @@ class APIStatusError(FollowUpError):
             context.append(f"{self.attempts} attempts")
         return f"{text} [{', '.join(context)}]" if context else text
 
-    def _details(self, sent: "SentValues") -> str:  # noqa: ARG002 - for subclasses
+    def _details(self, sent: SentValues) -> str:  # noqa: ARG002 - for subclasses
         """Return the redacted text that a subclass adds after the message."""
         return ""
 
@@ -264,7 +268,8 @@ def parse_retry_after(value: str | None, now: datetime | None = None) -> float |
     try:
         seconds = float(value)
     except ValueError:
-        from email.utils import parsedate_to_datetime  # late: verifying a webhook does not need it
+        from datetime import UTC, datetime  # late: verifying a webhook does not need them
+        from email.utils import parsedate_to_datetime
 
         try:
             seconds = parsedate_to_datetime(value).timestamp() - (now or datetime.now(UTC)).timestamp()

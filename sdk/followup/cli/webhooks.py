@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from followup import WebhookSignatureError, construct_event
-from followup._api_rules import WEBHOOK_TOLERANCE
 from followup.cli.application import Application
 from followup.cli.output import fail, file_errors, reject, say
 from followup.cli.values import STANDARD_INPUT
+from followup.webhooks import WEBHOOK_TOLERANCE
 
 commands = Application(no_args_is_help=True, help="Verify webhooks that you received.")
 

@@ -21,7 +21,7 @@ import followup
 from followup._codec.decode import WireError, decode
 from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
 from followup._store.schema import LONGEST_TEXT, WAITING, Schema, checked_text, event_table
-from followup.webhooks import WebhookEvent
+from followup._webhook_event import WebhookEvent
 
 if TYPE_CHECKING:
     from followup.inbox.inbox import Inbox

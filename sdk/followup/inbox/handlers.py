@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from followup._api_rules import OutboundEventType
 from followup._frames import clears_frames
+from followup._webhook_event import WebhookEvent
 from followup.inbox.handler_transaction import transaction_on
-from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
     from followup.outbox.recording import RecordingConnection

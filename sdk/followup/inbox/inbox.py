@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,7 +25,10 @@ from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_ar
 from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, checked_types
 from followup.inbox.upkeep import DrainReport, ReceivedEvents
 from followup.inbox.worker import Worker
-from followup.webhooks import Headers, checked_secrets, construct_event
+from followup.webhooks import checked_secrets, construct_event
+
+if TYPE_CHECKING:
+    from followup.webhooks import Headers
 
 SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
 
@@ -99,7 +102,7 @@ class Inbox(ReceivedEvents):
         self._handler_timeout = handler_timeout
         self._handlers = Handlers()
 
-    def receive(self, body: bytes | str, headers: Headers) -> int:
+    def receive(self, body: bytes | str, headers: "Headers") -> int:
         """Verify a webhook request, and store its event (specification, section 6.2).
 
         Args:

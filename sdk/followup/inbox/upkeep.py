@@ -13,8 +13,8 @@ from followup._frames import clears_frames
 from followup._store.database import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import Store, milliseconds_of
+from followup._webhook_event import WebhookEvent
 from followup.inbox.arrivals import DONE, EVENTS, SCHEMA, UNHANDLED
-from followup.webhooks import WebhookEvent
 
 FinishedState = Literal["done", "dead", "unhandled"]
 

@@ -18,11 +18,11 @@ from followup._codec.decode import decode
 from followup._frames import clear_frames
 from followup._store.database import Dialect
 from followup._store.leases import limit_idle_time
+from followup._webhook_event import WebhookEvent
 from followup.inbox import claims
 from followup.inbox.handler_transaction import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
 from followup.inbox.handlers import Received, check_result
 from followup.inbox.upkeep import DrainReport
-from followup.webhooks import WebhookEvent
 
 if TYPE_CHECKING:
     from followup.inbox.inbox import Inbox

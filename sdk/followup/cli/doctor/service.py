@@ -13,7 +13,7 @@ import attrs
 import httpx
 
 from followup import Account, ConfigurationError, FollowUp, FollowUpError, WebhookEndpoint
-from followup._api_rules import SERVICE_VERSION, WEBHOOK_TOLERANCE
+from followup._api_rules import SERVICE_VERSION
 from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of
 from followup._http.private_names import proxy_of
@@ -23,6 +23,7 @@ from followup._threads import result_within
 from followup.cli.doctor import Finding, Unchecked, fail, ok
 from followup.cli.doctor.network import API_KEY, BASE_URL, SECRET, check_variable, check_way
 from followup.resources import all_groups
+from followup.webhooks import WEBHOOK_TOLERANCE
 
 _CONNECTION = ("environment", "DNS", "TCP", "TLS", "service", "clock")
 _ACCOUNT = ("key", "mode", "scopes", "lines")
