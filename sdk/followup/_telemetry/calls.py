@@ -18,7 +18,18 @@ from urllib.parse import urlsplit
 import attrs
 from opentelemetry import context as current
 from opentelemetry import propagate
-from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, get_tracer, set_span_in_context
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    ProxyTracerProvider,
+    Span,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    get_current_span,
+    get_tracer,
+    get_tracer_provider,
+    set_span_in_context,
+)
 
 from followup._call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._results.errors import APIStatusError
@@ -79,7 +90,16 @@ class CallObserver:
         self._tracer = get_tracer(LIBRARY, __version__)
 
     def __call__(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
-        """Return the steps of the call, which are recorded when they are carried out."""
+        """Return the steps of the call, which are recorded when they are carried out.
+
+        They are returned as they are while the program has neither a tracer provider, which would record them, nor a
+        trace that the service could continue.
+        """
+        if isinstance(get_tracer_provider(), ProxyTracerProvider) and get_current_span() is INVALID_SPAN:
+            return steps
+        return self._recorded(call, steps)
+
+    def _recorded(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
         recording = _Recording(call, self._server, self._tracer)
         try:
             result = yield from recording.observed(steps)
