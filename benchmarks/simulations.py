@@ -16,7 +16,7 @@ from followup_mockserver.simulation import simulate
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 # The integrations are those of the tests, which are not part of what mypy checks here.
-tests: Any = importlib.import_module("simulation.test_planted_bugs")
+tests: Any = importlib.import_module("support.integrations.catalogue")
 
 LIMIT = 60e6
 """Microseconds that finding all planted bugs may take."""
@@ -27,14 +27,14 @@ HISTORIES = 25
 def planted_bugs() -> Iterator[Figure]:
     """Compare the time to find all planted bugs with our limit."""
     logging.disable()
-    planted = tests.PLANTED[:2] if ONCE else tests.PLANTED
+    planted = tests.BUGS[:2] if ONCE else tests.BUGS
     began = time.perf_counter()
-    for clinic, seed, _ in planted:
+    for bug in planted:
         try:
-            simulate(clinic, examples=tests.EXAMPLES, seed=seed)
+            simulate(bug.clinic, examples=tests.EXAMPLES, seed=bug.seed)
         except AssertionError:
             continue
-        raise AssertionError(f"{clinic.__name__} was not found")
+        raise AssertionError(f"{bug.name} was not found")
     yield Figure(f"finding {len(planted)} planted bugs", "60 s", (time.perf_counter() - began) * 1e6, LIMIT, 1)
     logging.disable(logging.NOTSET)
 

@@ -1,11 +1,9 @@
-"""Three correct integrations of different architecture survive many simulated histories."""
+"""Correct integrations of different architecture survive many simulated histories."""
 
 import time
 
 import pytest
-from support.integrations.intentions import Intentions
-from support.integrations.reconciling import Reconciling
-from support.integrations.stores import Stores
+from support.integrations.catalogue import CORRECT
 
 from followup_mockserver.simulation import Clinic, simulate
 
@@ -14,7 +12,7 @@ from .conftest import SCALE, Report
 HISTORIES = 8 * SCALE
 
 
-@pytest.mark.parametrize("clinic", [Stores, Intentions, Reconciling])
+@pytest.mark.parametrize("clinic", CORRECT)
 def test_a_correct_integration_survives_every_history(clinic: type[Clinic], report: Report) -> None:
     began = time.perf_counter()
     simulate(clinic, examples=HISTORIES, seed=500)

@@ -1,17 +1,22 @@
-"""Three correct integrations of different architecture keep every promise."""
+"""Correct integrations of different architecture keep every promise."""
 
 import pytest
-from support.integrations.intentions import Intentions
-from support.integrations.reconciling import Reconciling
+from support.integrations.catalogue import CORRECT
 from support.integrations.stores import Stores
 
 from followup_mockserver.simulation import Clinic, simulate
 from followup_mockserver.simulation.history import Book, FailRequests, PassTime, Reschedule, Work, seed_of
 
 
-@pytest.mark.parametrize(("clinic", "seed"), [(Stores, 101), (Intentions, 102), (Reconciling, 103)])
-def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic], seed: int) -> None:
-    simulate(clinic, examples=50, seed=seed)
+@pytest.mark.parametrize("clinic", CORRECT)
+def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic]) -> None:
+    simulate(clinic, examples=15, seed=101)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("clinic", CORRECT)
+def test_a_correct_integration_survives_many_histories(clinic: type[Clinic]) -> None:
+    simulate(clinic, examples=500, seed=500)
 
 
 def test_moves_that_leave_the_appointment_where_it_was_are_changes() -> None:

@@ -1,1 +1,1 @@
-"""Integrations of clinics, for the tests of the simulation: three correct ones, and wrong ones derived from them."""
+"""Integrations of clinics, for the tests of the simulation. The catalogue lists them."""

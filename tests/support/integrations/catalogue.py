@@ -1,0 +1,101 @@
+"""The integrations that the simulation is judged by: those with one bug each, and the correct ones."""
+
+from typing import Literal
+
+import attrs
+
+from followup_mockserver.simulation import Clinic, simulate
+from support.integrations import from_threads, planted
+from support.integrations.intentions import Intentions
+from support.integrations.reconciling import Reconciling
+from support.integrations.stores import Stores
+
+REACHES = "Every booking that the clinic believes in is at the service exactly once, at its last time."
+CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
+KNOWN = "Nothing is at the service that the clinic does not know."
+KEEPS = "What book(), reschedule() and cancel() did when they returned is in bookings()."
+ONCE = "The work of every genuine webhook event is done exactly once."
+GENUINE = "The work of a forged webhook is never done."
+
+EXAMPLES = 100
+SEEDS = 30
+ENOUGH = 27
+"""A bug must be found with at least so many of the seeds, with this number of examples each."""
+
+Kind = Literal["our own", "public threads", "commits", "races"]
+
+
+@attrs.frozen
+class Bug:
+    """A planted bug.
+
+    Attributes:
+        kind: the part of the catalogue that it belongs to.
+        clinic: the integration that has it. The first line of its docstring says what is wrong.
+        promises: those that it can break.
+        thread: the public thread that describes it, such as ``owner/repository#1``; empty if there is none.
+        seed: one with which it is found quickly.
+    """
+
+    kind: Kind
+    clinic: type[Clinic]
+    promises: tuple[str, ...]
+    thread: str = ""
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the integration, which no other bug has."""
+        return self.clinic.__name__
+
+    def is_found(self, seed: int) -> bool:
+        """Return whether a simulation finds it, by a promise that it can break."""
+        try:
+            simulate(self.clinic, examples=EXAMPLES, seed=seed)
+        except AssertionError as failure:
+            return promise_in(failure) in self.promises
+        return False
+
+
+def promise_in(failure: AssertionError) -> str:
+    """Return the promise that the message of a failure names."""
+    [promise] = [line[9:] for line in str(failure).splitlines() if line.startswith("Promise: ")]
+    return promise
+
+
+BUGS: tuple[Bug, ...] = (
+    Bug("our own", planted.SendsAfterCommit, (REACHES, CANCELS)),
+    Bug("our own", planted.SendsBeforeCommit, (KNOWN, REACHES, CANCELS)),
+    Bug("our own", planted.QueuesInMemory, (REACHES, CANCELS)),
+    Bug("our own", planted.MarksBeforeSending, (REACHES, CANCELS)),
+    Bug("our own", planted.GivesUp, (REACHES, CANCELS)),
+    Bug("our own", planted.Overtakes, (REACHES, CANCELS)),
+    Bug("our own", planted.KeysOfPhones, (REACHES,)),
+    Bug("our own", planted.ForgetsToCancel, (CANCELS,)),
+    Bug("our own", planted.LosesTheZone, (REACHES,)),
+    Bug("our own", planted.ReadsOnePage, (REACHES, CANCELS), seed=1),
+    Bug("our own", planted.IgnoresResults, (REACHES, CANCELS)),
+    Bug("our own", planted.MakesNewIds, (REACHES, CANCELS)),
+    Bug("our own", planted.DeduplicatesFirst, (ONCE,)),
+    Bug("our own", planted.DeduplicatesLast, (ONCE,)),
+    Bug("our own", planted.RemembersInMemory, (ONCE,)),
+    Bug("our own", planted.RespondsFirst, (ONCE,)),
+    Bug("our own", planted.BelievesOldEvents, (KEEPS, REACHES)),
+    Bug("our own", planted.VerifiesNothing, (GENUINE,)),
+    Bug("our own", planted.AcceptsOldRequests, (ONCE, GENUINE)),
+    Bug("public threads", from_threads.VerifiesWrittenAgain, (ONCE,), "octokit/webhooks.js#71"),
+    Bug("public threads", from_threads.SendsInTheTransaction, (KNOWN, REACHES, CANCELS), "saleor/saleor#10851"),
+    Bug("public threads", from_threads.BindsLate, (REACHES, CANCELS), "attendee-labs/attendee#503"),
+    Bug("public threads", from_threads.AdvancesPastFailures, (REACHES, CANCELS), "elastic/connectors#963"),
+    Bug("public threads", from_threads.DeletesUnconfirmed, (REACHES, CANCELS), "abpframework/abp#24340"),
+    Bug("public threads", from_threads.ComparesContents, (ONCE,), "muxinc/mux-node-sdk#83"),
+    Bug("public threads", from_threads.ForgetsAfterAMinute, (ONCE,), "2600hz/kazoo#423"),
+    Bug("public threads", from_threads.IgnoresLateEvents, (ONCE,), "safe-global/safe-transaction-service#823"),
+    Bug("public threads", from_threads.TriesThreeTimes, (REACHES, CANCELS), "FriendsOfShopware/shopmon#814"),
+    Bug("public threads", from_threads.FindsByPhone, (REACHES, CANCELS), "hmislk/hmis#17786"),
+    Bug("public threads", from_threads.MovesByCancelling, (REACHES,), "calcom/cal.diy#7851"),
+)
+"""Every planted bug. Each differs from a correct integration where the bug is."""
+
+CORRECT: tuple[type[Clinic], ...] = (Stores, Intentions, Reconciling)
+"""Correct integrations of different architecture."""
