@@ -10,6 +10,9 @@ if _missing := next((each for each in ("sqlalchemy", "openpyxl", "phonenumbers")
         f"followup.imports needs {_missing}: python -m pip install 'followup[import]'", name=_missing
     )
 
+from followup.imports.compare import Report
 from followup.imports.doubts import Doubt
+from followup.imports.job import Import, ImportRefused
+from followup.imports.verification import Difference
 
-__all__ = ["Doubt"]
+__all__ = ["Difference", "Doubt", "Import", "ImportRefused", "Report"]

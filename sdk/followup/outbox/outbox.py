@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Connection, Engine
 
 from followup import EventInput, FollowUp
 from followup._api_rules import REQUESTS_PER_MINUTE
@@ -24,7 +24,15 @@ from followup._store.database import reason_of, time_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, verdicts
 from followup.outbox.events import SENT, NewEvent, Recorded, as_input, checked_event
-from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async, store
+from followup.outbox.recording import (
+    AsyncRecordingConnection,
+    RecordingConnection,
+    columns_of,
+    insertion,
+    record_on,
+    record_on_async,
+    store,
+)
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 
 
@@ -129,6 +137,11 @@ class Outbox(RecordedEvents):
     def _storing(self, event: Recorded) -> functools.partial[Any]:
         check = not self._has_recorded
         return functools.partial(store, name=self.name, event=event, clock=self._clock, check_version=check)
+
+    def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:
+        """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""
+        statement = insertion(self.name, self._database.dialect, self._clock)
+        connection.execute(statement, [columns_of(each) for each in events])
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.

@@ -94,7 +94,7 @@ async def store(
         async with _savepoint(execute, dialect):
             if check_version:
                 await _check_version(execute)
-            await execute(_insert(name, event, dialect, clock))
+            await execute(insertion(name, dialect, clock).values(columns_of(event)))
     except Exception:
         if not check_version:  # it was right, but perhaps in another database than that of this connection
             async with _savepoint(execute, dialect):
@@ -129,14 +129,12 @@ async def _check_version(execute: Execute) -> None:
     SCHEMA.check_version(rows[0][0] if rows else None)
 
 
-def _insert(name: str, event: Recorded, dialect: Dialect, clock: StoreTime) -> Insert:
+def insertion(name: str, dialect: Dialect, clock: StoreTime) -> Insert:
+    """Return the INSERT of an event, to which ``columns_of`` adds the event. It does nothing if the id is there."""
     return insert_if_absent(
         EVENTS,
         dialect,
         name=name,
-        event_id=event.id,
-        subject=event.subject,
-        event=event.text,
         state=WAITING,
         blocks_subject=True,
         attempts=0,
@@ -144,6 +142,11 @@ def _insert(name: str, event: Recorded, dialect: Dialect, clock: StoreTime) -> I
         recorded_at=clock.sql(dialect),
         batch_limit=LARGEST_BATCH,
     )
+
+
+def columns_of(event: Recorded) -> dict[str, str]:
+    """Return the columns of an event that differ from event to event."""
+    return {"event_id": event.id, "subject": event.subject, "event": event.text}
 
 
 def record_on(connection: object, recording: Recording) -> None:

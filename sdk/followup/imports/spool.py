@@ -1,0 +1,157 @@
+"""What a run finds, on disk until it is recorded or shown: a file of a million rows is never held in memory.
+
+It is a temporary database of SQLite that nobody else can open, and that ends with the report.
+"""
+
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from followup import EventInput
+from followup.imports.doubts import Doubt
+from followup.imports.state import Change, Known, Person
+from followup.outbox.events import Recorded, as_input
+
+T = TypeVar("T")
+
+_AT_ONCE = 1000
+"""Rows that are in memory at once."""
+
+_TABLES = (
+    "PRAGMA journal_mode = OFF",
+    "PRAGMA cache_size = -16000",  # KiB
+    "CREATE TABLE events (id, subject, text)",
+    "CREATE TABLE changes (key, status, at, patient, phone, external_id, dni, number)",
+    "CREATE TABLE doubts (line, col, code, value, text)",
+    "CREATE TABLE keys (key BLOB PRIMARY KEY, external_id, status, at, is_required, is_found DEFAULT 0) WITHOUT ROWID",
+    "BEGIN",
+)
+
+_EXPECTED = "external_id, status, at, is_required FROM keys WHERE external_id IS NOT NULL AND NOT is_found"
+
+
+@attrs.frozen
+class Expected:
+    """An object that the service should have.
+
+    Attributes:
+        external_id: its external id.
+        status: its status in the file.
+        at: its time in the file, in milliseconds since the epoch.
+        is_required: whether it is missing if the service does not have it.
+    """
+
+    external_id: str
+    status: str | None
+    at: int | None
+    is_required: bool
+
+
+class Spooled(Collection[T]):
+    """Items on disk, which can be iterated any number of times."""
+
+    def __init__(self, database: sqlite3.Connection, table: str, order: str, make: Callable[..., T]) -> None:
+        self._database = database
+        self._table = table
+        self._order = order
+        self._make = make
+
+    def __len__(self) -> int:
+        count: int = self._database.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0]  # noqa: S608 - a constant
+        return count
+
+    def __iter__(self) -> Iterator[T]:
+        query = f"SELECT * FROM {self._table} ORDER BY {self._order}"  # noqa: S608 - constants
+        return (self._make(*row) for row in self._database.execute(query))
+
+    def __contains__(self, item: object) -> bool:
+        return any(each == item for each in self)
+
+    def __reduce__(self) -> tuple[type[list[T]], tuple[list[T]]]:
+        return list, (list(self),)  # for errors that have a report
+
+
+class Spool:
+    """The events, changes of state, doubts and keys of one comparison.
+
+    Attributes:
+        events: the events, in order.
+        doubts: the doubts, in the order of the rows; those about no row come last.
+    """
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for statement in _TABLES:
+            self._database.execute(statement)
+        self.events: Collection[EventInput] = Spooled(self._database, "events", "rowid", _event)
+        self.doubts: Collection[Doubt] = Spooled(self._database, "doubts", "line IS NULL, line, rowid", Doubt)
+
+    def add_event(self, event: Recorded) -> None:
+        """Add an event."""
+        self._database.execute("INSERT INTO events VALUES (?, ?, ?)", (event.id, event.subject, event.text))
+
+    def add_change(self, change: Change) -> None:
+        """Add the new state of an object."""
+        known = change.known
+        values = (change.key, known.status, known.at, known.patient, *attrs.astuple(known.person), change.number)
+        self._database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def add_doubts(self, doubts: Iterable[Doubt]) -> None:
+        """Add doubts."""
+        values = ((each.row, each.column, each.code, each.value, each.text) for each in doubts)
+        self._database.executemany("INSERT INTO doubts VALUES (?, ?, ?, ?, ?)", values)
+
+    def add_key(self, key: bytes, expected: Expected | None = None) -> bool:
+        """Add a key, with the object that the service should have under it; return whether it is new."""
+        values = (None,) * 4 if expected is None else attrs.astuple(expected)
+        add = "INSERT OR IGNORE INTO keys (key, external_id, status, at, is_required) VALUES (?, ?, ?, ?, ?)"
+        return self._database.execute(add, (key, *values)).rowcount > 0
+
+    def has_key(self, key: bytes) -> bool:
+        """Return whether a key was added."""
+        return self._database.execute("SELECT 1 FROM keys WHERE key = ?", (key,)).fetchone() is not None
+
+    def find(self, key: bytes) -> Expected | None:
+        """Return the object that the service should have under a key, the first time that it is asked for."""
+        query = f"SELECT {_EXPECTED} AND key = ?"
+        found = self._database.execute(query, (key,)).fetchone()
+        self._database.execute("UPDATE keys SET is_found = 1 WHERE key = ?", (key,))
+        return found and Expected(*found)
+
+    def not_found(self) -> Iterator[Expected]:
+        """Iterate over the objects that the service should have, and that ``find`` was not asked for."""
+        query = f"SELECT {_EXPECTED} ORDER BY at, external_id"
+        return (Expected(*row) for row in self._database.execute(query))
+
+    def times(self) -> tuple[int | None, int | None]:
+        """Return the earliest and the latest time of the objects that the service should have."""
+        first, last = self._database.execute("SELECT min(at), max(at) FROM keys").fetchone()
+        return first, last
+
+    def has_changes(self) -> bool:
+        """Return whether there is anything to record."""
+        return self._database.execute("SELECT 1 FROM changes LIMIT 1").fetchone() is not None
+
+    def recorded(self) -> Iterator[Sequence[Recorded]]:
+        """Iterate over the events as they are stored, in batches."""
+        return self._batches("SELECT * FROM events ORDER BY rowid", Recorded)
+
+    def changes(self) -> Iterator[Sequence[Change]]:
+        """Iterate over the changes of state, in batches."""
+        return self._batches("SELECT * FROM changes ORDER BY rowid", _change)
+
+    def _batches(self, query: str, make: Callable[..., T]) -> Iterator[Sequence[T]]:
+        cursor = self._database.execute(query)
+        while rows := cursor.fetchmany(_AT_ONCE):
+            yield [make(*row) for row in rows]
+
+
+def _event(_id: str, _subject: str, text: str) -> EventInput:
+    return as_input(text)
+
+
+def _change(key: bytes, status: str, at: int, patient: bytes, *rest: Any) -> Change:
+    *person, number = rest
+    return Change(key, Known(status, at, patient, Person(*person)), number)
