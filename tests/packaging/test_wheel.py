@@ -1,5 +1,6 @@
 """The contents of the wheel, and an installation without extras."""
 
+import json
 import os
 import subprocess
 import sys
@@ -17,10 +18,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the wheel that nox has built and tests, or build one."""
     if built := os.environ.get("FOLLOWUP_WHEEL"):
         return Path(built)
-    folder = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT], check=True, capture_output=True
-    )
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+def build(folder: Path) -> Path:
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT]
+    subprocess.run(command, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -46,6 +49,26 @@ def test_both_packages_are_typed_and_complete(wheel: Path) -> None:
     }
     assert sources <= names
     assert not [name for name in names if name.startswith("tests")]
+
+
+def test_a_second_build_is_the_same_byte_for_byte(wheel: Path, tmp_path: Path) -> None:
+    assert build(tmp_path).read_bytes() == wheel.read_bytes()
+
+
+def test_the_sbom_lists_each_required_package_and_the_extras_that_need_it(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (each for each in archive.namelist() if ".dist-info/sboms/" in each)
+    sbom = json.loads(archive.read(name))
+    assert (sbom["bomFormat"], sbom["specVersion"]) == ("CycloneDX", "1.6")
+    scopes = {each["name"]: each["scope"] for each in sbom["components"]}
+    assert {name for name, scope in scopes.items() if scope == "required"} == {"httpx", "httpcore", "attrs", "cattrs"}
+    assert {name for name, scope in scopes.items() if scope == "optional"} == {
+        "flask", "httpx-aiohttp", "hypothesis", "ijson", "jsonschema-rs", "openpyxl", "opentelemetry-api",
+        "phonenumberslite", "psycopg", "respx", "rich", "sqlalchemy", "typer", "tzdata", "waitress",
+    }  # fmt: skip
+    properties = {each["name"]: {p["name"]: p["value"] for p in each["properties"]} for each in sbom["components"]}
+    assert properties["typer"] == {"followup:versions": "<0.29,>=0.19", "followup:extras": "cli"}
+    assert set(sbom["dependencies"][0]["dependsOn"]) == {f"pkg:pypi/{name}" for name in scopes}
 
 
 def test_the_sdk_works_without_the_extras(without_extras: Path) -> None:
