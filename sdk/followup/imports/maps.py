@@ -49,7 +49,7 @@ _MAX_PERCENTAGE = 100
 _FORMS = (
     '"Header", or a table with column = "Header", columns = ["Header", …], template = "{Header} …" or value = "text"'
 )
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _SAMPLE = datetime(2026, 9, 28, 13, tzinfo=UTC)
 """A format that keeps year, month, day and hour of this time is unambiguous."""
 
@@ -233,7 +233,7 @@ class _Reader:
             return (text,), None, None
         if form == "value":
             return (), None, text
-        headers = tuple(each.strip() for each in _PLACEHOLDER.findall(text))
+        headers = tuple(each.strip() for each in PLACEHOLDER.findall(text))
         if not all(headers) or not headers:
             self._fail(key, 'must have headers in braces, such as "{Nombre} {Apellido}"')
         return headers, text, None

@@ -1,14 +1,19 @@
 """The rows of a file as the states of objects that they ask for, read in a stream."""
 
-from collections.abc import Callable, Iterator
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self, get_args
 
 import attrs
 
-from followup.imports.doubts import Doubt
-from followup.imports.maps import Map
+from followup.imports.doubts import Doubt, doubt
+from followup.imports.files import Cell, Table, text_of
+from followup.imports.maps import PLACEHOLDER, Column, Map, Status
+from followup.imports.phones import document_of, phone_of
+from followup.imports.values import Invalid, checked, checked_length, date_of, instant_of
 
 
 @attrs.frozen(kw_only=True)
@@ -69,19 +74,80 @@ Row = Wanted | Rejected | Ignored
 class Rows:
     """The rows of a file, which can be iterated more than once; each time the file is read in a stream.
 
-    Empty rows are skipped. The file must not change: each iteration raises ``ConfigurationError`` at its end if it did.
+    Empty rows are skipped. Each iteration raises ``ConfigurationError`` if the file has changed since it was opened.
+    Use it as a context manager, or close it.
     """
+
+    def __init__(self, map: Map, file: str | Path, *, on_progress: Callable[[float], object] | None = None) -> None:
+        self._table = Table(file, map.headers, sheet=map.sheet)
+        self._reader = _RowReader(map, self._table)
+        self._on_progress = on_progress
+        self._seen = sqlite3.connect("")  # a temporary file, because a million rows would take too much memory
+        try:
+            self._find_repeated()
+        except BaseException:
+            self.close()
+            raise
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows, in the order of the file."""
-        raise NotImplementedError
+        for number, cells in self._table.rows(self._progress(0.5)):
+            row = self._reader.read(number, cells)
+            if not isinstance(row, Ignored) and self._is_repeated(row.external_id):
+                found = self._reader.doubt("id_repeated", number, self._reader.map.id_field, row.external_id)
+                row = Rejected(row=number, external_id=row.external_id, doubts=(found, *row.doubts))
+            yield row
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def is_shared(self, phone: str) -> bool:
         """Return whether rows of different patients, by external id or DNI, have this normalized phone."""
-        raise NotImplementedError
+        return self._has("shared", phone)
 
     def close(self) -> None:
-        """Close the file."""
+        """Remove what is known about repeated ids and phones."""
+        self._seen.close()
+
+    def _find_repeated(self) -> None:
+        """Read the file once, for the ids and phones of more than one row. Only hashes are stored."""
+        self._seen.executescript(_SEEN)
+        rows = self._table.rows(self._progress(0))
+        identities = (found for _, cells in rows if (found := self._reader.identity(cells)))
+        hashes = (tuple(value and hash(value) for value in each) for each in identities)
+        self._seen.executemany("INSERT INTO seen VALUES (?, ?, ?, ?)", hashes)
+        self._seen.executescript(_REPEATED)
+
+    def _progress(self, offset: float) -> Callable[[float], object] | None:
+        report = self._on_progress
+        return None if report is None else lambda part: report(offset + part / 2)
+
+    def _is_repeated(self, external_id: str | None) -> bool:
+        return external_id is not None and self._has("repeated", external_id)
+
+    def _has(self, table: str, text: str) -> bool:
+        query = f"SELECT 1 FROM {table} WHERE hash = ?"  # noqa: S608 - a constant
+        return self._seen.execute(query, (hash(text),)).fetchone() is not None
+
+
+_SEEN = """
+PRAGMA journal_mode = OFF;
+CREATE TABLE seen (id INTEGER, phone INTEGER, dni INTEGER, external_id INTEGER);
+CREATE TABLE repeated (hash INTEGER PRIMARY KEY);
+CREATE TABLE shared (hash INTEGER PRIMARY KEY);
+"""
+
+# Two patients have a phone if their ids or documents differ, or if nothing says that they are one.
+_REPEATED = """
+INSERT INTO repeated SELECT id FROM seen WHERE id IS NOT NULL GROUP BY id HAVING COUNT(*) > 1;
+INSERT INTO shared SELECT phone FROM seen WHERE phone IS NOT NULL GROUP BY phone
+  HAVING COUNT(DISTINCT external_id) > 1 OR COUNT(DISTINCT dni) > 1
+    OR COUNT(external_id) > 0 AND COUNT(dni) > 0 AND COUNT(external_id + dni) = 0;
+DROP TABLE seen;
+"""
 
 
 def read(map: Map, file: str | Path, *, on_progress: Callable[[float], object] | None = None) -> Rows:
@@ -90,10 +156,205 @@ def read(map: Map, file: str | Path, *, on_progress: Callable[[float], object] |
     Args:
         map: the map of the file.
         file: path of a CSV file or of an Excel workbook (``.xlsx``).
-        on_progress: called now and then with the part of the file that has been read, from 0 to 1.
+        on_progress: called now and then with the part of the work that is done, from 0 to 1.
 
     Raises:
         OSError: the file cannot be read.
         ConfigurationError: the file is neither CSV nor ``.xlsx``, lacks a column of the map, or changed meanwhile.
     """
-    raise NotImplementedError
+    return Rows(map, file, on_progress=on_progress)
+
+
+class _Source:
+    """Where the text of a field comes from: the column of the map, with the positions of its cells."""
+
+    def __init__(self, column: Column, table: Table) -> None:
+        self.column = column
+        self._positions = [table.header.index(header) for header in column.headers]
+
+    def cells(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells that are not empty; a time is read from them."""
+        if self.column.constant is not None:
+            return [self.column.constant]
+        if self.column.template is not None:
+            return [text] if (text := self.text(cells)) else []
+        return [cells[position] for position in self._positions if text_of(cells[position])]
+
+    def text(self, cells: Sequence[Cell]) -> str:
+        """Return the text; empty if all cells are."""
+        column = self.column
+        if column.template is None:
+            return " ".join(map(text_of, self.cells(cells)))
+        texts = [text_of(cells[position]) for position in self._positions]
+        rest = iter(texts)
+        return " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split()) if any(texts) else ""
+
+
+class _RowReader:
+    """Reads rows by a map."""
+
+    def __init__(self, map: Map, table: Table) -> None:
+        self.map = map
+        self._table = table
+        self.sources = {field: _Source(column, table) for field, column in map.columns.items()}
+        self.phone = lru_cache(10_000)(lambda text: phone_of(text, map.country, map.mobiles))
+
+    def doubt(
+        self, code: str, row: int, field: str | None = None, value: str | None = None, *, detail: str = ""
+    ) -> Doubt:
+        """Return a doubt about a field of a row, or about the row."""
+        return doubt(code, row, self.map.column_of(field) if field else None, value, detail=detail)
+
+    def identity(self, cells: Sequence[Cell]) -> tuple[str | None, ...] | None:
+        """Return id, and phone, DNI and external id of the patient, each if it is valid; None if they do not count."""
+        if self._size_problem(cells):
+            return None
+        draft = _Draft(self, 0, self._padded(cells))
+        status = draft.status()
+        if status == "ignore":
+            return None
+        of_patient = (None, None, None) if status == "cancelled" else map(draft.field, _IDENTITY)
+        return draft.field(self.map.id_field), *of_patient
+
+    def read(self, number: int, cells: Sequence[Cell]) -> Row:
+        """Return what a row asks for."""
+        draft = _Draft(self, number, self._padded(cells))
+        if problem := self._size_problem(cells):
+            code, detail = problem
+            found = self.doubt(code, number, detail=detail)
+            return Rejected(row=number, external_id=draft.field(self.map.id_field), doubts=(found,))
+        return draft.row()
+
+    def replaced(self, number: int, cells: Sequence[Cell]) -> Iterator[Doubt]:
+        """Yield a doubt if cells have characters that could not be decoded."""
+        if not self._table.replaces:
+            return
+        header = self._table.header
+        texts = {header[position]: text for position, cell in enumerate(cells) if REPLACED in (text := text_of(cell))}
+        if texts:
+            yield doubt("encoding_replaced", number, " + ".join(texts), " ".join(texts.values()))
+
+    def _padded(self, cells: Sequence[Cell]) -> Sequence[Cell]:
+        missing = len(self._table.header) - len(cells)
+        return [*cells, *[None] * missing] if missing > 0 else cells
+
+    def _size_problem(self, cells: Sequence[Cell]) -> tuple[str, str] | None:
+        width = len(self._table.header)
+        if len(cells) < width and not self._table.is_workbook:
+            return "row_short", f"{len(cells)} cells, and the header {width}"
+        if any(map(text_of, cells[width:])):
+            return "row_long", f"more than the {width} cells of the header"
+        return None
+
+
+class _Draft:
+    """A row that is being read, with the doubts about it so far."""
+
+    def __init__(self, reader: _RowReader, number: int, cells: Sequence[Cell]) -> None:
+        self._reader = reader
+        self._map = reader.map
+        self._number = number
+        self._cells = cells
+        self._doubts: list[Doubt] = []
+        self._written: dict[str, str] = {}
+
+    def row(self) -> Row:
+        """Return what the row asks for."""
+        id_field = self._map.id_field
+        status = self.status()
+        external_id = self.field(id_field)
+        if status == "ignore":
+            return Ignored(row=self._number, external_id=external_id)
+        if not self._text(id_field):
+            self._doubt("id_missing", id_field, self._map.column_of(id_field) or id_field)
+        state: dict[str, Any] = {"status": status}
+        if status == "cancelled":
+            doubts_before = len(self._doubts)
+            state["at"] = self._at()
+            del self._doubts[doubts_before:]  # a cancellation needs no time
+            state["reason"] = self.field("reason")
+        elif status != "unknown":
+            state |= self._booked()
+        doubts = (*self._doubts, *self._reader.replaced(self._number, self._cells))
+        if external_id is None or any(each.rejects for each in doubts):
+            return Rejected(row=self._number, external_id=external_id, doubts=doubts)
+        return Wanted(row=self._number, external_id=external_id, written=self._written, doubts=doubts, **state)
+
+    def _booked(self) -> dict[str, Any]:
+        """Return the state of an object that is to be there."""
+        state: dict[str, Any] = {"status": "booked" if self._map.kind == "appointments" else None}
+        if self._map.kind != "patients":
+            state["at"] = self._at()
+        for group in ("patient", "doctor"):
+            fields = [field for field in self._map.columns if field.startswith(f"{group}.")]
+            found = {field.partition(".")[2]: value for field in fields if (value := self.field(field)) is not None}
+            state[group] = found or None
+        if not any(map(self._text, _IDENTITY)):
+            self._doubt("patient_missing")
+        return state | {name: self.field(name) for name in ("type", "diagnosis", "notes")}
+
+    def status(self) -> Literal["booked", "cancelled", "ignore", "unknown"]:
+        """Return what the status of the row means."""
+        source = self._reader.sources.get("status")
+        if source is None:
+            return "booked"
+        text = self._text("status")
+        meaning = (source.column.values or _STATUSES).get(text)
+        if meaning is None:
+            self._doubt("value_unknown", "status")
+        return meaning or "unknown"
+
+    def field(self, field: str) -> str | None:
+        """Return the value of a field as it is sent; None if it is empty or invalid, which is a doubt."""
+        text = self._text(field)
+        if not text:
+            return None
+        try:
+            value, code = self._read(field, checked_length(text, field))
+        except Invalid as error:
+            self._doubt(error.code, field, error.detail)
+            return None
+        if code is not None:
+            is_argentine_landline = code == "phone_landline" and self._map.country == "AR"
+            self._doubt(code, field, ', or set mobiles = "assume" in the map' if is_argentine_landline else "")
+        return value
+
+    def _read(self, field: str, text: str) -> tuple[str, str | None]:
+        match field:
+            case "patient.phone":
+                return self._reader.phone(text)
+            case "patient.dni":
+                return document_of(text, self._map.country)
+            case "patient.date_of_birth":
+                source = self._reader.sources[field]
+                return date_of(source.cells(self._cells), source.column.formats, field), None
+        return checked(text, field), None
+
+    def _at(self) -> datetime | None:
+        field = "start_at" if self._map.kind == "appointments" else "visited_at"
+        source = self._reader.sources[field]
+        try:
+            checked_length(self._text(field), field)
+            instant, is_ambiguous = instant_of(source.cells(self._cells), source.column.formats, self._map.zone)
+        except Invalid as error:
+            self._doubt(error.code, field, error.detail)
+            return None
+        if is_ambiguous:
+            self._doubt("time_ambiguous", field, self._map.zone.key)
+        return instant
+
+    def _text(self, field: str) -> str:
+        """Return the text of a field as the file has it; empty if the map has no such field."""
+        if field not in self._written:
+            source = self._reader.sources.get(field)
+            self._written[field] = source.text(self._cells) if source else ""
+        return self._written[field]
+
+    def _doubt(self, code: str, field: str | None = None, detail: str = "") -> None:
+        value = None if field is None else self._text(field)
+        self._doubts.append(self._reader.doubt(code, self._number, field, value, detail=detail))
+
+
+_STATUSES: Mapping[str, Status] = {each: each for each in get_args(Status)}
+_IDENTITY = ("patient.phone", "patient.dni", "patient.external_id")
+REPLACED = "\ufffd"
