@@ -1,14 +1,12 @@
 """Changes of our own contract, each with the differences that it must cause: class and place, written by hand."""
 
 import functools
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from drift.documents import Document, component, operation, parameter, request, resolved, response, served_document
-
-from followup_mockserver.judge.drift.comparison import compare_document
-from followup_mockserver.judge.drift.differences import Report
+from drift.documents import Document, operation, parameter, request, resolved, response, served_document
 
 BREAKING = "breaking"
 MOCK = "mock differs"
@@ -37,281 +35,122 @@ class Mutation(NamedTuple):
         return self.name
 
 
-def mutated(*mutations: Mutation) -> Document:
-    """Return our own contract with these changes."""
+def mutated(mutation: Mutation) -> Document:
+    """Return our own contract with this change."""
     document = served_document()
-    for each in mutations:
-        each.change(document)
+    mutation.change(document)
     return document
 
 
-@functools.cache
-def report_of(mutation: Mutation) -> Report:
-    """Return the report about our own contract with a change."""
-    return compare_document(mutated(mutation))
-
-
 MUTATIONS: list[Mutation] = []
-
-
-def causes(*expected: Expected, tells_apart: bool = True) -> Callable[[Callable[[Document], Any]], Any]:
-    def add(change: Callable[[Document], Any]) -> Any:
-        MUTATIONS.append(Mutation(change, frozenset(expected), tells_apart, change.__name__))
-        return change
-
-    return add
-
-
-# --- requests: the contract is stricter --------------------------------------------------------------------------
-
-
-@causes((BREAKING, "POST /v1/patients request body.consent"))
-def a_new_required_field_of_a_request(document: Document) -> None:
-    schema = request(document, "POST /v1/patients")
-    schema["properties"]["consent"] = {"type": "boolean"}
-    schema["required"].append("consent")
-
-
-@causes((BREAKING, "POST /v1/patients request body.email"))
-def an_optional_field_of_a_request_is_required(document: Document) -> None:
-    request(document, "POST /v1/patients")["required"].append("email")
-
-
-# The maximum is written as another keyword, which is a second difference, of wording.
-@causes(
-    (BREAKING, "GET /v1/visits request query.limit"), (WORDING, "GET /v1/visits request query.limit"), tells_apart=False
-)
-def an_exclusive_maximum_of_openapi_3_0(document: Document) -> None:
-    parameter(document, "GET /v1/visits", "limit")["schema"]["exclusiveMaximum"] = True
-
-
-@causes((BREAKING, "GET /v1/doctors request query.clinic"))
-def a_new_required_query_parameter(document: Document) -> None:
-    new = {"name": "clinic", "in": "query", "required": True, "schema": {"type": "string"}}
-    operation(document, "GET /v1/doctors")["parameters"].append(new)
-
-
-@causes((BREAKING, "GET /v1/account request cookie.session"))
-def a_new_required_cookie(document: Document) -> None:
-    new = {"name": "session", "in": "cookie", "required": True, "schema": {"type": "string"}}
-    operation(document, "GET /v1/account")["parameters"].append(new)
-
-
-@causes((BREAKING, "GET /v1/patients request query.dni"))
-def an_optional_query_parameter_is_required(document: Document) -> None:
-    parameter(document, "GET /v1/patients", "dni")["required"] = True
-
-
-@causes((BREAKING, "POST /v1/visits request header.Idempotency-Key"))
-def a_removed_idempotency_key(document: Document) -> None:
-    parameters = operation(document, "POST /v1/visits")["parameters"]
-    parameters.remove(parameter(document, "POST /v1/visits", "Idempotency-Key"))
-
-
-@causes(
-    (BREAKING, "POST /v1/events request body.occurredAt"),
-    (BREAKING, "POST /v1/events request body[].occurredAt"),
-    (BREAKING, "POST /v1/events request body.events[].occurredAt"),
-)
-def a_required_field_in_each_event(document: Document) -> None:
-    component(document, "EventInput")["required"].append("occurredAt")
-
-
-@causes((BREAKING, "POST /v1/events request body"), (BREAKING, "POST /v1/events request body.events"))
-def smaller_batches(document: Document) -> None:
-    union = request(document, "POST /v1/events")["anyOf"]
-    union[1]["maxItems"] = 50
-    union[2]["properties"]["events"]["maxItems"] = 50
-
-
-@causes((BREAKING, "POST /v1/appointments request body.patient"))
-def a_union_without_one_type(document: Document) -> None:
-    patient = request(document, "POST /v1/appointments")["properties"]["patient"]
-    patient["anyOf"] = [each for each in patient["anyOf"] if each["type"] == "object"]
-
-
-@causes((BREAKING, "POST /v1/appointments request body.patient.email"))
-def a_field_within_a_union_is_narrower(document: Document) -> None:
-    patient = request(document, "POST /v1/appointments")["properties"]["patient"]
-    (reference,) = (each for each in patient["anyOf"] if each["type"] == "object")
-    reference["properties"]["email"]["pattern"] = "@clinic[.]example$"
-
-
-@causes(
-    (BREAKING, "POST /v1/intake_requests request body.hospitalized"),
-    (MOCK, "POST /v1/intake_requests request body.hospitalized"),
-)
-def another_type_of_a_request(document: Document) -> None:
-    schema = request(document, "POST /v1/intake_requests")["properties"]
-    schema["hospitalized"] = {"type": "string", "description": schema["hospitalized"].get("description")}
-
-
-@causes((BREAKING, "POST /v1/treatments request body"), tells_apart=False)
-def another_media_type_of_a_request(document: Document) -> None:
-    content = operation(document, "POST /v1/treatments")["requestBody"]["content"]
-    content["multipart/form-data"] = content.pop("application/json")
-
-
-@causes((BREAKING, "GET /v1/account request security"), tells_apart=False)
-def other_credentials(document: Document) -> None:
-    document["components"]["securitySchemes"]["basic"] = {"type": "http", "scheme": "basic"}
-    operation(document, "GET /v1/account")["security"] = [{"basic": []}]
-
-
-@causes((BREAKING, "PATCH /v1/appointments/{id}"), (ADDED, "PUT /v1/appointments/{id}"), tells_apart=False)
-def another_method(document: Document) -> None:
-    item = document["paths"]["/v1/appointments/{id}"]
-    item["put"] = item.pop("patch")
-
-
-@causes(
-    (BREAKING, "GET /v1/account request header.Service-Version"),
-    (MOCK, "GET /v1/account request header.Service-Version"),
-)
-def another_version(document: Document) -> None:
-    parameter(document, "GET /v1/account", "Service-Version")["schema"]["enum"] = ["2027-01-01"]
-
-
-# --- requests: the contract is looser ----------------------------------------------------------------------------
-
-
-@causes((MOCK, "POST /v1/patients request body.phone"))
-def a_required_field_of_a_request_is_optional(document: Document) -> None:
-    request(document, "POST /v1/patients")["required"].remove("phone")
-
-
-# --- responses: the contract is looser ---------------------------------------------------------------------------
-
-
-@causes(
-    (BREAKING, "GET /v1/doctors/{id} response 200 body.specialty"),
-    (BREAKING, "GET /v1/doctors response 200 body.data[].specialty"),
-)
-def a_removed_field_of_a_response(document: Document) -> None:
-    del component(document, "Doctor")["properties"]["specialty"]
-    component(document, "Doctor")["required"].remove("specialty")
-
-
-@causes((BREAKING, "GET /v1/account response 200 body.name"))
-def a_field_of_a_response_is_optional(document: Document) -> None:
-    component(document, "Account")["required"].remove("name")
-
-
-@causes((BREAKING, "GET /v1/account response 200 body"))
-def a_list_instead_of_an_object(document: Document) -> None:
-    content = operation(document, "GET /v1/account")["responses"]["200"]["content"]["application/json"]
-    content["schema"] = {"anyOf": [content["schema"], {"type": "array", "items": content["schema"]}]}
-
-
-@causes((BREAKING, "GET /v1/account response 200 body"), tells_apart=False)
-def another_media_type_of_a_response(document: Document) -> None:
-    content = operation(document, "GET /v1/account")["responses"]["200"]["content"]
-    content["application/xml"] = content.pop("application/json")
-
-
-@causes((BREAKING, "webhook body.occurredAt"))
-def a_webhook_without_its_time(document: Document) -> None:
-    component(document, "WebhookEvent")["required"].remove("occurredAt")
-
-
-@causes((BREAKING, "webhook body.type"))
-def a_new_type_of_webhook(document: Document) -> None:
-    component(document, "WebhookEvent")["properties"]["type"]["enum"].append("patient.deleted")
-
-
-@causes((BREAKING, "webhook event header.x-service-signature"))
-def a_webhook_without_signature(document: Document) -> None:
-    parameters = document["webhooks"]["event"]["post"]["parameters"]
-    parameters[:] = [each for each in parameters if each["name"] != "x-service-signature"]
-
-
-# --- responses: the contract is narrower -------------------------------------------------------------------------
-
-
-@causes(
-    (MOCK, "POST /v1/webhook_endpoints response 200 body.secret"),
-    (MOCK, "GET /v1/webhook_endpoints/{id} response 200 body.secret"),
-    (MOCK, "PATCH /v1/webhook_endpoints/{id} response 200 body.secret"),
-    (MOCK, "GET /v1/webhook_endpoints response 200 body.data[].secret"),
-)
-def an_optional_field_of_a_response_is_required(document: Document) -> None:
-    component(document, "WebhookEndpoint")["required"].append("secret")
-
-
-@causes((MOCK, "POST /v1/patients response 201"), tells_apart=False)
-def another_status_for_success(document: Document) -> None:
-    responses = operation(document, "POST /v1/patients")["responses"]
-    responses["201"] = responses.pop("200")
-
-
-# --- responses: the SDK decodes what the mock never sends ---------------------------------------------------------
-
-
-# --- additions ---------------------------------------------------------------------------------------------------
-
-
-@causes((ADDED, "GET /v1/patients request query.stage"))
-def a_new_optional_query_parameter(document: Document) -> None:
-    new = {"name": "stage", "in": "query", "schema": {"type": "string", "enum": ["lost"]}}
-    operation(document, "GET /v1/patients")["parameters"].append(new)
-
-
-@causes((ADDED, "GET /v1/account response 200 body.logo"), tells_apart=False)
-def a_new_required_field_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["logo"] = {"type": "string", "format": "uri"}
-    component(document, "Account")["required"].append("logo")
-
-
-@causes((ADDED, "GET /v1/account request security"), tells_apart=False)
-def another_way_to_authenticate(document: Document) -> None:
-    document["components"]["securitySchemes"]["basic"] = {"type": "http", "scheme": "basic"}
-    operation(document, "GET /v1/account")["security"] = [{"apiKey": []}, {"basic": []}]
-
-
-@causes((ADDED, "POST /v1/treatments request body"), tells_apart=False)
-def one_more_media_type(document: Document) -> None:
-    content = operation(document, "POST /v1/treatments")["requestBody"]["content"]
-    content["application/x-www-form-urlencoded"] = content["application/json"]
-
-
-# --- texts -------------------------------------------------------------------------------------------------------
-
-
-@causes((WORDING, "GET /v1/patients request query.limit"), tells_apart=False)
-def another_description_of_a_parameter(document: Document) -> None:
-    parameter(document, "GET /v1/patients", "limit")["description"] = "How many."
-
-
-@causes((ADDED, "POST /v1/patients request body.nickname"))
-def a_new_optional_field_of_a_request(document: Document) -> None:
-    request(document, "POST /v1/patients")["properties"]["nickname"] = {"type": "string"}
-
-
-@causes((BREAKING, "POST /v1/visits request body.notes"))
-def a_removed_field_of_a_request(document: Document) -> None:
-    del request(document, "POST /v1/visits")["properties"]["notes"]
-
-
-@causes((MOCK, "POST /v1/patients request header.Idempotency-Key"), tells_apart=False)
-def a_header_that_the_sdk_always_sends_is_required(document: Document) -> None:
-    parameter(document, "POST /v1/patients", "Idempotency-Key")["required"] = True
-
-
-@causes((BREAKING, "GET /v1/account response 200 body.livemode"), (MOCK, "GET /v1/account response 200 body.livemode"))
-def another_type_of_a_response(document: Document) -> None:
-    component(document, "Account")["properties"]["livemode"] = {"type": "integer"}
-
 
 # --- parts of the document --------------------------------------------------------------------------------------------
 
 GONE = object()
 """The part or the keyword is removed."""
 
+Change = Callable[[Any], Any]
+"""Returns the new value of a part of the document."""
+
+
+def requires(name: str, **schema: str) -> Change:
+    """Require a field of an object, which is a new one where it has a schema."""
+    new = {name: schema} if schema else {}
+    return lambda old: old | {"properties": old["properties"] | new, "required": [*old["required"], name]}
+
+
+def optional(name: str) -> Change:
+    """Require a field of an object no more."""
+    return lambda old: old | {"required": [each for each in old["required"] if each != name]}
+
+
+def without(name: str) -> Change:
+    """Remove a field of an object."""
+
+    def change(old: Any) -> Any:
+        kept = {key: value for key, value in old["properties"].items() if key != name}
+        return optional(name)(old) | {"properties": kept}
+
+    return change
+
+
+def renamed(name: str, new: str) -> Change:
+    """Give a part of the document another name."""
+    return lambda old: {(new if key == name else key): value for key, value in old.items()}
+
+
+def with_parameter(name: str, place: str, **more: Any) -> Change:
+    """Add a parameter."""
+    return lambda old: [*old, {"name": name, "in": place, "schema": {"type": "string"}, **more}]
+
+
+def smaller_batches(union: Any) -> Any:
+    events = {**union[2]["properties"]["events"], "maxItems": 50}
+    return [union[0], {**union[1], "maxItems": 50}, {**union[2], "properties": {"events": events}}]
+
+
 BODY = {"content": {"application/json": {"schema": {"type": "object"}}}}
 ACCOUNT = "paths /v1/account get"
+SCHEMA = "requestBody content application/json schema"
+BOOKED = f"paths /v1/appointments post {SCHEMA} properties patient anyOf"
+PATIENT = f"paths /v1/patients post {SCHEMA}"
+WEBHOOK = "components schemas WebhookEvent"
 PING = "POST /v1/webhook_endpoints/{id}/ping request body"
+_EVENTS = [f"POST /v1/events request body{each}.occurredAt" for each in ("", "[]", ".events[]")]
 _PATIENT = ("POST /v1/patients", "GET /v1/patients/{id}", "PATCH /v1/patients/{id}")
 _EMAILS = [f"{each} response 200 body.email" for each in _PATIENT] + ["GET /v1/patients response 200 body.data[].email"]
+_ENDPOINT = ("POST /v1/webhook_endpoints", "GET /v1/webhook_endpoints/{id}", "PATCH /v1/webhook_endpoints/{id}")
+_SECRETS = [f"{each} response 200 body.secret" for each in _ENDPOINT]
+_SPECIALTIES = [
+    "GET /v1/doctors/{id} response 200 body.specialty",
+    "GET /v1/doctors response 200 body.data[].specialty",
+]
+
+WITNESSED: list[tuple[str, Any, str, list[str]]] = [
+    (PATIENT, requires("consent", type="boolean"), BREAKING, ["POST /v1/patients request body.consent"]),
+    (PATIENT, requires("email"), BREAKING, ["POST /v1/patients request body.email"]),
+    (PATIENT, optional("phone"), MOCK, ["POST /v1/patients request body.phone"]),
+    (f"{PATIENT} properties nickname", {"type": "string"}, ADDED, ["POST /v1/patients request body.nickname"]),
+    ("paths /v1/doctors get parameters", with_parameter("clinic", "query", required=True), BREAKING,
+     ["GET /v1/doctors request query.clinic"]),
+    (f"{ACCOUNT} parameters", with_parameter("session", "cookie", required=True), BREAKING,
+     ["GET /v1/account request cookie.session"]),
+    ("paths /v1/patients get parameters", with_parameter("stage", "query"), ADDED,
+     ["GET /v1/patients request query.stage"]),
+    ("paths /v1/patients get parameters dni required", True, BREAKING, ["GET /v1/patients request query.dni"]),
+    ("paths /v1/visits post parameters Idempotency-Key", GONE, BREAKING,
+     ["POST /v1/visits request header.Idempotency-Key"]),
+    (f"{ACCOUNT} parameters Service-Version schema enum", ["2027-01-01"], f"{BREAKING}, {MOCK}",
+     ["GET /v1/account request header.Service-Version"]),
+    ("components schemas EventInput", requires("occurredAt"), BREAKING, _EVENTS),
+    (f"paths /v1/events post {SCHEMA} anyOf", smaller_batches, BREAKING,
+     ["POST /v1/events request body", "POST /v1/events request body.events"]),
+    (BOOKED, lambda old: [each for each in old if each["type"] == "object"], BREAKING,
+     ["POST /v1/appointments request body.patient"]),
+    (f"{BOOKED} object properties email pattern", "@clinic[.]example$", BREAKING,
+     ["POST /v1/appointments request body.patient.email"]),
+    (f"paths /v1/intake_requests post {SCHEMA} properties hospitalized",
+     lambda old: {"type": "string", "description": old.get("description")}, f"{BREAKING}, {MOCK}",
+     ["POST /v1/intake_requests request body.hospitalized"]),
+    (f"paths /v1/visits post {SCHEMA} properties notes", GONE, BREAKING, ["POST /v1/visits request body.notes"]),
+    ("components schemas Doctor", without("specialty"), BREAKING, _SPECIALTIES),
+    ("components schemas Account", optional("name"), BREAKING, ["GET /v1/account response 200 body.name"]),
+    ("components schemas Account properties livemode", {"type": "integer"}, f"{BREAKING}, {MOCK}",
+     ["GET /v1/account response 200 body.livemode"]),
+    (f"{ACCOUNT} responses 200 content application/json schema",
+     lambda old: {"anyOf": [old, {"type": "array", "items": old}]}, BREAKING, ["GET /v1/account response 200 body"]),
+    (WEBHOOK, optional("occurredAt"), BREAKING, ["webhook body.occurredAt"]),
+    (f"{WEBHOOK} properties type enum", lambda old: [*old, "patient.deleted"], BREAKING, ["webhook body.type"]),
+    ("webhooks event post parameters x-service-signature", GONE, BREAKING,
+     ["webhook event header.x-service-signature"]),
+    ("components schemas WebhookEndpoint", requires("secret"), MOCK,
+     [*_SECRETS, "GET /v1/webhook_endpoints response 200 body.data[].secret"]),
+]  # fmt: skip
+"""Other values of one part of the document: its path, the value, and classes and places of the differences.
+
+A step of a path is a key, or the name or type of an item of a list. Each difference has a witness that tells the
+documents apart by their schemas alone.
+"""
 
 PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("paths /v1/appointments/{id}/cancel post requestBody required", True, BREAKING,
@@ -319,10 +158,27 @@ PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("paths /v1/webhook_endpoints/{id}/ping post requestBody", {**BODY, "required": True}, BREAKING, [PING]),
     ("paths /v1/webhook_endpoints/{id}/ping post requestBody", BODY, ADDED, [PING]),
     ("paths /v1/treatments post requestBody", GONE, BREAKING, ["POST /v1/treatments request body"]),
+    ("paths /v1/treatments post requestBody content", renamed("application/json", "multipart/form-data"), BREAKING,
+     ["POST /v1/treatments request body"]),
+    ("paths /v1/treatments post requestBody content",
+     lambda old: old | {"application/x-www-form-urlencoded": old["application/json"]}, ADDED,
+     ["POST /v1/treatments request body"]),
     ("paths /v1/patients post requestBody required", False, MOCK, ["POST /v1/patients request body"]),
+    ("paths /v1/patients post parameters Idempotency-Key required", True, MOCK,
+     ["POST /v1/patients request header.Idempotency-Key"]),
+    ("paths /v1/patients post responses", renamed("200", "201"), MOCK, ["POST /v1/patients response 201"]),
+    ("paths /v1/patients get parameters limit description", "How many.", WORDING,
+     ["GET /v1/patients request query.limit"]),
+    # The maximum is written as another keyword, which is a second difference, of wording.
+    ("paths /v1/visits get parameters limit schema exclusiveMaximum", True, f"{BREAKING}, {WORDING}",
+     ["GET /v1/visits request query.limit"]),
     ("paths /v1/webhook_endpoints/{id} delete", GONE, BREAKING, ["DELETE /v1/webhook_endpoints/{id}"]),
     ("paths /v1/rooms", {"get": {"responses": {"200": {}}}}, ADDED, ["GET /v1/rooms"]),
     (f"{ACCOUNT} security", [], MOCK, ["GET /v1/account request security"]),
+    (f"{ACCOUNT} responses 200 content", renamed("application/json", "application/xml"), BREAKING,
+     ["GET /v1/account response 200 body"]),
+    ("components schemas Account", requires("logo", type="string", format="uri"), ADDED,
+     ["GET /v1/account response 200 body.logo"]),
     (f"{ACCOUNT} responses 200 content", GONE, BREAKING, ["GET /v1/account response 200 body"]),
     (f"{ACCOUNT} responses 200", GONE, BREAKING, ["GET /v1/account response 200"]),
     (f"{ACCOUNT} responses 422", {}, ADDED, ["GET /v1/account response 422"]),
@@ -343,22 +199,48 @@ PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("components schemas Doctor properties createdAt format", GONE, BREAKING,
      ["GET /v1/doctors/{id} response 200 body.createdAt", "GET /v1/doctors response 200 body.data[].createdAt"]),
 ]  # fmt: skip
-"""Other values of one part of the document: its path, the value, and class and places of the differences."""
+"""The same, without such witnesses."""
+
+
+def position(holder: Any, step: str) -> Any:
+    """Return the key of a part, or the position of an item by its name or type."""
+    if isinstance(holder, dict):
+        return step
+    return next(number for number, each in enumerate(holder) if step in (each.get("name"), each.get("type")))
 
 
 def with_part(document: Any, path: str, value: Any) -> None:
     *parents, last = path.split()
     for each in parents:
-        document = document[each]
+        document = document[position(document, each)]
+    key = position(document, last)
     if value is GONE:
-        del document[last]
+        del document[key]
     else:
-        document[last] = value
+        document[key] = value(document[key]) if callable(value) else value
 
 
-for _path, _value, _class, _places in PARTS:
-    _change = functools.partial(with_part, path=_path, value=_value)
-    MUTATIONS.append(Mutation(_change, frozenset((_class, each) for each in _places), False, f"{_path} {_class}"))
+for _rows, _tells_apart in ((WITNESSED, True), (PARTS, False)):
+    for _path, _value, _classes, _places in _rows:
+        _change = functools.partial(with_part, path=_path, value=_value)
+        _expected = frozenset(itertools.product(_classes.split(", "), _places))
+        MUTATIONS.append(Mutation(_change, _expected, _tells_apart, f"{_path} {_classes}"))
+
+
+_change = functools.partial(with_part, path="paths /v1/appointments/{id}", value=renamed("patch", "put"))
+_expected = frozenset({(BREAKING, "PATCH /v1/appointments/{id}"), (ADDED, "PUT /v1/appointments/{id}")})
+MUTATIONS.append(Mutation(_change, _expected, False, "another method"))
+
+
+def with_basic_credentials(document: Document, security: list[Any]) -> None:
+    document["components"]["securitySchemes"]["basic"] = {"type": "http", "scheme": "basic"}
+    operation(document, "GET /v1/account")["security"] = security
+
+
+for _security, _class in (([{"basic": []}], BREAKING), ([{"apiKey": []}, {"basic": []}], ADDED)):
+    _change = functools.partial(with_basic_credentials, security=_security)
+    _expected = frozenset({(_class, "GET /v1/account request security")})
+    MUTATIONS.append(Mutation(_change, _expected, False, f"basic credentials {_class}"))
 
 # --- keywords of one schema ------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import pytest
 from drift.documents import component, request, served_document
-from drift.mutations import BREAKING, MOCK, MUTATIONS, Mutation, mutated, report_of
+from drift.mutations import BREAKING, MOCK, MUTATIONS, Mutation, mutated
 from drift.witnesses import accepts
 
 from followup_mockserver.judge.drift.comparison import compare_document
@@ -14,7 +14,7 @@ def test_our_own_contract_has_no_differences() -> None:
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_a_change_is_reported_in_its_class_and_place_with_a_witness_that_holds(mutation: Mutation) -> None:
-    report = report_of(mutation)
+    report = compare_document(mutated(mutation))
     assert {(each.class_, each.where) for each in report.differences} == mutation.expected
     assert report.is_compatible is not any(class_ in (BREAKING, MOCK) for class_, _ in mutation.expected)
     for difference in report.differences:
