@@ -29,12 +29,15 @@ class World:
     Args:
         service: the mock.
         known: ids by kind, oldest first.
-        keys: the numbers of idempotent calls so far.
+        calls: the number of idempotent calls so far.
+        key: the API key of an organization, other than the default one, in which the steps are made.
     """
 
-    def __init__(self, service: MockService, known: dict[str, list[str]] | None = None, calls: int = 0) -> None:
-        self.service = service
-        self.client = service.client(max_retries=0)
+    def __init__(
+        self, service: MockService, known: dict[str, list[str]] | None = None, calls: int = 0, key: str | None = None
+    ) -> None:
+        self.service: Any = service if key is None else service.organization(key)
+        self.client = service.client(api_key=key or service.api_key, max_retries=0)
         self.known = copy.deepcopy(known or {})
         self.calls = calls
         self.received: list[Any] = []
