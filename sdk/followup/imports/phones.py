@@ -69,7 +69,7 @@ def _is_possible(number: PhoneNumber) -> bool:
     return phonenumbers.is_possible_number_with_reason(number) == ValidationResult.IS_POSSIBLE
 
 
-_LABEL = re.compile(r"(?:DNI|DOCUMENTO|DOC|CUIL|CUIT)(?:N[º°]|NRO|NO)?:?(?=[A-Z]?\d)")
+_LABEL = re.compile(r"^(?:DNI|DOCUMENTO|DOC|CUIL|CUIT)(?:N[º°]|NRO|NO)?:?(?=[A-Z]?\d)")
 _CUIL = re.compile(r"(?:20|23|24|25|26|27)\d{9}")
 _CUIL_WEIGHTS = (5, 4, 3, 2, 7, 6, 5, 4, 3, 2)
 _CUIL_LENGTH = 11
@@ -86,7 +86,7 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
         Invalid: it is no document number, or a CUIL with a wrong check digit.
     """
     bare = "".join(each for each in text if not (each in ".-" or each.isspace() or category(each) in ("Cf", "Pd")))
-    bare = _LABEL.sub("", bare.upper(), count=1) if bare[:1].isalpha() else bare
+    bare = _LABEL.sub("", bare.upper(), count=1)
     if not bare.strip("0") or not any(map(str.isdigit, bare)):
         raise Invalid("dni_invalid", "it has no digits other than 0")
     if country != "AR" or len(bare) != _CUIL_LENGTH or not bare.isdecimal():

@@ -26,11 +26,13 @@ LONGEST = 5_000
 """Characters of a text that the service takes."""
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_LABEL = r"(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"(?=.{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_SPREADSHEET_ERROR = re.compile(r"#(?:N/[AD]|[¡¿]?[A-ZÁÉÍÓÚÇÃÕ0-9/]{3,10}[!?])")
+_SPREADSHEET_ERROR = re.compile(
+    r"#(?:N/[AD]\b|[¡¿]?(?:REF|VALUE|VALOR|DIV/0|NAME|NOMBRE|NOME|NUM|NÚM|NULL|NULO|NUL|SPILL|CALC)[!?])"
+)
 
 _ISO_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d[\d:.,]*(?:[Zz]|[+-]\d\d(?::?\d\d)?)?", re.ASCII)
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -61,7 +63,7 @@ def checked(text: str, field: str) -> str:
     """
     if _CONTROL.search(text):
         raise Invalid("field_invalid", f"{field} has control characters")
-    if _SPREADSHEET_ERROR.fullmatch(text):
+    if _SPREADSHEET_ERROR.search(text):
         raise Invalid("field_invalid", f"{field} is an error of the spreadsheet")
     if field == "patient.email" and not _EMAIL.fullmatch(text):
         raise Invalid("field_invalid", f"{field} must be one e-mail address")
