@@ -165,3 +165,22 @@ def test_an_error_is_one_line(shell: Shell, tmp_path: Path, arguments: list[str]
     assert reason in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "mispelt.db").exists()
+
+
+def test_run_catches_up_and_warns_of_what_never_arrived(tmp_path: Path, shell: Shell, inbox: Inbox) -> None:
+    with MockServer(start_time="2026-09-28T12:00:00Z") as server, server.client() as client:
+        shell.environment |= {"FOLLOWUP_BASE_URL": server.url}
+        run = ("inbox", "run", "clinic_webhooks:inbox", "--catch-up-every", "60")
+        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        client.patients.create(phone="+54 9 11 5555-0000")
+        server.advance()
+        process = shell.start(*run)
+        wait_for(lambda: inbox.status().unhandled == 1)
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60) == (
+            "",
+            "default: catch_up added events that did not arrive as webhooks: 1\n",
+        )
+        assert process.returncode == 0
+        assert "--catch-up-every must be" in shell.error(*run[:-1], "0")
+        assert "needs --catch-up-every" in shell.error(*run[:3], "--webhook-endpoint", "we_1")

@@ -35,6 +35,14 @@ class Exported:
         (only,) = self.spans(*([name] if name else []))
         return only
 
+    def metric(self, name: str) -> list[tuple[dict[str, Any], Any]]:
+        """Return the values of a counter, each with its attributes."""
+        data = self._reader.get_metrics_data()
+        scopes = [scope for resource in (data.resource_metrics if data else ()) for scope in resource.scope_metrics]
+        found = [metric for scope in scopes for metric in scope.metrics if metric.name == name]
+        points: list[Any] = [point for metric in found for point in metric.data.data_points]
+        return [(dict(point.attributes), point.value) for point in points]
+
     def everything(self) -> str:
         """Return all that was exported, as text without escapes."""
         data = self._reader.get_metrics_data()

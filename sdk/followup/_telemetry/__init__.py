@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry, for programs in which its API is installed.
+"""Spans and a counter of OpenTelemetry, for programs in which its API is installed.
 
 Only this package imports OpenTelemetry, and only once a client is created: ``import followup``
 does not. Nothing that it records comes from a request or a response, except for the status and the id of the request.
@@ -36,6 +36,24 @@ def is_wanted() -> bool:
     if setting not in ("", "on", "off"):
         raise ConfigurationError(f"{VARIABLE} must be on, which is the default, or off")
     return setting != "off"
+
+
+def count_missed_webhooks(number: int, inbox: str) -> None:
+    """Add to the counter of webhooks that did not arrive by themselves.
+
+    Args:
+        number: how many more these are.
+        inbox: name of the inbox.
+    """
+    if is_on():
+        counter = (
+            import_module("opentelemetry.metrics")
+            .get_meter("followup")
+            .create_counter(
+                "followup.inbox.missed", unit="{webhook}", description="Webhooks that arrived only by catch_up"
+            )
+        )
+        counter.add(number, {"followup.inbox.name": inbox})
 
 
 @functools.cache

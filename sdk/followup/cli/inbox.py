@@ -2,9 +2,13 @@
 
 import functools
 import importlib
+import logging
+import math
 import re
 import sys
+import time
 import traceback
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +25,10 @@ from followup.cli.output import connected, fail, reject, remark, say
 from followup.cli.values import parts_of, time_of
 
 if TYPE_CHECKING:
+    from followup import FollowUp
     from followup.inbox import DeadEvent, Inbox
+
+logger = logging.getLogger("followup.inbox")
 
 commands = Application(no_args_is_help=True, help="Handle the webhooks that an inbox has stored, and look after them.")
 
@@ -33,16 +40,52 @@ Target = Annotated[
 _PLACES = re.compile(r" at [\w-]+\.py:\d+( > [\w-]+\.py:\d+)*$")
 
 
+Endpoint = Annotated[
+    str | None, typer.Option(metavar="ID", help="The endpoint of this inbox; by default the only one there is.")
+]
+
+
 @commands.command()
-def run(target: Target) -> None:
+def run(
+    target: Target,
+    catch_up_every: Annotated[
+        float | None,
+        typer.Option(metavar="MINUTES", help="Also fetch what never arrived, now and every so many minutes."),
+    ] = None,
+    webhook_endpoint: Endpoint = None,
+) -> None:
     """Handle events until the process is stopped, with the handlers of your Inbox.
 
-    Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once.
+    Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once; let one of them catch
+    up. It logs a warning with the number of events that it had to fetch: webhooks do not arrive then.
     """
+    if catch_up_every is not None and not 0 < catch_up_every < math.inf:
+        reject("--catch-up-every must be a positive number of minutes")
+    if webhook_endpoint is not None and catch_up_every is None:
+        reject("--webhook-endpoint needs --catch-up-every")
     found = load_inbox(target)
-    with stores.until_stopped() as stop, stores.store_errors():
+    with ExitStack() as stack:
+        client = None if catch_up_every is None else stack.enter_context(connected())
+        stop = stack.enter_context(stores.until_stopped())
+        stack.enter_context(stores.store_errors())
         remark("Handling events until Ctrl-C or SIGTERM.")
-        found.run(stop)
+        next_at = -math.inf
+        for _ in found._handling(stop):
+            now = time.monotonic()
+            if client is not None and catch_up_every is not None and now >= next_at:
+                next_at = now + catch_up_every * 60
+                _catch_up(found, client, webhook_endpoint)
+
+
+def _catch_up(inbox: "Inbox", client: "FollowUp", webhook_endpoint: str | None) -> None:
+    """Fetch what never arrived; whatever fails is logged, because the handling of events has to go on."""
+    try:
+        inbox.catch_up(client, webhook_endpoint)
+    except Exception as error:  # noqa: BLE001
+        from followup._store.database import reason_of
+
+        text = str(error) if isinstance(error, ValueError) else reason_of(error)
+        logger.error("cannot catch up, and try again later: %s", text)  # noqa: TRY400 - the traceback may show data
 
 
 @commands.command()
@@ -103,9 +146,7 @@ def purge(
 @stores.command(commands, "inbox")
 def catch_up(
     store: "Inbox",
-    webhook_endpoint: Annotated[
-        str | None, typer.Option(metavar="ID", help="The endpoint of this inbox; by default the only one there is.")
-    ] = None,
+    webhook_endpoint: Endpoint = None,
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="Add nothing older, such as 2030-01-01T10:00:00-03:00.")
     ] = None,

@@ -21,6 +21,7 @@ import followup
 from followup._codec.decode import WireError, decode
 from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
 from followup._store.schema import LONGEST_TEXT, WAITING, Schema, checked_text, event_table
+from followup._telemetry import count_missed_webhooks
 from followup._webhook_event import WebhookEvent
 
 if TYPE_CHECKING:
@@ -154,6 +155,9 @@ def catch_up(
         if is_complete and times:
             now = service_clock.milliseconds(connection)
             _move_cursor(connection, inbox.name, endpoint, now, max(times))
+    if added:
+        logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", inbox.name, added)
+        count_missed_webhooks(added, inbox.name)
     return CatchUpReport(len(times), added)
 
 

@@ -4,7 +4,7 @@ import logging
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, overload
 
@@ -251,9 +251,13 @@ class Inbox(ReceivedEvents):
         Raises:
             ConfigurationError: the tables are missing, or made by another release.
         """
-        worker, stop = Worker(self), stop or threading.Event()
-        for _ in self._rounds(lambda: worker.work(DrainReport(), None, stop), stop, self._clock):
+        for _ in self._handling(stop or threading.Event()):
             pass
+
+    def _handling(self, stop: threading.Event) -> Iterator[None]:
+        """Handle events as ``run`` does; yield after each round."""
+        worker = Worker(self)
+        return self._rounds(lambda: worker.work(DrainReport(), None, stop), stop, self._clock)
 
     def catch_up(
         self, client: "followup.FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
