@@ -11,7 +11,7 @@ from support.integrations.intentions import Intentions
 from support.integrations.reconciling import Reconciling
 
 from followup_mockserver.simulation import Clinic, simulate
-from followup_mockserver.simulation.history import history_of
+from followup_mockserver.simulation.history import Book, CrashAtRequest, history_of, seed_of
 
 MOST_STEPS = 12
 """Steps of a history that is as short as it can be, or nearly so."""
@@ -56,7 +56,8 @@ def test_without_its_bug_an_integration_survives_the_same_histories(clinic: type
 
 
 def test_a_request_before_a_crash_is_told_once() -> None:
-    message = str(failure_of(planted.RemembersInMemory, seed=0))
+    seed = seed_of((CrashAtRequest(0, 1), Book(0, 0)))
+    message = str(failure_of(planted.SendsBeforeCommit, seed))
     assert "crashed before it saw the response" in message
     texts = [each.partition(". ")[2] for each in message.splitlines() if each[:1].isdigit()]
     for before, text in pairwise(texts):

@@ -302,7 +302,7 @@ def test_work_that_a_replayed_request_repeats() -> None:
                 self.save()
             return event
 
-    assert broken_by(DoesNotCheckTheTime)[0] == HANDLED
+    assert broken_by(DoesNotCheckTheTime, seed=3)[0] == HANDLED
 
 
 def test_work_for_an_old_request_before_the_event_arrives() -> None:

@@ -111,6 +111,13 @@ class Forge:
     delivery: int = _below(16)
 
 
+@attrs.frozen
+class CrashAtCommit:
+    """The clinic will crash before one of its next commits (an even number) or after it."""
+
+    point: int = _below(8)
+
+
 Step = (
     Book
     | Reschedule
@@ -125,6 +132,7 @@ Step = (
     | DelayDelivery
     | LoseWebhookResponse
     | Forge
+    | CrashAtCommit
 )
 History = tuple[Step, ...]
 
@@ -198,7 +206,13 @@ def _check_sum(number: int) -> int:
 _Draw = Callable[[SearchStrategy[bool]], bool]
 _Weights = tuple[tuple[type[Step], int], ...]
 
-_FAULTS: _Weights = ((FailRequests, 6), (CrashAtRequest, 4), (DelayDelivery, 2), (LoseWebhookResponse, 2))
+_FAULTS: _Weights = (
+    (FailRequests, 6),
+    (CrashAtRequest, 4),
+    (CrashAtCommit, 4),
+    (DelayDelivery, 2),
+    (LoseWebhookResponse, 2),
+)
 _ACTIONS: _Weights = ((Book, 5), (Reschedule, 6), (Cancel, 3), (Work, 2), (PassTime, 2))
 _SEQUELS: _Weights = ((Again, 5), (Work, 8), (PassTime, 5), (CrashNow, 3), (RepeatDelivery, 3), (Forge, 3))
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
@@ -287,7 +301,7 @@ def _with_simpler_steps(history: History) -> Iterator[History]:
 
 
 def _simpler(step: Step) -> Iterator[Step]:
-    if isinstance(step, CrashAtRequest):
+    if isinstance(step, CrashAtRequest | CrashAtCommit):
         yield CrashNow()
     values = attrs.astuple(step)
     if any(values):

@@ -7,16 +7,16 @@ import json
 import re
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import httpx
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.service.service import MockService
-from followup_mockserver.simulation.history import CrashAtRequest, FailRequests, LoseWebhookResponse
+from followup_mockserver.simulation.history import CrashAtCommit, CrashAtRequest, FailRequests, LoseWebhookResponse
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import Story
 from followup_mockserver.webhooks.wsgi_asgi import call_wsgi
@@ -71,7 +71,7 @@ class PendingFaults:
         self._pending: dict[type, deque[Any]] = defaultdict(deque)
         self._suspended = 0
 
-    def add(self, step: CrashAtRequest | FailRequests | LoseWebhookResponse) -> None:
+    def add(self, step: CrashAtCommit | CrashAtRequest | FailRequests | LoseWebhookResponse) -> None:
         """Add the fault of a step."""
         self._pending[type(step)].append(step)
 
@@ -93,6 +93,11 @@ class PendingFaults:
         crash: CrashAtRequest | None = self._next(CrashAtRequest, "skip")
         return crash if crash is not None and crash.skip == 0 else None
 
+    def crash_at_commit(self) -> Literal["before", "after"] | None:
+        """Return at which side of the commit that is made now the clinic crashes, if it does, and count the commit."""
+        step: CrashAtCommit | None = self._next(CrashAtCommit, "point", 2)
+        return None if step is None or step.point > 1 else "after" if step.point else "before"
+
     def next_fault(self, operation: str) -> RequestFault | None:
         """Return the fault of the request that is made now, if any."""
         step = self._next(FailRequests, "more")
@@ -105,14 +110,14 @@ class PendingFaults:
         """Return whether the response that the receiver gives now gets lost."""
         return self._next(LoseWebhookResponse) is not None
 
-    def _next(self, kind: type, counter: str = "") -> Any:
-        """Return the first pending step of a kind; it stays pending, with one less, while its counter is above 0."""
+    def _next(self, kind: type, counter: str = "", unit: int = 1) -> Any:
+        """Return the first pending step of a kind; it stays pending, with a unit less, while its counter has one."""
         pending = self._pending[kind]
         if self._suspended or not pending:
             return None
         step = pending.popleft()
-        if left := getattr(step, counter, 0):
-            pending.appendleft(attrs.evolve(step, **{counter: left - 1}))
+        if (left := getattr(step, counter, 0)) >= unit:
+            pending.appendleft(attrs.evolve(step, **{counter: left - unit}))
         return step
 
 
@@ -146,8 +151,8 @@ class Network:
         with self._lock:
             process.check()
             operation, path_id = _operation(request)
-            about = self._about(path_id, request.content)
-            call = f"{operation} for {' and '.join(about)}" if about else operation
+            call = _text_about(operation, self._about(path_id, request.content))
+            process.act(f"it sent {call}")
             crash = self._pending.next_crash()
             if crash is not None and not crash.after:
                 self._story.add(f"The clinic crashed before it sent {call}.")
@@ -207,6 +212,15 @@ def _operation(request: httpx.Request) -> tuple[str, str | None]:
         if method == request.method and (found := path.fullmatch(request.url.path)) is not None:
             return name, found.group(1) if found.groups() else None
     return f"{request.method} {request.url.path}", None
+
+
+def call_text(what: str, body: Any) -> str:
+    """Return what is sent, such as an operation, with the appointments that its body is about."""
+    return _text_about(what, dict.fromkeys(_external_ids(body)))
+
+
+def _text_about(what: str, external_ids: Collection[str]) -> str:
+    return f"{what} for {' and '.join(external_ids)}" if external_ids else what
 
 
 def _external_ids(data: Any) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import os
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation import history as steps
 from followup_mockserver.simulation import promises
 from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of, patients_of
+from followup_mockserver.simulation.commits import Commits
 from followup_mockserver.simulation.history import History, Step, call_that_repeats
 from followup_mockserver.simulation.network import Network, PendingFaults
 from followup_mockserver.simulation.promises import Entry, Finding, Ledger, Operation, PromiseBroken, Story
@@ -78,10 +79,23 @@ class Player:
             Exception: one of ``bookings``, ``handled`` or ``patients``. All of these get a note with the call that
                 repeats them.
         """
+        return self._play(history, None)[0]
+
+    def explained(self, history: History) -> Finding | None:
+        """Play a history for its report, in which each crash after a commit names what would have followed."""
+        sequels: list[str] = []
+        while True:
+            finding, sequel = self._play(history, sequels)
+            if sequel is None:
+                return finding
+            sequels.append(sequel)
+
+    def _play(self, history: History, sequels: Sequence[str] | None) -> tuple[Finding | None, str | None]:
         self._begin()
         try:
             with self._template.fork() as service, _folder() as folder:
-                return _Play(self, service, folder).play(history)
+                play = _Play(self, service, folder, sequels)
+                return play.play(history), play.commits.sequel
         except Exception as error:
             error.add_note(f"Repeat this history with {call_that_repeats(self.clinic, history)}")
             raise
@@ -90,7 +104,7 @@ class Player:
 class _Play:
     """One history in the course of being played."""
 
-    def __init__(self, player: Player, service: MockService, folder: Path) -> None:
+    def __init__(self, player: Player, service: MockService, folder: Path, sequels: Sequence[str] | None) -> None:
         url, secret = player.clinic.receiver_url, player.secret
         self._player = player
         self._service = service
@@ -99,19 +113,22 @@ class _Play:
         self._pending = PendingFaults()
         self._ledger = Ledger()
         network = Network(service, self._pending, self._story)
-        self._runner = Runner(player.clinic, service, self._time, network, self._story, folder, secret)
+        self.commits = Commits(self._pending, self._story, sequels)
+        self._runner = Runner(player.clinic, service, self._time, network, self.commits, self._story, folder, secret)
         self._traffic = Traffic(service, self._runner, self._pending, self._story, url, secret)
 
     def play(self, history: History) -> Finding | None:
         with (
             _reproducible_random(),
             reproducible_randomness(0),
-            virtual_store_time(TimeOfStores(self._time, lambda: self._runner.process)),
+            virtual_store_time(TimeOfStores(self._time)),
         ):
             try:
                 self._runner.up()
                 for step in history:
                     self._step(step)
+                    if self.commits.sequel is not None:
+                        return None
                 self._come_to_rest()
                 self._judge()
             except PromiseBroken as broken:
@@ -150,7 +167,7 @@ class _Play:
                 if not self._runner.is_down:
                     self._story.add("The clinic crashed.")
                     self._runner.discard()
-            case steps.CrashAtRequest() | steps.FailRequests() | steps.LoseWebhookResponse():
+            case steps.CrashAtCommit() | steps.CrashAtRequest() | steps.FailRequests() | steps.LoseWebhookResponse():
                 self._pending.add(step)
             case steps.RepeatDelivery():
                 self._traffic.repeat(step)

@@ -28,6 +28,7 @@ class Process:
         client: the client that ``start`` gets.
         receiving: calls its receiver of webhooks; None if there is none.
         has_crashed: whether the process is over.
+        next_action: is called with the description of the next action, which then does not happen; None: it happens.
 
     Args:
         clinic: creates the instance.
@@ -39,6 +40,7 @@ class Process:
 
     def __init__(self, clinic: Callable[[], Clinic], *, base_url: str, api_key: str, time: Time, carry: Carry) -> None:
         self.has_crashed = False
+        self.next_action: Callable[[str], object] | None = None
         self.receiving: Receiving | None = None
         own_time = _ProcessTime(self, time)
         transport = _Transport(self, carry)
@@ -61,6 +63,17 @@ class Process:
         self.has_crashed = True
         if self.receiving is not None:
             self.receiving.close()
+
+    def act(self, action: str) -> None:
+        """Announce what the process is about to do, such as ``it sent account.retrieve``.
+
+        Raises:
+            Crash: the process is over.
+        """
+        if self.next_action is not None:
+            self.next_action(action)
+            self.next_action, self.has_crashed = None, True
+        self.check()
 
     def check(self) -> None:
         """Raise ``Crash`` if the process is over: code of a dead process must not act any more."""
@@ -157,7 +170,7 @@ class Receiving:
             except BaseException:
                 self._process.check()  # a group of exceptions may contain the crash
                 raise
-        self._process.check()
+        self._process.act("it responded")
         if problem is None and response is not None and not response.is_success and exceptions:
             found = exceptions[-1]
             problem = found if isinstance(found, Exception) else None

@@ -4,7 +4,7 @@ import gc
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +13,8 @@ import attrs
 from followup import FollowUpError
 from followup._for_mockserver import Time, clear_frames
 from followup_mockserver.service.service import MockService
-from followup_mockserver.simulation.clinic import Clinic
+from followup_mockserver.simulation.clinic import Clinic, Crash
+from followup_mockserver.simulation.commits import Commits, OpenDatabases, databases_of_thread, leave_thread
 from followup_mockserver.simulation.network import Network
 from followup_mockserver.simulation.process import Process, Receiving
 from followup_mockserver.simulation.promises import STARTS, PromiseBroken, Story
@@ -60,6 +61,7 @@ class Runner:
         service: the service.
         time: the time of its clock.
         network: carries the requests.
+        commits: its commits.
         story: learns what happens.
         folder: what survives a crash.
         secret: signing secret of the webhook endpoint.
@@ -69,12 +71,14 @@ class Runner:
     _service: MockService
     _time: Time
     _network: Network
+    _commits: Commits
     _story: Story
     _folder: Path
     _secret: str
     process: Process | None = attrs.field(default=None, init=False)
     problem: Exception | None = attrs.field(default=None, init=False)
     unprovoked: str | None = attrs.field(default=None, init=False)
+    _databases: OpenDatabases | None = attrs.field(default=None, init=False)
     _starts: int = attrs.field(default=0, init=False)
 
     @property
@@ -96,7 +100,7 @@ class Runner:
         """
         while self.is_down:
             self.discard()
-            self.process = self._start()
+            self._start()
         assert self.process is not None
         return self.process
 
@@ -104,6 +108,8 @@ class Runner:
         """Call a method of the clinic, and return how the call ended."""
         process = self.up()
         _, error = self._result_of(process, method, *arguments)
+        with suppress(Crash):
+            process.act(f"{method}() returned" if error is None else f"{method}() raised {type(error).__name__}")
         if process.has_crashed:
             del process
             self.discard()
@@ -122,6 +128,10 @@ class Runner:
         if process is None:
             return
         process.end()
+        if self._databases is not None:
+            self._databases.close()
+            self._databases = None
+            leave_thread()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a process that crashes closes nothing
             del process
@@ -135,7 +145,7 @@ class Runner:
         if isinstance(error, Exception) and not isinstance(error, FollowUpError):
             self.problem = error
 
-    def _start(self) -> Process:
+    def _start(self) -> None:
         if self._starts:
             self._story.add("The clinic restarted.")
         self._starts += 1
@@ -148,6 +158,9 @@ class Runner:
             carry=self._network.carry,
         )
         process.clinic.secret = self._secret
+        self.process = process
+        self._databases = OpenDatabases(process, self._commits)
+        self._databases.belong_to_thread()
         receiver = None
         for method, arguments in {"start": (process.client, self._folder), "receiver": ()}.items():
             if method == "receiver" and url is None:
@@ -162,10 +175,9 @@ class Runner:
                 self._story.add(f"The clinic did not start: {problem}")
                 self._time.sleep(_SECONDS_BETWEEN_STARTS)
             if process.has_crashed:
-                return process
+                return
         if url is not None:
             process.receiving = Receiving(process, url, receiver)
-        return process
 
     def _result_of(self, process: Process, method: str, *arguments: Any) -> tuple[Any, Exception | None]:
         """Call a method of the clinic; return its result, and the exception that it raised unless it crashed."""
@@ -196,27 +208,24 @@ class TimeOfStores:
 
     Args:
         time: the time of the service's clock.
-        process: returns the process that runs.
     """
 
-    def __init__(self, time: Time, process: Callable[[], Process | None]) -> None:
+    def __init__(self, time: Time) -> None:
         self.monotonic = time.monotonic
         self.now = time.now
         self.sleep_async = time.sleep_async
         self._time = time
-        self._process = process
         self._simulating = threading.get_ident()
-        self._owners: dict[int, Process | None] = {}
         self._real_wait = threading.Event()
 
     def sleep(self, seconds: float) -> None:
         """Let the time of the service pass."""
         if threading.get_ident() != self._simulating:
-            owner = self._owners.setdefault(threading.get_ident(), self._process())
+            databases = databases_of_thread()
             ends = self._time.monotonic() + seconds
             self._real_wait.wait(_PATIENCE)
-            if owner is not None:
-                owner.check()
+            if databases is not None:
+                databases.process.check()
             seconds = ends - self._time.monotonic()
         if seconds > 0:
             self._time.sleep(seconds)

@@ -12,6 +12,7 @@ from hypothesis.errors import NoSuchExample
 
 from followup_mockserver.schema.checks import integer
 from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic
+from followup_mockserver.simulation.drivers import observed_drivers
 from followup_mockserver.simulation.history import History, histories, history_of, shrunk
 from followup_mockserver.simulation.playing import Player
 from followup_mockserver.simulation.promises import Finding, report_of
@@ -62,7 +63,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     integer(1)("examples", examples)
     if seed is not None:
         integer(0)("seed", seed)
-    with fast_collections() as begin, _silent_crashes():
+    with fast_collections() as begin, _silent_crashes(), observed_drivers():
         player = Player(clinic, begin)
         found = _Search(player).search(
             examples, random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
@@ -95,8 +96,7 @@ class _Search:
         """Return the shortest history found that breaks a promise, with what it found; None if there is none."""
         encoded = history_of(seed)
         if encoded is not None:
-            finding = self._player.play(encoded)
-            if finding is not None:
+            if self._player.play(encoded) is not None and (finding := self._player.explained(encoded)) is not None:
                 return encoded, finding
             examples -= 1
         if examples == 0:
@@ -145,7 +145,7 @@ class _Search:
     def _reported(self, history: History) -> tuple[History, Finding]:
         """Shrink a history, and play the result once more for the report."""
         history = shrunk(history, self._breaks)
-        finding = self._player.play(history)
+        finding = self._player.explained(history)
         if finding is not None:
             return history, finding
         assert self._first is not None

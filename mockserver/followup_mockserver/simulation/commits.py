@@ -1,0 +1,179 @@
+"""The clinic's commits: which statements commit, the crashes before and after, and what a crash does to connections.
+
+Each process of the clinic has the databases that it opened. The drivers ask for those of the thread that calls them;
+a thread belongs to the process that started it.
+"""
+
+import functools
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import thread as executors
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import attrs
+
+from followup_mockserver.simulation.network import PendingFaults, call_text
+from followup_mockserver.simulation.process import Process
+from followup_mockserver.simulation.promises import Story
+
+_FIRST_WORD = re.compile(r"(?:[\s(]|--[^\n]*(?:\n|$)|/\*.*?\*/)*([a-z]*)", re.IGNORECASE | re.DOTALL)
+_WRITTEN = re.compile(
+    r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|REPLACE\s+INTO|UPDATE|DELETE\s+FROM)\s+\W?(\w+)", re.IGNORECASE
+)
+_READS = frozenset(
+    ("SELECT", "VALUES", "EXPLAIN", "SHOW", "SET", "RESET", "PRAGMA", "DECLARE", "FETCH", "MOVE", "CLOSE")
+)
+_OTHERS = frozenset(("", "BEGIN", "START", "SAVEPOINT", "RELEASE", "ROLLBACK", "ABORT", "ATTACH", "DETACH"))
+_NO_WRITES = _READS | _OTHERS | {"LISTEN", "UNLISTEN", "DEALLOCATE", "DISCARD"}
+"""The first words of statements that commit nothing, even outside of a transaction."""
+
+IMPLICIT_BEGIN = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE"))
+"""The first words of the statements before which ``sqlite3`` begins a transaction by itself."""
+
+
+def first_word(sql: str) -> str:
+    """Return the first word of a statement, in upper case; empty if it has none."""
+    found = _FIRST_WORD.match(sql)
+    return found[1].upper() if found is not None else ""
+
+
+def commits(sql: str, *, in_transaction: bool) -> bool:
+    """Return whether a statement commits: it ends a transaction, or writes outside of one."""
+    word = first_word(sql)
+    if in_transaction or word in ("COMMIT", "END"):
+        return in_transaction and word in ("COMMIT", "END")
+    return word not in _NO_WRITES and (word != "WITH" or _WRITTEN.search(sql) is not None)
+
+
+@attrs.define(eq=False)
+class Commits:
+    """The commits of one history. Thread-safe.
+
+    What follows a commit is not known when the clinic crashes right after it. So a history is played again for its
+    report: the process then goes on up to its next action, whose description is the sequel of that crash.
+
+    Attributes:
+        sequel: the sequel of the first crash after a commit whose sequel was not known; None if there was none.
+
+    Args:
+        pending: the crashes that are pending.
+        story: learns what happens.
+        sequels: those that are known, in the order of the crashes; None if they do not matter.
+    """
+
+    _pending: PendingFaults
+    _story: Story
+    _sequels: Sequence[str] | None = None
+    sequel: str | None = attrs.field(default=None, init=False)
+    _crashes: int = attrs.field(default=0, init=False)
+    _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False)
+
+    @contextmanager
+    def around(self, process: Process, database: str, recorded: str) -> Iterator[None]:
+        """Make a commit a point at which the clinic may crash, before and after it.
+
+        Raises:
+            Crash: the clinic crashes here, or has crashed before.
+        """
+        with self._lock:
+            process.act(f"it committed ({database})")
+            moment = self._pending.crash_at_commit()
+            if moment == "before":
+                after = f", after it recorded {recorded}" if recorded else ""
+                self._story.add(f"The clinic crashed before it committed ({database}){after}.")
+                raise process.crash()
+        yield
+        if moment == "after":
+            with self._lock:
+                self._crash_after(process, f"The clinic crashed after it committed ({database})")
+
+    def _crash_after(self, process: Process, sentence: str) -> None:
+        process.check()
+        self._crashes += 1
+        if self._sequels is not None and self._crashes > len(self._sequels):
+            if self.sequel is None:
+                self.sequel = ""
+                process.next_action = functools.partial(setattr, self, "sequel")
+                return
+        elif self._sequels is not None and self._sequels[self._crashes - 1]:
+            sentence += f", before {self._sequels[self._crashes - 1]}"
+        self._story.add(f"{sentence}.")
+        raise process.crash()
+
+
+@attrs.define(eq=False)
+class OpenDatabases:
+    """The databases that one process has opened.
+
+    Attributes:
+        process: the process.
+        commits: the commits of its history.
+        connections: its connections, each with a function that closes it.
+            engines: the engines of SQLAlchemy that it used.
+    """
+
+    process: Process
+    commits: Commits
+    connections: WeakKeyDictionary[Any, Callable[[Any], object]] = attrs.field(factory=WeakKeyDictionary, init=False)
+    engines: WeakSet[Any] = attrs.field(factory=WeakSet, init=False)
+    _recorded: str = attrs.field(default="", init=False)
+
+    def committing(self, database: str) -> AbstractContextManager[None]:
+        """Return a context for a commit in a database, at which the process may crash."""
+        recorded, self._recorded = self._recorded, ""
+        return self.commits.around(self.process, database, recorded)
+
+    def writing(self, sql: str) -> None:
+        """Take note of a statement that the process is about to execute."""
+        if self.process.next_action is not None and (written := _WRITTEN.search(sql)) is not None:
+            self.process.act(f"it wrote to {written[1]}")
+
+    def recording(self, event: Any) -> None:
+        """Take note of an event that the process is about to record in an outbox."""
+        if isinstance(event, Mapping):
+            self._recorded = call_text(str(event.get("type")), event)
+        self.process.act(f"it recorded {self._recorded}")
+
+    def belong_to_thread(self) -> None:
+        """Let these be the databases of the current thread, and of those that it starts."""
+        _OWNERS[threading.current_thread()] = self
+
+    def close(self) -> None:
+        """Close all connections, as the end of a process does: what is not committed is rolled back."""
+        for connection, close in list(self.connections.items()):
+            with suppress(Exception):
+                close(connection)
+        for engine in list(self.engines):
+            engine.dispose(close=False)
+        if (django := sys.modules.get("django.db")) is not None:
+            for wrapper in django.connections.all(initialized_only=True):
+                if wrapper.connection in self.connections:
+                    del django.connections[wrapper.alias]
+
+
+_OWNERS: WeakKeyDictionary[threading.Thread, OpenDatabases | threading.Thread] = WeakKeyDictionary()
+
+
+def databases_of_thread() -> OpenDatabases | None:
+    """Return the databases of the process that the current thread belongs to; None outside of a simulation."""
+    owner = _OWNERS.get(threading.current_thread())
+    if isinstance(owner, threading.Thread):
+        owner = _OWNERS.get(owner)
+    return owner if isinstance(owner, OpenDatabases) else None
+
+
+def adopt(thread: threading.Thread) -> None:
+    """Let a thread that starts belong to the process of the current one, or to that of each moment if it is pooled."""
+    owner = _OWNERS.get(threading.current_thread())
+    if owner is not None:
+        is_pooled = getattr(thread, "_target", None) is getattr(executors, "_worker", thread)
+        _OWNERS[thread] = threading.current_thread() if is_pooled else owner
+
+
+def leave_thread() -> None:
+    """Let the current thread belong to no process any more."""
+    _OWNERS.pop(threading.current_thread(), None)
