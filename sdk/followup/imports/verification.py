@@ -84,7 +84,7 @@ class Verification:
 
     def _queries(self) -> Iterator[Mapping[str, Any]]:
         """Iterate over the queries that find all objects in few calls. Each is made when the one before was read."""
-        first, last = self._spool.times()
+        first, last = self._spool.times() if self._is_appointments else (None, None)  # the others list by no time
         if self._is_appointments and isinstance(self._state, StoredState):
             now = milliseconds(self._now)  # what is unexpected may be anywhere ahead
             first, last = now if first is None else min(first, now), None

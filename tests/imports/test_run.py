@@ -1,0 +1,268 @@
+"""What a run records: the difference between a file and what was recorded before, and nothing else."""
+
+import pickle
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from support.databases import engine_of
+from support.exports import MORNING, codes, export, import_of, row, types
+
+from followup import ConfigurationError
+from followup.imports import ImportRefused, Report
+from followup.outbox import Outbox
+from followup_mockserver import MockService
+
+PAST = datetime.now(UTC) - timedelta(days=3)
+LATER = MORNING + timedelta(hours=2)
+PHONE = "+5491120000001"
+
+
+@pytest.fixture
+def outbox(database_url: str) -> Iterator[Outbox]:
+    with closing(Outbox(database_url)) as outbox:
+        outbox.create_tables()
+        yield outbox
+
+
+def numbers(report: Report) -> tuple[int, int, int, int]:
+    return report.rows, report.rejected, report.unchanged, report.gone
+
+
+BEFORE = [row(1), row(2), row(3, status="Anulado"), row(4, PAST), row(5, status="Feriado")]
+
+# By name: settings, the second file, the types of the events, the doubts, and rows, rejected, unchanged and gone.
+CHANGES = {
+    "nothing": ({}, BEFORE, [], [(5, "in_the_past")], (5, 0, 3, 0)),
+    "the same instant in another zone": (
+        {},
+        [row(1, MORNING.astimezone(datetime.now().astimezone().tzinfo)), row(2)],
+        [],
+        [],
+        (2, 0, 2, 0),
+    ),
+    "another start": ({}, [row(1, LATER), row(2)], ["appointment.rescheduled T-1"], [], (2, 0, 1, 0)),
+    "into the past": ({}, [row(1, PAST), row(2)], ["appointment.rescheduled T-1"], [], (2, 0, 1, 0)),
+    "cancelled": ({}, [row(1), row(2, status="Anulado")], ["appointment.cancelled T-2"], [], (2, 0, 1, 0)),
+    "cancelled, with nothing but the id": (
+        {},
+        [row(1), {"external_id": "T-2", "status": "Anulado"}],
+        ["appointment.cancelled T-2"],
+        [],
+        (2, 0, 1, 0),
+    ),
+    "ignored is not gone": ({}, [row(1), row(2, status="Feriado")], [], [], (2, 0, 1, 0)),
+    "rejected is not gone": ({}, [row(1), row(2, status="?")], [], [(3, "value_unknown")], (2, 1, 1, 0)),
+    "gone": ({}, [row(1)], [], [(None, "gone")], (1, 0, 1, 1)),
+    "gone and cancelled": (
+        {"missing": "cancel"},
+        [row(1)],
+        ["appointment.cancelled T-2"],
+        [(None, "gone")],
+        (1, 0, 1, 1),
+    ),
+    "booked after an unknown cancellation": (
+        {},
+        [row(1), row(2), row(3)],
+        ["appointment.created T-3"],
+        [],
+        (3, 0, 2, 0),
+    ),
+    "a changed patient, once, before the start": (
+        {},
+        [row(1, LATER, email="a@example.com"), row(2, LATER, hc="1", email="a@example.com")],
+        ["patient.upserted", "appointment.rescheduled T-1", "appointment.rescheduled T-2"],
+        [(3, "phone_changed")],
+        (2, 0, 0, 0),
+    ),
+    "a changed phone": ({}, [row(1, phone="+5491129999999"), row(2)], [], [(2, "phone_changed")], (2, 0, 2, 0)),
+    "a changed phone and name": (
+        {},
+        [row(1, phone="+5491129999999", full_name="Ana G."), row(2)],
+        ["patient.upserted"],
+        [(2, "phone_changed")],
+        (2, 0, 1, 0),
+    ),
+    "a phone of an earlier run": (
+        {},
+        [row(1), row(2), row(6, phone=PHONE)],
+        [],
+        [(4, "phone_shared")],
+        (3, 1, 2, 0),
+    ),
+    "a shared phone whose owner is known": (
+        {},
+        [row(1, LATER), row(2), row(7, hc="1"), row(6, phone=PHONE)],
+        ["appointment.rescheduled T-1", "appointment.created T-7"],
+        [(5, "phone_shared")],
+        (4, 1, 1, 0),
+    ),
+    "a shared phone of unknown patients": (
+        {},
+        [row(1), row(2), row(8), row(9, phone="+5491120000008"), row(10, hc="9", phone="+5491120000008")],
+        [],
+        [(4, "phone_shared"), (5, "phone_shared"), (6, "phone_shared")],
+        (5, 3, 2, 0),
+    ),
+    "a shared phone that is sent": (
+        {"shared_phones": "send"},
+        [row(1), row(2), row(6, phone=PHONE)],
+        ["appointment.created T-6"],
+        [],
+        (3, 0, 2, 0),
+    ),
+    "the past is sent": (
+        {"past": "send"},
+        [row(1), row(2), row(4, PAST)],
+        ["appointment.created T-4"],
+        [],
+        (3, 0, 2, 0),
+    ),
+    "an id twice": ({}, [row(1, LATER), row(1), row(2)], [], [(2, "id_repeated"), (3, "id_repeated")], (3, 2, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_second_file(outbox: Outbox, tmp_path: Path, name: str):
+    settings, rows, events, doubts, expected = CHANGES[name]
+    job = import_of(tmp_path, **settings)
+    first = import_of(tmp_path).run(export(tmp_path, BEFORE), outbox)
+    assert types(first) == ["appointment.created T-1", "appointment.created T-2"]
+    assert numbers(first) == (5, 0, 1, 0)
+    report = job.run(export(tmp_path, rows), outbox)
+    assert (types(report), codes(report), numbers(report)) == (events, doubts, expected)
+    assert (len(report.events), len(report.doubts)) == (len(events), len(doubts))
+    assert outbox.status().waiting == 2 + len(events)
+    assert types(job.run(tmp_path / "appointments.csv", outbox)) == []
+    for doubt in report.doubts:
+        assert doubt.value is None or doubt.value not in doubt.text
+
+
+def test_a_cancelled_appointment_cannot_be_booked_again(outbox: Outbox, tmp_path: Path):
+    job = import_of(tmp_path, missing="cancel")
+    for rows in ([row(1), row(2)], [row(1, status="Anulado")]):
+        job.run(export(tmp_path, rows), outbox)
+    report = job.run(export(tmp_path, [row(1), row(2)]), outbox)
+    assert codes(report) == [(2, "booked_again"), (3, "booked_again")]
+    assert numbers(report) == (2, 2, 0, 0)
+
+
+@pytest.mark.parametrize("kind", ["visits", "patients"])
+def test_visits_and_patients(outbox: Outbox, tmp_path: Path, kind: str):
+    job = import_of(tmp_path, kind)
+    before = [{**row(n), "visited_at": PAST.isoformat(), "diagnosis": "Control"} for n in (1, 2)]
+    report = job.run(export(tmp_path, before, kind), outbox)
+    created = {"visits": ["visit.completed T-1", "visit.completed T-2"], "patients": ["patient.upserted"] * 2}[kind]
+    assert types(report) == created
+    assert numbers(job.run(export(tmp_path, before[1:], kind), outbox)) == (1, 0, 1, 0)
+    changed = [{**before[0], "patient.email": "a@example.com", "diagnosis": "Otro"}, before[1]]
+    report = job.run(export(tmp_path, changed, kind), outbox)
+    assert types(report) == ["patient.upserted"]
+    assert numbers(report) == (2, 0, 1, 0)
+
+
+def test_check_shows_what_a_first_run_records_and_stores_nothing(outbox: Outbox, tmp_path: Path):
+    job = import_of(tmp_path, max_rejected=0)
+    file = export(tmp_path, [*BEFORE, row(6, status="?")])
+    before = sorted(tmp_path.iterdir())
+    report = job.check(file)
+    assert types(report) == ["appointment.created T-1", "appointment.created T-2"]
+    assert codes(report) == [(5, "in_the_past"), (7, "value_unknown")]
+    assert numbers(report) == (6, 1, 1, 0)
+    assert sorted(tmp_path.iterdir()) == before
+    assert outbox.status().waiting == 0
+    with pytest.raises(ImportRefused, match="1 of 6 rows were rejected, more than max_rejected = 0 %"):
+        job.run(file, outbox)
+
+
+@pytest.mark.parametrize(("gone", "is_refused"), [(1, False), (2, True)])
+def test_too_much_that_is_gone_records_nothing(outbox: Outbox, tmp_path: Path, gone: int, is_refused: bool):
+    rows = [row(number) for number in range(10)]
+    import_of(tmp_path).run(export(tmp_path, [*rows, row(10, status="Anulado")]), outbox)
+    job = import_of(tmp_path, max_gone=10, missing="cancel")
+    file = export(tmp_path, [*rows[gone:], row(11)])
+    if not is_refused:
+        assert len(job.run(file, outbox).events) == 2
+        return
+    with pytest.raises(ImportRefused) as caught:
+        job.run(file, outbox)
+    assert caught.value.report.gone == 2
+    assert len(caught.value.report.events) == 3
+    assert types(pickle.loads(pickle.dumps(caught.value)).report) == types(caught.value.report)
+    assert outbox.status().waiting == 10
+    assert types(import_of(tmp_path).run(file, outbox)) == ["appointment.created T-11"]
+
+
+def test_events_say_which_import_they_are_from_and_carry_the_patient(outbox: Outbox, tmp_path: Path):
+    file = export(tmp_path, [{**row(1), "type": "Control"}])
+    [event] = import_of(tmp_path, name="consultorio").run(file, outbox).events
+    assert event["source"]["system"] == "import consultorio"
+    assert event["data"]["appointment"] == {
+        "externalId": "T-1",
+        "startAt": MORNING.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+        "type": "Control",
+    }
+    assert event["data"]["patient"] == {
+        "fullName": "Ana Gómez 1",
+        "phone": PHONE,
+        "dni": "30000001",
+        "externalId": "HC-1",
+    }
+    assert event["occurred_at"] is not None
+
+
+def test_names_of_imports_and_outboxes_are_kept_apart(database_url: str, outbox: Outbox, tmp_path: Path):
+    file = export(tmp_path, [row(1)])
+    with closing(Outbox(database_url, name="north")) as north:
+        for name, target in (("a", outbox), ("b", outbox), ("a", north)):
+            assert len(import_of(tmp_path, name=name).run(file, target).events) == 1
+        assert len({event["id"] for name in "ab" for event in import_of(tmp_path, name=name).check(file).events}) == 2
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_missing_tables_are_named(tmp_path: Path, is_there: bool):
+    path = tmp_path / "other.db"
+    if is_there:
+        sqlite3.connect(path).close()
+    with pytest.raises(ConfigurationError, match=r"outbox.create_tables\(\)"):
+        import_of(tmp_path).run(export(tmp_path, [row(1)]), f"sqlite:///{path}")
+    assert path.exists() == is_there
+
+
+def test_the_state_holds_nothing_personal(database_url: str, outbox: Outbox, tmp_path: Path):
+    planted = ["Gómez", "20000001", "30000001", "HC-1", "ana@example.com", "T-777"]
+    person = {**row(1, email="ana@example.com"), "external_id": "T-777"}
+    import_of(tmp_path).run(export(tmp_path, [person]), outbox)
+    path = Path(database_url.removeprefix("sqlite:///"))
+    assert all(each.encode() in path.read_bytes() for each in planted)
+    with MockService() as service, service.client() as client:
+        outbox.drain(client)
+    outbox.purge(older_than=timedelta(0))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("VACUUM")
+    assert [each for each in planted if each.encode() in path.read_bytes()] == []
+    report = import_of(tmp_path, missing="cancel").run(export(tmp_path, []), outbox)
+    assert types(report) == ["appointment.cancelled T-777"]
+    assert [each.value for each in report.doubts] == ["T-777"]
+
+
+@pytest.mark.on_both
+def test_any_engine_and_a_second_run_in_the_middle_of_the_first(database_url: str, outbox: Outbox, tmp_path: Path):
+    job, engine = import_of(tmp_path), engine_of(database_url)
+    rows = [row(number) for number in range(1, 6)]
+    file = export(tmp_path, rows)
+    inner = []
+
+    def run_another(part: float) -> None:
+        if part > 0.5 and not inner:
+            inner.append(None)
+            inner[0] = job.run(file, engine)
+
+    report = job.run(file, outbox, on_progress=run_another)
+    assert len(inner[0].events) == 5
+    assert [*report.events] == []
+    assert report.unchanged == 5
+    assert outbox.status().waiting == 5
