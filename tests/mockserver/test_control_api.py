@@ -67,6 +67,9 @@ def test_doctors_and_patients(api: Api, client: FollowUp) -> None:
     changed = api.patch(f"/_mock/patients/{patient.id}", {"optedOut": True, "stage": "lost"}).json()
     assert (changed["optedOut"], changed["stage"]) == (True, "lost")
     assert problem(api.patch(f"/_mock/patients/{patient.id}", {"stage": "x"})) == (400, "parameter_invalid", "stage")
+    handoff = api.post(f"/_mock/patients/{patient.id}/handoff", {"reason": ""})
+    assert problem(handoff) == (400, "parameter_invalid", "reason")
+    assert problem(api.post("/_mock/patients/pat_none/reply")) == (404, "resource_missing", "id")
 
 
 def test_organizations_and_keys(api: Api) -> None:

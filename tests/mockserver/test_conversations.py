@@ -110,13 +110,3 @@ def test_who_has_no_phone_has_no_conversation(client: FollowUp, service: MockSer
         with pytest.raises(ServiceError) as caught:
             act("pat_none")
         assert (caught.value.status, caught.value.param) == (404, "id")
-
-
-def test_over_http(api: Api, ana: Patient) -> None:
-    path = f"/_mock/patients/{ana.id}"
-    assert api.post(f"{path}/reply").json()["stage"] == "in_conversation"
-    assert api.post(f"{path}/silence").json()["stage"] == "lost"
-    assert api.post(f"{path}/handoff", {"reason": "x"}).json()["stage"] == "in_conversation"
-    assert api.get(f"/v1/patients/{ana.id}").json()["stage"] == "in_conversation"
-    assert problem(api.post(f"{path}/handoff", {"reason": ""})) == (400, "parameter_invalid", "reason")
-    assert problem(api.post("/_mock/patients/pat_none/reply")) == (404, "resource_missing", "id")

@@ -311,13 +311,6 @@ class TestSubscriptions:
         assert created.payload["ref"] == appointment.id
         assert [*client.webhook_deliveries.list(status="succeeded")] == []
 
-    def test_a_request_without_effect_sends_no_webhook(self, client: FollowUp, endpoint: WebhookEndpoint) -> None:
-        create_patient(client)
-        create_patient(client)
-        (patient,) = client.patients.list()
-        client.patients.update(patient.id, full_name="Ana Pérez")
-        assert only_delivery(client)
-
 
 @pytest.mark.usefixtures("endpoint")
 class TestWebhookFaults:

@@ -32,26 +32,20 @@ def test_a_fifo_is_one_clear_line_and_no_hang(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_the_file_is_its_owners_alone_and_nothing_is_left_beside_it(tmp_path: Path, exists: bool) -> None:
-    path = tmp_path / "mock.env"
+@pytest.mark.parametrize("is_link", [True, False])
+def test_the_file_is_its_owners_alone_and_nothing_is_left_beside_it(
+    tmp_path: Path, exists: bool, is_link: bool
+) -> None:
+    path, link = tmp_path / "mock.env", tmp_path / "link.env"
+    link.symlink_to(path.name)
     if exists:
         path.write_text("OLD=1\n" * 100)
         path.chmod(0o644)
-    write_private_file(path, LINES)
+    write_private_file(link if is_link else path, LINES)
+    assert link.is_symlink()
     assert path.read_text() == LINES
     assert path.stat().st_mode & 0o777 == 0o600
-    assert [each.name for each in tmp_path.iterdir()] == ["mock.env"]
-
-
-@pytest.mark.parametrize("exists", [True, False])
-def test_the_file_that_a_symbolic_link_names_is_written(tmp_path: Path, exists: bool) -> None:
-    target, link = tmp_path / "target.env", tmp_path / "mock.env"
-    if exists:
-        target.write_text("OLD=1\n")
-    link.symlink_to(target.name)
-    write_private_file(link, LINES)
-    assert link.is_symlink()
-    assert target.read_text() == LINES
+    assert {each.name for each in tmp_path.iterdir()} == {"mock.env", "link.env"}
 
 
 def test_what_is_no_file_is_rejected_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,8 +52,10 @@ def test_section_6_1_each_type_does_what_its_operation_does(client: FollowUp, se
     ]  # fmt: skip
     (patient,) = client.patients.list()
     (appointment,) = client.appointments.list()
-    assert (patient.external_id, appointment.status) == ("P-1", "cancelled")
-    assert next(iter(client.visits.list())).external_id == "V-1"
+    (visit,) = client.visits.list()
+    assert (patient.external_id, appointment.status, visit.external_id) == ("P-1", "cancelled", "V-1")
+    assert (appointment.source, visit.source) == ("api", "manual")
+    assert {each.source for each in client.events.list()} == {"api"}
     assert next(iter(client.treatments.list())).name == "ibuprofen"
     intake: IntakeRequest = next(iter(client.intake_requests.list()))
     assert intake.patient == patient.id
@@ -168,11 +170,6 @@ def test_section_4_list_filters(client: FollowUp, api: Api) -> None:
     assert [each.source_ref for each in client.events.list(status="processed", source="api")] == ["1"]
     assert [*client.events.list(source="email")] == []
     assert problem(api.get("/v1/events?status=lost")) == (400, "parameter_invalid", "status")
-
-
-def test_rest_calls_are_no_events(client: FollowUp) -> None:
-    client.patients.create(phone="+5491155550000")
-    assert [*client.events.list()] == []
 
 
 def outcome_of(api: Api, type: str, data: Any, id: str = "e-1") -> tuple[str, str | None]:

@@ -187,11 +187,8 @@ class TestParsing:
             "POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers={"Content-Type": content_type}
         )
         assert problem(response)[0:2] == (415, "content_type_unsupported")
-
-    def test_a_charset_is_welcome(self, api: Api) -> None:
         headers = {"Content-Type": "application/json; charset=utf-8"}
-        response = api.request("POST", "/v1/patients", content=json.dumps(PATIENT).encode(), headers=headers)
-        assert response.status_code == 200
+        assert api.request("POST", "/v1/patients", json=PATIENT, headers=headers).status_code == 200
 
     @pytest.mark.parametrize(
         ("value", "message"),
@@ -231,15 +228,6 @@ class TestParsing:
     def test_the_same_operations_are_under_api(self, api: Api) -> None:
         made = api.post("/api/v1/patients", PATIENT).json()["id"]
         assert api.get(f"/v1/patients/{made}").json() == api.get(f"/api/v1/patients/{made}").json()
-
-    def test_unknown_fields_can_be_let_through(self) -> None:
-        lax = MockService(refuse_unknown_fields=False)
-        with httpx.Client(transport=InProcessTransport(lax.app)) as http:
-            headers = {"Authorization": f"Bearer {lax.api_key}"}
-            body: Any = {"phone": "+5491155550000", "nickname": "x"}
-            assert http.post(f"{lax.url}/v1/patients", json=body, headers=headers).status_code == 200
-            body = {"events": [{"id": "e1", "type": "order.issued", "data": {}}], "nickname": "x"}
-            assert http.post(f"{lax.url}/v1/events", json=body, headers=headers).status_code == 200
 
 
 def test_section_4_every_response_has_its_own_request_id(api: Api) -> None:

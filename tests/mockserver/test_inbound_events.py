@@ -217,12 +217,6 @@ def test_an_event_is_identified_by_source_and_id(client: FollowUp, service: Mock
     assert len(client.appointments.list().data) == 1
 
 
-def test_an_event_through_the_api_stays_what_it_was(client: FollowUp) -> None:
-    client.events.create([booked(), inbound.visit_completed(patient=PATIENT, visited_at=VISITED)])
-    assert (client.appointments.list().data[0].source, client.visits.list().data[0].source) == ("api", "manual")
-    assert {each.source for each in client.events.list()} == {"api"}
-
-
 def test_an_order_is_unhandled_and_its_webhook_not_sent_until_it_is_activated(
     client: FollowUp, service: MockService
 ) -> None:

@@ -163,13 +163,6 @@ def test_section_3_data_that_completes_the_patients_record_makes_it_ready(client
     assert refs.count(waiting.id) == refs.count(closed.id) == 1
 
 
-def test_a_request_that_is_over_is_not_revived_by_its_patients_record(client: FollowUp, service: MockService) -> None:
-    made = client.intake_requests.create(**{**COMPLETE, "patient": {"phone": "+5491155550000"}})
-    service.discard_intake_request(made.id)
-    client.patients.update(made.patient or "", full_name="Ana Pérez", dni="30123456")
-    assert client.intake_requests.retrieve(made.id).status == "discarded"
-
-
 def test_a_request_that_is_ready_misses_nothing_any_more(client: FollowUp, service: MockService) -> None:
     made = client.intake_requests.create(**COMPLETE)
     answered = service.answer_intake_request(made.id, address="")
@@ -248,11 +241,12 @@ def test_section_2_a_request_of_who_opts_in_again_is_asked_then(client: FollowUp
     assert [client.intake_requests.retrieve(each.id).status for each in (mine, as_contact)] == ["validating"] * 2
 
 
-def test_a_request_that_is_over_is_not_asked_any_more(client: FollowUp, service: MockService) -> None:
-    made = client.intake_requests.create(patient={"dni": "30123456"})
+def test_a_request_that_is_over_is_neither_asked_nor_revived(client: FollowUp, service: MockService) -> None:
+    made = client.intake_requests.create(**{**COMPLETE, "patient": {"dni": "30123456"}})
     service.discard_intake_request(made.id)
-    client.patients.create(phone=PHONE, dni="30123456")
+    client.patients.create(phone=PHONE, dni="30123456", full_name="Ana Pérez")
     assert asked(service) == []
+    assert client.intake_requests.retrieve(made.id).status == "discarded"
 
 
 def test_an_organization_that_wants_no_questions_gets_none_later_either(client: FollowUp, service: MockService) -> None:

@@ -174,20 +174,16 @@ def mocks() -> Iterator[tuple[MockService, MockService]]:
         yield one, other
 
 
-def test_it_is_a_flask_app(mocks: tuple[MockService, MockService]) -> None:
-    client = mocks[0].app.test_client()
-    assert isinstance(mocks[0].app, Flask)
-    assert isinstance(client, FlaskClient)
-    assert client.get("/v1/account", headers=KEY).json["object"] == "account"
-
-
 def test_two_mocks_share_no_state(mocks: tuple[MockService, MockService]) -> None:
+    assert isinstance(mocks[0].app, Flask)
     one, other = (mock.app.test_client() for mock in mocks)
-    body = {"phone": "+5491155550000", "unknown": 1}
-    assert one.post("/v1/patients", json=body, headers=KEY).status_code == 400
-    assert other.post("/v1/patients", json=body, headers=KEY).status_code == 200
+    assert isinstance(one, FlaskClient)
+    events = {"events": [{"id": "e1", "type": "order.issued", "data": {}}], "unknown": 1}
+    for path, body in (("/v1/patients", {"phone": "+5491155550000", "unknown": 1}), ("/v1/events", events)):
+        assert one.post(path, json=body, headers=KEY).status_code == 400
+        assert other.post(path, json=body, headers=KEY).status_code == 200
     assert [len(each.get("/v1/patients", headers=KEY).json["data"]) for each in (one, other)] == [0, 1]
-    assert [len(each.get("/_mock/requests").json["data"]) for each in (one, other)] == [2, 2]
+    assert [len(each.get("/_mock/requests").json["data"]) for each in (one, other)] == [3, 3]
     documents = [each.get("/api/v1/openapi.json").json for each in (one, other)]
     assert documents[0] != documents[1]
 
