@@ -2,8 +2,6 @@
 
 import re
 
-import httpx
-
 from followup import FollowUp
 from followup_mockserver import MockService
 
@@ -28,8 +26,12 @@ def reminders(views: Views, appointment: str) -> list[tuple[str, str]]:
     return lines_of(views.html(f"appointments/{appointment}"), 'class="reminders"')
 
 
-def test_a_message_says_which_reminder_it_is(views: Views, client: FollowUp, service: MockService) -> None:
+def test_a_message_says_which_reminder_it_is_and_others_messages_are_not_there(
+    views: Views, client: FollowUp, service: MockService
+) -> None:
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
+    eva = {"phone": "+5491155550002", "full_name": "Eva Sosa"}
+    client.appointments.create(patient=eva, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
     service.advance(days=2, hours=6)
     assert phone(views, booked.patient) == [
         ("note", "Appointment created : confirmed 09-28 12:00"),
@@ -92,14 +94,3 @@ def test_a_message_without_history_is_still_on_the_phone(views: Views, client: F
     loaded = MockService.load(state)
     texts = [text for _, text in phone(Views(loaded), booked.patient)]
     assert len([text for text in texts if text.startswith("Hola Ana.") and "reminder" in text]) == 1
-
-
-def test_other_patients_messages_are_not_on_the_phone(views: Views, client: FollowUp, service: MockService) -> None:
-    service.mount("https://clinic.example/hooks", lambda _: httpx.Response(204))
-    first = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
-    eva = {"phone": "+5491155550002", "full_name": "Eva Sosa"}
-    client.appointments.create(patient=eva, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
-    service.advance(hours=3)
-    texts = " ".join(text for _, text in phone(views, first.patient))
-    assert "Ana" in texts
-    assert "Eva" not in texts

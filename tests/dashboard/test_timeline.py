@@ -193,13 +193,6 @@ def test_attempts_unfold_and_the_next_is_due(views: Views, client: FollowUp, ser
     ] * 2
 
 
-def test_a_batch_with_refused_events_is_no_success(views: Views, client: FollowUp, service: MockService) -> None:
-    order: Any = {"type": "order.issued", "data": {}}
-    client.events.create([{"id": "e1", **order}, {"id": "e2", "type": "patient.upserted", "data": {}}])
-    lines = shown(timeline(views, f"calls/{service.requests[0].request_id}"))
-    assert lines[0] == "09-28 12:00 events.create: 200, 1 of 2 events refused [pending]"
-
-
 def raising(_: httpx.Request) -> httpx.Response:
     raise ValueError
 
@@ -321,12 +314,18 @@ def test_a_call_that_the_journal_has_dropped_is_no_link(client: FollowUp, servic
     assert "#/calls/" not in views.html(f"{path}")
 
 
-def test_a_replayed_call_names_the_first_one(views: Views, client: FollowUp) -> None:
+def test_a_replayed_call_names_the_first_one_and_a_batch_with_refused_events_is_no_success(
+    views: Views, client: FollowUp
+) -> None:
     first, again = (
         client.patients.create(phone=ANA["phone"], idempotency_key="key-1").last_response.request_id for _ in range(2)
     )
     lines = shown(timeline(views, f"calls/{again}"))
     assert f"09-28 12:00 patients.create: 200, replayed the response of {first} [succeeded]" in lines
+    order: Any = {"type": "order.issued", "data": {}}
+    batch = client.events.create([{"id": "e1", **order}, {"id": "e2", "type": "patient.upserted", "data": {}}])
+    lines = shown(timeline(views, f"calls/{batch.last_response.request_id}"))
+    assert lines[0] == "09-28 12:00 events.create: 200, 1 of 2 events refused [pending]"
 
 
 @pytest.mark.parametrize("id", ["job_999", "ctl_999", "msg_gone", "last_run", "nonsense", "pat_"])
