@@ -8,6 +8,7 @@ import httpx
 import pytest
 from support.contract import check_response
 from support.http import Api
+from support.shell import COMMAND_OF_MOCK, Shell
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
@@ -54,6 +55,12 @@ def client(service: MockService) -> Iterator[FollowUp]:
 def server() -> Iterator[MockServer]:
     with MockServer(rate_limit=0, allow_http_webhooks=True) as running:
         yield running
+
+
+@pytest.fixture
+def shell(server: MockServer, tmp_path: Path) -> Shell:
+    """The commands of the mock, against ``server``."""
+    return Shell(server.url, server.api_key, tmp_path, COMMAND_OF_MOCK)
 
 
 def ids(items: Any) -> list[str]:

@@ -1,8 +1,6 @@
 """The commands by which a person acts as a patient, as staff and as the service itself."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,11 +24,6 @@ def server() -> Any:
 def client(server: MockServer) -> Any:
     with server.client(max_retries=0) as client:
         yield client
-
-
-@pytest.fixture
-def shell(server: MockServer, tmp_path: Path) -> Shell:
-    return Shell(server.url, server.api_key, tmp_path, [sys.executable, "-m", "followup_mockserver"])
 
 
 @pytest.fixture

@@ -211,6 +211,8 @@ class TestWhatBelongsTogether:
             assert (changed.doctor, changed.type) == (made.doctor, "x")
         rejected = api.patch(f"/v1/appointments/{made.id}", {"doctor": "doc_none"})
         assert problem(rejected) == (400, "resource_missing", "doctor")
+        rejected = api.patch(f"/v1/appointments/{made.id}", {"doctor": {"fullName": ""}})
+        assert problem(rejected) == (400, "parameter_invalid", "doctor.fullName")
         (other,) = client.doctors.list(external_id="D-2")
         assert client.appointments.update(made.id, doctor={"external_id": "D-2"}).doctor == other.id
         assert client.appointments.update(made.id, doctor=None).doctor is None

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.server import Action, Received, ScriptedServer, endless, hang, interim, reply
-from support.waiting import succeeded
+from support.waiting import succeeded, wait_for
 
 from followup import WebhookDelivery
 from followup._for_mockserver import NoThreadError
@@ -123,8 +123,7 @@ class TestSockets:
             assert look_ups() == 1 + MAX_LOOKUPS
         finally:
             answered.set()
-        while look_ups():
-            time.sleep(0.01)
+        wait_for(lambda: not look_ups())
         assert lookups.addresses("another.example", 443, time.monotonic() + HANG_GUARD) == []
 
     def test_a_name_is_looked_up_again_after_no_thread_could_be_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,10 +198,7 @@ class TestSockets:
             assert {each.last_error for each in server.deliveries} == {TOO_LATE}
             server.advance(minutes=6)
             assert {each.attempts for each in server.deliveries} == {3}
-            ends = time.monotonic() + HANG_GUARD
-            while receiver.open_connections and time.monotonic() < ends:
-                time.sleep(0.01)
-            assert receiver.open_connections == 0
+            wait_for(lambda: not receiver.open_connections)
             assert threading.active_count() <= before
 
     def test_http_goes_to_this_machine_alone_wherever_localhost_resolves_to(

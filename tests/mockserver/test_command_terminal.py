@@ -1,9 +1,7 @@
 """What ``followup-mock`` shows on a terminal: names and texts of data are shown, and never obeyed."""
 
 import json
-import sys
 import unicodedata
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,11 +18,6 @@ SHOWN = r"\x1b]0;owned\x07\x1b[2J\x1b[31mRED\x9b5m\u202egnirts\u2028next"
 def controls(text: str) -> set[str]:
     """The characters that a terminal may obey, or that change how others are shown; but for line ends."""
     return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp", "Cs")} - {"\n"}
-
-
-@pytest.fixture
-def shell(server: MockServer, tmp_path: Path) -> Shell:
-    return Shell(server.url, server.api_key, tmp_path, [sys.executable, "-m", "followup_mockserver"])
 
 
 @pytest.fixture

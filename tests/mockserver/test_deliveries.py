@@ -438,19 +438,7 @@ def test_a_failed_resend_of_what_succeeded_shows_in_the_attempt_alone(
     assert service.jobs == []
 
 
-def test_a_failed_resend_of_what_was_cut_leaves_the_reason(
-    client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-) -> None:
-    inbox.status_for = lambda _: 500
-    client.patients.create(phone="+5491155550000")
-    client.webhook_endpoints.update(endpoint.id, disabled=True)
-    client.webhook_endpoints.update(endpoint.id, disabled=False)
-    after = service.resend(only_delivery(client).id)
-    assert (after.status, after.last_status_code, after.last_error) == ("failed", None, "The endpoint was disabled.")
-    assert service.jobs == []
-
-
-def test_a_failed_resend_of_what_is_pending_is_one_of_the_nine_attempts(
+def test_a_failed_resend_is_one_of_the_nine_attempts_and_leaves_the_reason_of_what_was_cut(
     client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
 ) -> None:
     inbox.status_for = lambda _: 503
@@ -458,3 +446,10 @@ def test_a_failed_resend_of_what_is_pending_is_one_of_the_nine_attempts(
     after = service.resend(only_delivery(client).id)
     assert (after.status, after.attempts, after.last_status_code) == ("pending", 1, 503)
     assert (after.next_attempt_at is not None, len(service.jobs)) == (True, 1)
+    create_patient(client, 1)
+    cut = service.deliveries[0].id
+    client.webhook_endpoints.update(endpoint.id, disabled=True)
+    client.webhook_endpoints.update(endpoint.id, disabled=False)
+    after = service.resend(cut)
+    assert (after.status, after.last_status_code, after.last_error) == ("failed", None, "The endpoint was disabled.")
+    assert service.jobs == []

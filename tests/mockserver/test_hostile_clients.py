@@ -13,6 +13,7 @@ import httpx
 import pytest
 from support.contract import check_response
 from support.http import problem
+from support.sockets import connect, rest
 
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.http import web_server
@@ -32,19 +33,6 @@ def http(server: MockServer) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {server.api_key}", "Content-Type": "application/json"}
     with httpx.Client(base_url=server.url, headers=headers, timeout=GUARD, trust_env=False) as client:
         yield client
-
-
-def connect(server: MockServer) -> socket.socket:
-    host, port = server.url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=GUARD)
-
-
-def rest(connection: socket.socket) -> bytes:
-    """Return what the server sends until it closes the connection."""
-    received = b""
-    while chunk := connection.recv(65536):
-        received += chunk
-    return received
 
 
 def every_20_ms() -> Iterator[None]:

@@ -211,12 +211,6 @@ def test_a_change_to_an_empty_string_is_rejected_and_null_clears(api: Api, field
     assert api.patch(f"/v1/patients/{patient['id']}", {field: None}).json()[field] is None
 
 
-def test_a_change_to_a_doctor_without_a_name_is_rejected(api: Api, client: FollowUp) -> None:
-    made = client.appointments.create(patient={"phone": PHONE}, start_at=START)
-    rejected = api.patch(f"/v1/appointments/{made.id}", {"doctor": {"fullName": ""}})
-    assert problem(rejected) == (400, "parameter_invalid", "doctor.fullName")
-
-
 @pytest.mark.parametrize(
     ("type", "data", "where"),
     [

@@ -63,22 +63,16 @@ def test_each_request_has_a_shallow_copy_of_the_state(service: MockService) -> N
     assert all(requests is app.log for requests, _ in app.states)
 
 
-def test_applications_of_one_service_share_an_event_loop(service: MockService) -> None:
+def test_applications_share_an_event_loop_and_one_at_two_urls_starts_once(service: MockService) -> None:
     one, other = App(), App()
-    registered(service, OTHER_URL)
+    for url in (OTHER_URL, "https://clinic.example/more/hooks"):
+        registered(service, url)
     service.mount(URL, one.asgi)
+    service.mount("https://clinic.example/more", one.asgi, raise_exceptions=False)
     service.mount(OTHER_URL, other.asgi)
     deliver(service)
+    assert one.log == ["startup", "request"]
     assert len(set(map(id, one.loops + other.loops))) == 1
-
-
-def test_an_application_at_two_urls_starts_once(service: MockService) -> None:
-    app = App()
-    registered(service, "https://clinic.example/more/hooks")
-    service.mount(URL, app.asgi)
-    service.mount("https://clinic.example/more", app.asgi, raise_exceptions=False)
-    deliver(service)
-    assert app.log.count("startup") == 1
 
 
 def test_a_replaced_application_is_shut_down_on_close_and_goes_on_if_it_is_mounted_again(service: MockService) -> None:

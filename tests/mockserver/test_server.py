@@ -1,7 +1,6 @@
 """The mock on a socket: faults on the wire, other tools in the process, a server that starts and stops cleanly."""
 
 import json
-import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import pytest
 import respx
 import time_machine
 from support.receivers import Inbox, listening
+from support.sockets import connect, rest
 from support.waiting import succeeded, wait_for
 
 from followup import FollowUp, WebhookEndpoint
@@ -22,13 +22,9 @@ from followup_mockserver import MockServer
 
 
 def send_raw(server: MockServer, data: bytes) -> bytes:
-    host, port = server.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as connection:
+    with connect(server) as connection:
         connection.sendall(data)
-        received = b""
-        while chunk := connection.recv(65536):
-            received += chunk
-        return received
+        return rest(connection)
 
 
 HANG_GUARD = 60
@@ -282,9 +278,6 @@ class TestStartAndStop:
         with MockServer() as server, server.client() as client:
             client.account.retrieve()
             port = int(server.url.rsplit(":", 1)[1])
-        ends = time.monotonic() + HANG_GUARD
-        while threading.active_count() > before and time.monotonic() < ends:
-            threading.Event().wait(0.01)
-        assert threading.active_count() == before
+        wait_for(lambda: threading.active_count() == before)
         with MockServer(port=port) as again:
             assert httpx.get(f"{again.url}/_mock/health", trust_env=False).status_code == 200

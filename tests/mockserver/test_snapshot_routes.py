@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ import httpx
 import pytest
 from support.http import Api, problem
 from support.receivers import Inbox, listening
+from support.sockets import connect
 from support.waiting import wait_for
 
 from followup import FollowUp, FollowUpError
@@ -135,9 +135,8 @@ class TestServer:
             assert response.json()["error"]["message"] == "A body has at most 1048576 bytes."
 
     def test_a_web_page_of_another_host_cannot_send_a_large_body(self, server: MockServer) -> None:
-        host, port = server.url.removeprefix("http://").split(":")
         head = f"PUT /_mock/snapshot HTTP/1.1\r\nHost: evil.example\r\nContent-Length: {60 * MEBIBYTE}\r\n\r\n"
-        with socket.create_connection((host, int(port)), timeout=20) as connection:
+        with connect(server) as connection:
             connection.sendall(head.encode() + b"x")
             assert connection.recv(65536).startswith(b"HTTP/1.1 413 ")
 

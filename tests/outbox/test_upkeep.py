@@ -29,11 +29,8 @@ def rejected(outbox: Desk, service: Service) -> Desk:
     return outbox
 
 
-def test_the_status_of_an_empty_outbox(outbox: Desk) -> None:
-    assert outbox.status() == OutboxStatus(waiting=0, in_flight=0, held=0, dead=0, sent=0, oldest_waiting_seconds=None)
-
-
 def test_the_age_of_the_oldest_waiting_event(outbox: Desk, engine: Engine) -> None:
+    assert outbox.status() == OutboxStatus(waiting=0, in_flight=0, held=0, dead=0, sent=0, oldest_waiting_seconds=None)
     outbox.add("e1")
     outbox.add("e2")
     execute(engine, "UPDATE followup_outbox SET recorded_at = recorded_at - 90000 WHERE event_id = 'e1'")
@@ -54,22 +51,18 @@ def test_discarding_frees_the_subject(rejected: Desk, service: Service) -> None:
     assert service.ids == ["a1", "a2"]
 
 
-def test_discarding_needs_an_id(rejected: Desk) -> None:
+def test_an_id_of_another_type_is_rejected(rejected: Desk) -> None:
+    for action in (rejected.retry, rejected.discard):
+        with pytest.raises(TypeError, match="event_id must be the id of an event, not int"):
+            action(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="event_id must be the id of a dead event, not None"):
         rejected.discard(None)  # type: ignore[arg-type]
     assert rejected.status().dead == 1
 
 
-@pytest.mark.on_both
-def test_an_id_of_another_type_is_rejected(rejected: Desk) -> None:
-    for action in (rejected.retry, rejected.discard):
-        with pytest.raises(TypeError, match="event_id must be the id of an event, not int"):
-            action(5)  # type: ignore[arg-type]
-
-
 def test_all_dead_events_can_be_retried(rejected: Desk, client: FollowUp) -> None:
-    assert rejected.retry() == 1
-    assert rejected.retry() == 0
+    assert rejected.purge(older_than=timedelta(0)) == 0
+    assert (rejected.retry(), rejected.retry(), rejected.failing()) == (1, 0, [])
     assert rejected.drain(client).sent == 2
 
 
@@ -148,11 +141,6 @@ def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(failing: Desk, en
         assert str(caught.value) == f"no dead or waiting event has the id '{event_id}'{state}"
 
 
-def test_an_event_that_is_retried_has_no_failure_yet(rejected: Desk) -> None:
-    rejected.retry("a1")
-    assert rejected.failing() == []
-
-
 def test_failing_lists_the_events_of_a_call_that_failed_as_a_whole(outbox: Desk, service: Service) -> None:
     outbox.add("e1")
     service.script = [hang_up]
@@ -188,11 +176,6 @@ def test_purge_removes_what_was_sent_or_discarded_long_ago(rejected: Desk, engin
     with engine.begin() as connection:
         left = connection.exec_driver_sql("SELECT event_id FROM followup_outbox ORDER BY seq").scalars().all()
     assert left == ["c1", "d1"]
-
-
-def test_purge_removes_neither_dead_nor_waiting_events(rejected: Desk) -> None:
-    assert rejected.purge(older_than=timedelta(0)) == 0
-    assert rejected.status().dead == 1
 
 
 def test_run_goes_on_after_errors_until_it_is_stopped(
