@@ -27,6 +27,7 @@ from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.faults import EVERY_OPERATION
+from followup_mockserver.state.snapshots.anonymous import anonymized
 from followup_mockserver.state.snapshots.codecs import SnapshotError
 from followup_mockserver.state.snapshots.document import MAX_BYTES, content_of
 
@@ -237,12 +238,24 @@ _LOADED = typer.Argument(help="File of the snapshot; - reads standard input.", m
 
 
 @_snapshot.command()
-def save(file: Annotated[Path, _FILE], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
+def save(
+    file: Annotated[Path, _FILE],
+    anonymize: Annotated[
+        bool,
+        typer.Option("--anonymize", help="Replace names, phones, documents and texts consistently."),
+    ] = False,
+    url: Url = DEFAULT_URL,
+    api_key: Key = None,
+    token: Token = None,
+) -> None:
     """Save the state to a file: of the organization of the API key, or without a key of the whole mock.
 
-    The file contains personal data, API keys and signing secrets; only its owner can read it.
+    The file contains personal data, API keys and signing secrets; only its owner can read it. With --anonymize it has
+    no personal data, and no idempotency keys, which are derived from such data.
     """
     saved = Remote(url, api_key, token).save_snapshot()
+    if anonymize:
+        saved = anonymized(saved)
     text = json.dumps(saved, ensure_ascii=False)
     if len(text.encode()) > MAX_BYTES:
         fail(f"the snapshot has more than {MAX_BYTES} bytes, and no mock could load it")
