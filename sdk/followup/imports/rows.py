@@ -207,13 +207,12 @@ class _RowReader:
 
     def identity(self, cells: Sequence[Cell]) -> tuple[str | None, ...] | None:
         """Return id, and phone, DNI and external id of the patient, each if it is valid; None if they do not count."""
-        if self._size_problem(cells):
-            return None
         draft = _Draft(self, 0, self._padded(cells))
+        has_wrong_size = self._size_problem(cells) is not None
         status = draft.status()
-        if status == "ignore":
+        if status == "ignore" and not has_wrong_size:
             return None
-        of_patient = (None, None, None) if status == "cancelled" else map(draft.field, _IDENTITY)
+        of_patient = (None, None, None) if has_wrong_size or status == "cancelled" else map(draft.field, _IDENTITY)
         return draft.field(self.map.id_field), *of_patient
 
     def read(self, number: int, cells: Sequence[Cell]) -> Row:

@@ -1,0 +1,176 @@
+"""Excel workbooks: what a cell shows is what is read; damaged and hostile ones are errors of one line."""
+
+import re
+import zipfile
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from followup import ConfigurationError
+from followup.imports import Doubt, Import
+
+MAP = """
+kind = "appointments"
+zone = "America/Argentina/Buenos_Aires"
+country = "AR"
+[columns]
+external_id = "Turno"
+start_at = { columns = ["Fecha", "Hora"], format = "%d/%m/%Y %H:%M" }
+"patient.phone" = "Celular"
+"patient.full_name" = "Paciente"
+"""
+HEADER = ["Turno", "Fecha", "Hora", "Celular", "Paciente"]
+DAY = date(2035, 9, 28)
+PHONE = 5491148120001
+
+
+def importer(folder: Path, text: str = MAP) -> Import:
+    (folder / "map.toml").write_text(text, encoding="utf-8")
+    return Import.load(folder / "map.toml")
+
+
+def save(folder: Path, *rows: list[Any], sheets: tuple[str, ...] = (), formats: dict[str, str] | None = None) -> Path:
+    workbook = openpyxl.Workbook()
+    for row in rows:
+        workbook.active.append(row)
+    for cell, number_format in (formats or {}).items():
+        workbook.active[cell].number_format = number_format
+    for title in sheets:
+        workbook.create_sheet(title)
+    workbook.save(folder / "turnos.xlsx")
+    return folder / "turnos.xlsx"
+
+
+def edited(file: Path, part: str, edit: Any) -> Path:
+    """Return the file with a part that another program may have written."""
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts[part] = edit(parts[part].decode()).encode()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+@pytest.mark.parametrize(
+    ("day", "hour", "start"),
+    [
+        (DAY, time(10, 30), "2035-09-28T13:30"),
+        (datetime.combine(DAY, time()), "10:30", "2035-09-28T13:30"),
+        ("28/09/2035", time(10, 30), "2035-09-28T13:30"),
+        (DAY, 0.4375, "2035-09-28T13:30"),
+        ("28/09/2035", 0, "2035-09-28T03:00"),
+        (DAY, 10 / 24 + 20 / 1440, "2035-09-28T13:20"),
+        (datetime.combine(DAY, time(10, 30)), None, "2035-09-28T13:30"),
+        (DAY, None, None),
+        (DAY, 1.5, None),
+        (49580, "10:30", None),
+        (datetime.combine(DAY, time(10, 30)), "10:30", None),
+        ("#N/A", "10:30", None),
+    ],
+)
+def test_dates_times_and_parts_of_a_day_are_what_they_show(day: Any, hour: Any, start: str | None, tmp_path: Path):
+    report = importer(tmp_path).check(save(tmp_path, HEADER, ["A1", day, hour, PHONE, "Ana"]))
+    assert [event["data"]["appointment"]["startAt"][:16] for event in report.events] == [start] * (start is not None)
+    assert [doubt.code for doubt in report.doubts] == ["time_format"] * (start is None)
+
+
+def test_numbers_have_no_point_and_booleans_are_words(tmp_path: Path) -> None:
+    rows = [1001.0, DAY, "10:30", float(PHONE), 7.5], [True, DAY, "10:30", f" {PHONE}", None]
+    first, second = importer(tmp_path).check(save(tmp_path, HEADER, *rows)).events
+    assert (first["data"]["appointment"]["externalId"], first["data"]["patient"]["fullName"]) == ("1001", "7.5")
+    assert first["data"]["patient"]["phone"] == second["data"]["patient"]["phone"] == f"+{PHONE}"
+    assert second["data"]["appointment"]["externalId"] == "TRUE"
+
+
+def test_a_formula_is_its_last_result_and_an_error_rejects(tmp_path: Path) -> None:
+    file = save(tmp_path, HEADER, ["A1", DAY, "10:30", PHONE, "=A1"], ["A2", DAY, "10:30", PHONE, "#REF!"])
+    report = importer(tmp_path).check(
+        edited(file, SHEET, lambda xml: re.sub("</f><v ?/?>(</v>)?", "</f><v>5</v>", xml))
+    )
+    assert [event["data"]["patient"]["fullName"] for event in report.events] == ["5"]
+    assert [(each.row, each.column, each.code) for each in report.doubts] == [(3, "Paciente", "field_invalid")]
+
+
+def test_rows_are_numbered_as_the_spreadsheet_shows_them(tmp_path: Path) -> None:
+    row = ["A1", DAY, "?", PHONE, "Ana"]
+    file = save(tmp_path, [], HEADER, [" "], [], row, [], [*row, None, " "], ["A2", *row[1:], "x"])
+    found = [(each.row, each.code) for each in importer(tmp_path).check(file).doubts]
+    assert found == [(5, "id_repeated"), (5, "time_format"), (7, "id_repeated"), (7, "time_format"), (8, "row_long")]
+
+
+def test_the_sheet_is_the_first_or_the_one_of_the_map(tmp_path: Path) -> None:
+    file = save(tmp_path, HEADER, sheets=("Otra",))
+    assert importer(tmp_path, 'sheet = "Sheet"' + MAP).check(file).rows == 0
+    with pytest.raises(ConfigurationError, match="is empty"):
+        importer(tmp_path, 'sheet = "Otra"' + MAP).check(file)
+    with pytest.raises(ConfigurationError, match="no sheet 'Agenda'; its sheets are Sheet, Otra"):
+        importer(tmp_path, 'sheet = "Agenda"' + MAP).check(file)
+
+
+def test_declared_dimensions_are_not_believed(tmp_path: Path) -> None:
+    for declared in ("A1:XFD1048576", "A1", "A1:A1"):
+        file = save(tmp_path, HEADER, ["A1", DAY, "10:30", PHONE, "Ana"])
+        edited(file, SHEET, lambda xml, to=declared: re.sub('ref="[A-Z0-9:]+"', f'ref="{to}"', xml))
+        assert importer(tmp_path).check(file).rows == 1
+
+
+def test_the_calendar_of_1904_is_read_and_a_date_that_none_has_is_a_doubt(tmp_path: Path) -> None:
+    file = save(tmp_path, HEADER, ["A1", 49580 - 1462, "10:30", PHONE], formats={"B2": "dd/mm/yyyy"})
+    edited(file, "xl/workbook.xml", lambda xml: re.sub("<workbookPr ?/>", '<workbookPr date1904="1"/>', xml))
+    assert [each["data"]["appointment"]["startAt"][:10] for each in importer(tmp_path).check(file).events] == [
+        "2035-09-28"
+    ]
+    file = save(tmp_path, HEADER, ["A1", 99999999, "10:30", PHONE], formats={"B2": "dd/mm/yyyy"})
+    assert [doubt.code for doubt in importer(tmp_path).check(file).doubts] == ["time_format"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty"),
+        (b"\n \n\t\n", "is empty"),
+        (b"PK\x03\x04nothing", "no workbook that can be read"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "save it as .xlsx or CSV"),
+        (b"\xef\xbb\xbf <html><table>", "is HTML or XML"),
+        ("Turno;Fecha\n".encode("utf-16-le"), "save it as UTF-8"),
+        (b"x" * 1_100_000, "1,000,000 characters or more"),
+        (b"Turno,Fecha,Hora,Celular,Paciente\n" + b'A1,"' + b"x\n" * 70_000, "row 2: .* double quote"),
+        (b"Turno,Fecha,Hora,Telefono,Paciente\n", "no column 'Celular' in its first row$"),
+        (b"Turno,Fecha,Hora,celular,Paciente\n", "did you mean 'celular'"),
+        (b"Turno,Fecha,Hora,Celular,Celular ,Paciente\n", "two columns 'Celular'"),
+    ],
+)
+def test_what_cannot_be_used_is_an_error_of_one_line(content: bytes, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "export.csv").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=problem) as caught:
+        importer(tmp_path).check(tmp_path / "export.csv")
+    assert str(caught.value).startswith(str(tmp_path / "export.csv"))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_workbook_that_expands_too_far_is_not_read(tmp_path: Path) -> None:
+    file = save(tmp_path, HEADER)
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("xl/more.xml", "")
+        archive.getinfo("xl/styles.xml").file_size = 300 * 1_048_576
+    with pytest.raises(ConfigurationError, match="too large for a workbook"):
+        importer(tmp_path).check(file)
+
+
+def test_every_broken_byte_of_a_workbook_is_an_error_of_ours_or_a_report(tmp_path: Path) -> None:
+    file = save(tmp_path, HEADER, ["A1", DAY, "10:30", PHONE, "Ana"])
+    whole = file.read_bytes()
+    for position in range(0, len(whole), 97):
+        file.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 :])
+        try:
+            doubts: Any = importer(tmp_path).check(file).doubts
+        except ConfigurationError:
+            doubts = []
+        assert all(isinstance(each, Doubt) for each in doubts)
