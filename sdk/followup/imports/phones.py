@@ -34,10 +34,11 @@ def phone_of(text: str, country: str, mobiles: str) -> tuple[str, str | None]:
         Invalid: it is not one possible phone number.
     """
     number = _parsed(text[len(_SCHEME) :] if text[: len(_SCHEME)].lower() == _SCHEME else text, country)
-    if number is None or not _is_possible(number):
+    kind = PhoneNumberType.UNKNOWN if number is None else phonenumbers.number_type(number)
+    if number is None or not _is_possible(number, kind):
         raise Invalid("phone_invalid", country)
     code = None
-    if phonenumbers.number_type(number) == PhoneNumberType.FIXED_LINE:
+    if kind == PhoneNumberType.FIXED_LINE:
         code = "phone_landline"
         if number.country_code == _ARGENTINA and mobiles == "assume":
             number.national_number = int(f"9{number.national_number}")
@@ -60,12 +61,12 @@ def _parsed(text: str, country: str) -> PhoneNumber | None:
     return number
 
 
-def _is_possible(number: PhoneNumber) -> bool:
+def _is_possible(number: PhoneNumber, kind: int) -> bool:
     if number.extension is not None:
         return False
     if number.country_code_source == CountryCodeSource.FROM_DEFAULT_COUNTRY:
         # The country is an assumption, so the check is strict: a local number without its area code is invalid.
-        return phonenumbers.is_valid_number(number)
+        return kind != PhoneNumberType.UNKNOWN
     return phonenumbers.is_possible_number_with_reason(number) == ValidationResult.IS_POSSIBLE
 
 
@@ -85,7 +86,7 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
     Raises:
         Invalid: it is no document number, or a CUIL with a wrong check digit.
     """
-    bare = "".join(each for each in text if not (each in ".-" or each.isspace() or category(each) in ("Cf", "Pd")))
+    bare = text if text.isalnum() else "".join(filter(_is_kept, text))
     bare = _LABEL.sub("", bare.upper(), count=1)
     if not bare.strip("0") or not any(map(str.isdigit, bare)):
         raise Invalid("dni_invalid", "it has no digits other than 0")
@@ -95,3 +96,7 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
     if not _CUIL.fullmatch(bare) or "01234567899"[-total % 11] != bare[-1]:
         raise Invalid("dni_invalid", "it is not a CUIL of a person, or its check digit is wrong")
     return bare[2:10].lstrip("0"), "dni_is_cuil"
+
+
+def _is_kept(character: str) -> bool:
+    return not (character in ".-" or character.isspace() or category(character) in ("Cf", "Pd"))

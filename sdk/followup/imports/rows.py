@@ -171,6 +171,7 @@ class _Source:
     def __init__(self, column: Column, table: Table) -> None:
         self.column = column
         self._positions = [table.header.index(header) for header in column.headers]
+        self._only = self._positions[0] if len(self._positions) == 1 and column.template is None else None
 
     def cells(self, cells: Sequence[Cell]) -> list[Cell]:
         """Return the cells that are not empty; a time is read from them."""
@@ -182,12 +183,18 @@ class _Source:
 
     def text(self, cells: Sequence[Cell]) -> str:
         """Return the text; empty if all cells are."""
+        if self._only is not None:
+            return text_of(cells[self._only])
         column = self.column
         if column.template is None:
             return " ".join(map(text_of, self.cells(cells)))
         texts = [text_of(cells[position]) for position in self._positions]
         rest = iter(texts)
         return " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split()) if any(texts) else ""
+
+
+_PHONES = 50_000
+"""Phones that are remembered while a file is read: they take long, and are read twice, and most patients come again."""
 
 
 class _RowReader:
@@ -197,7 +204,7 @@ class _RowReader:
         self.map = map
         self._table = table
         self.sources = {field: _Source(column, table) for field, column in map.columns.items()}
-        self.phone = lru_cache(10_000)(lambda text: phone_of(text, map.country, map.mobiles))
+        self.phone = lru_cache(_PHONES)(lambda text: phone_of(text, map.country, map.mobiles))
 
     def doubt(
         self, code: str, row: int, field: str | None = None, value: str | None = None, *, detail: str = ""
