@@ -19,7 +19,7 @@ LEFT, RIGHT, DESCRIPTION = 56, 478, 196
 DESCRIPTIONS = {
     "cli | _for_mockserver": "the command; the names for the mock",
     "_client | inbound": "FollowUp and AsyncFollowUp; inbound events",
-    "inbox": "webhooks that cannot be lost (public)",
+    "imports | inbox": "files of a clinic; webhooks, none lost (public)",
     "outbox": "events that cannot be lost (public)",
     "_store": "database and leases of both",
     "webhooks": "verifies webhooks (public)",

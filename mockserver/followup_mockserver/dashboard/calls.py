@@ -13,7 +13,7 @@ from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.dashboard.columns import TABLES, noun_of
 from followup_mockserver.dashboard.objects import ListPage, page_after
-from followup_mockserver.dashboard.texts import body_text, json_body, redacted_headers
+from followup_mockserver.dashboard.texts import body_text, events_in, json_body, redacted_headers
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
@@ -107,12 +107,6 @@ def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:
 def _text(value: Any, name: str) -> str | None:
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else None
-
-
-def events_in(body: Any) -> list[Any]:
-    """Return the events in the body of ``events.create``: one, an array, or an array under ``events``."""
-    events = body.get("events", body) if isinstance(body, dict) else body
-    return events if isinstance(events, list) else [] if events is None else [events]
 
 
 def results_of_batch(entry: JournalEntry, details: CallDetails) -> list[dict[str, Any]] | None:

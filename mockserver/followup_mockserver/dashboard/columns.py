@@ -8,6 +8,7 @@ import attrs
 
 from followup import Event, WebhookEndpoint
 from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
+from followup_mockserver.dashboard.texts import events_in, json_body
 from followup_mockserver.state.history import EVENT, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant
@@ -128,6 +129,25 @@ def requests_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str
     }
 
 
+def systems_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]:
+    """Return the name and version of the system that each event says it comes from, such as an import, by its id.
+
+    The service does not store them: they are in the request, as long as the journal has it.
+    """
+    requests = requests_of_events(tenant, events)
+    wanted, systems = {*requests.values()}, {}
+    for entry in (each for each in tenant.journal.newest_first() if each.request_id in wanted):
+        details = tenant.journal.details(entry)
+        for sent in events_in(json_body(details.request_body, details.request_is_whole)) if details else ():
+            source = sent.get("source") if isinstance(sent, dict) else None
+            if isinstance(source, dict):  # of a rejected event of the same request, anything may be in it
+                names = [each for each in (source.get("system"), source.get("version")) if isinstance(each, str)]
+                systems[entry.request_id, str(sent.get("id"))] = " ".join(names)
+    return {
+        event.id: system for event in events if (system := systems.get((requests.get(event.id, ""), event.source_ref)))
+    }
+
+
 def records_of_events(tenant: Tenant, ids: set[str]) -> Iterator[Record]:
     """Return what the history has about inbound events, oldest first."""
     return (record for record in tenant.history.records if record.kind == EVENT and record.id in ids)
@@ -221,6 +241,7 @@ TABLES: Mapping[str, Table] = {
             _STATUS,
             Column("error", "error", "error", classes="at-note wide"),
             Column("caller's id", "source_ref", "code", classes="p2 wide"),
+            Column("system", "id", classes="p2 wide", lookup=systems_of_events),
             Column("request", "id", "call", classes="p2", lookup=requests_of_events),
             Column("received", "received_at", "time", classes="at-when"),
             _ID,

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any, NamedTuple, get_args
 
 from followup._for_mockserver import EventSource
-from followup_mockserver.dashboard.calls import CALLS, events_in, results_of_batch
+from followup_mockserver.dashboard.calls import CALLS, results_of_batch
 from followup_mockserver.dashboard.columns import noun_of
 from followup_mockserver.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of
-from followup_mockserver.dashboard.texts import json_body
+from followup_mockserver.dashboard.texts import events_in, json_body
 from followup_mockserver.state.faults import OPERATION_OF_EVENTS
 from followup_mockserver.state.history import CONTROL, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry

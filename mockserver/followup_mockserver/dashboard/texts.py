@@ -76,6 +76,12 @@ def json_body(body: bytes | None, is_whole: bool) -> Any:
         return None
 
 
+def events_in(body: Any) -> list[Any]:
+    """Return the events in the body of ``events.create``: one, an array, or an array under ``events``."""
+    events = body.get("events", body) if isinstance(body, dict) else body
+    return events if isinstance(events, list) else [] if events is None else [events]
+
+
 def body_text(body: bytes, is_whole: bool = True) -> str:
     """Return a body as text, indented if it is JSON.
 

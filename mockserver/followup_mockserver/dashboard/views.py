@@ -15,7 +15,7 @@ from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
-from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events
+from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
@@ -188,6 +188,7 @@ def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
         "requests": [cause for cause in dict.fromkeys(causes) if cause.startswith(REQUEST_ID_PREFIX)],
         "error_code": outcome.reason if event.status == "failed" and outcome and outcome.kind is Kind.FAILED else None,
         "is_fault": event.error == INJECTED,
+        "system": systems_of_events(tenant, [event]).get(event.id),
     }
 
 

@@ -28,11 +28,14 @@ _RESOURCES = {
 
 _OTHERS = {
     "doctor": "Check everything between this computer and the service, and say what to do about each problem.",
+    "import": "Send what changed in the tables that a clinic's system exports.",
     "inbox": "Handle the webhooks that an inbox has stored, and look after them.",
     "outbox": "Send recorded events from your database to the service.",
     "webhooks": "Verify webhooks that you received.",
 }
-"""The other commands and groups, each in a module of the same name."""
+"""The other commands and groups, each in a module of the same name, if Python allows it."""
+
+_MODULES = {"import": "imports"}
 
 
 EXAMPLES = r"""
@@ -74,6 +77,11 @@ webhook-deliveries retrieve whd_1a2b3c
 webhook-deliveries list --status failed
 webhooks verify body.json --headers headers.txt
 doctor
+import init turnos.csv --output turnos.toml
+import check turnos.csv --map turnos.toml
+import check turnos.xlsx --map turnos.toml --html doubts.html
+import run turnos.csv --map turnos.toml --database sqlite:///clinic.db --send
+import verify turnos.csv --map turnos.toml
 inbox run clinic.webhooks:inbox
 inbox drain clinic.webhooks:inbox
 inbox status --database sqlite:///clinic.db
@@ -103,7 +111,7 @@ app = Application(
     epilog=EXIT_STATUS,
     deferred=[
         *(Deferred(name, summary, "followup.cli.operations") for name, summary in _RESOURCES.items()),
-        *(Deferred(name, summary, f"followup.cli.{name}") for name, summary in _OTHERS.items()),
+        *(Deferred(name, summary, f"followup.cli.{_MODULES.get(name, name)}") for name, summary in _OTHERS.items()),
     ],
 )
 

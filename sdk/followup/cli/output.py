@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from followup import APIStatusError, FollowUp
 
 
-def write_line(text: str) -> None:
-    """Write a line. The text must not contain control characters."""
+def write_line(text: str, *, end: str = "\n") -> None:
+    """Write a line, or a part of one. The text must not contain control characters."""
     try:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(text + end)
     except OSError as error:
         _end_if_closed(error)
 

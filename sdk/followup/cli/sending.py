@@ -1,6 +1,5 @@
 """``followup events send``, which sends the events of a file of any length in batches."""
 
-import codecs
 import contextlib
 import io
 import os
@@ -18,10 +17,10 @@ from followup import EventInput
 from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._redaction import visible
-from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, is_csv, read_events
+from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
 from followup.cli.tables import progress
-from followup.cli.values import argument_names, parts_of
+from followup.cli.values import argument_names
 
 STANDARD_OUTPUT = Path("-")
 
@@ -29,7 +28,7 @@ STANDARD_OUTPUT = Path("-")
 def send(
     file: Annotated[
         Path,
-        typer.Argument(help="A .json, .jsonl or .csv file; - reads JSON or JSON Lines from standard input."),
+        typer.Argument(help="A .json or .jsonl file; - reads JSON or JSON Lines from standard input."),
     ],
     rejected: Annotated[
         Path | None,
@@ -39,30 +38,15 @@ def send(
             show_default="FILE.rejected.jsonl",
         ),
     ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(help="Encoding of a CSV file, such as cp1252.", metavar="NAME", show_default="UTF-8"),
-    ] = None,
-    ignore_columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns of a CSV file that are not sent. Separated by commas; the option can be repeated.",
-            metavar="LIST",
-        ),
-    ] = None,
 ) -> None:
     """Send the events of a file in batches, and write rejected ones to another file.
 
-    Each event needs an id, a type and data. In a CSV file each row is an event: the columns are id, type, occurredAt,
-    source and schemaVersion, and those of the data, such as data.patient.phone. They are separated by commas,
-    semicolons, tabs or vertical bars.
+    Each event needs an id, a type and data. For a table whose rows are appointments, visits or patients, use "followup
+    import".
 
     An event that fails is sent again, up to three times in all. The command keeps to the rate limit of the service.
     It can be repeated after an interruption: the service ignores the ids that it has already accepted.
     """
-    if not is_csv(file) and (encoding is not None or ignore_columns):
-        reject("--encoding and --ignore-columns are for CSV files, whose names end in .csv")
-    options = {"encoding": _checked(encoding), "ignored": frozenset(parts_of(ignore_columns or ()))}
     name = "events" if file == STANDARD_INPUT else file.name
     report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
     if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
@@ -70,7 +54,7 @@ def send(
     sent: deque[FileEvent] = deque()
     with contextlib.closing(report), connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
         try:
-            for result in client.events.send_all(_inputs(file, options, sent)):
+            for result in client.events.send_all(_inputs(file, sent)):
                 problem = None if result.accepted else _with_wire_names(result.error or result.status)
                 report.add(sent.popleft(), result.status, problem)
         except KeyboardInterrupt:
@@ -82,14 +66,6 @@ def send(
         fail(f"{count} rejected; {shown} has the reasons: fix the events, and send them")
     if not report.counts:
         warn("The file has no events.")
-
-
-def _checked(encoding: str | None) -> str | None:
-    try:
-        "".encode(encoding or "utf-8")  # rejects codecs of bytes, too, such as hex
-        return None if encoding is None else codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        reject("--encoding must be the name of an encoding of text, such as cp1252, latin-1 or utf-16")
 
 
 class Report:
@@ -133,7 +109,7 @@ class Report:
             warn(", ".join(f"{count} {status}" for status, count in self.counts.items()))
 
 
-def _inputs(file: Path, options: dict[str, Any], sent: deque[FileEvent]) -> Iterator[EventInput]:
+def _inputs(file: Path, sent: deque[FileEvent]) -> Iterator[EventInput]:
     """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
     with progress(*columns, TimeRemainingColumn()) as bar:
@@ -143,7 +119,7 @@ def _inputs(file: Path, options: dict[str, Any], sent: deque[FileEvent]) -> Iter
             raw: Any = sys.stdin.buffer if is_input else bar.open(file, "rb", task_id=task)
             opened = raw if is_input else io.BufferedReader(raw)
             with contextlib.nullcontext() if is_input else opened:
-                for number, read in enumerate(read_events(file, opened, **options), start=1):
+                for number, read in enumerate(read_events(file, opened), start=1):
                     bar.update(task, events=number)
                     sent.append(read)
                     yield _as_input(read.event)

@@ -16,7 +16,6 @@ import typer
 from followup import Appointment, FollowUp, FollowUpError, Patient, WebhookEvent, WebhookSignatureError, construct_event
 from followup._for_mockserver import visible
 from followup.cli.application import Application
-from followup.cli.event_files import delimiter_of
 from followup.cli.output import fail, file_errors, say, write_line
 from followup.cli.values import STANDARD_INPUT, read_standard_input
 from followup_mockserver.service.server import MockServer
@@ -52,7 +51,8 @@ def read_rows(path: Path) -> list[Row]:
         if text.lstrip().startswith("[") if is_input else path.suffix.lower() == ".json":
             raw = json.loads(text)
         else:
-            delimiter = delimiter_of(text.lstrip().partition("\n")[0], REQUIRED)
+            header = text.lstrip().partition("\n")[0]
+            delimiter = max(",;\t|", key=header.count)  # the first where none is there
             raw = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
     except (ValueError, RecursionError, csv.Error) as error:
         fail(f"{path} is neither CSV nor JSON in UTF-8: {error}")

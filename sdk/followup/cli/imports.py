@@ -1,0 +1,233 @@
+"""``followup import``: the commands for a clinic's own files."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from zoneinfo import ZoneInfo
+
+import attrs
+import typer
+
+from followup import ConfigurationError
+from followup._codec.names import format_timestamp
+from followup.cli import stores
+from followup.cli.application import Application
+from followup.cli.output import (
+    FAILURE,
+    INTERRUPTED,
+    USAGE,
+    CommandFailed,
+    connected,
+    fail,
+    file_errors,
+    json_line,
+    reject,
+    say,
+    write_line,
+    write_private_file,
+)
+
+if TYPE_CHECKING:
+    from followup.imports import Report
+
+commands = Application(
+    no_args_is_help=True,
+    help="Send what changed in the tables that a clinic's system exports.",
+    epilog="Exit status: 0 on success, 1 if a row was rejected, an event could not be sent, or file and service "
+    "differ, 2 if nothing was done: the file, the map, the database or the service cannot be used, or too many rows "
+    "were rejected or are gone; 130 if it was interrupted with Ctrl-C.",
+)
+
+File = Annotated[Path, typer.Argument(help="The exported table: CSV, or an Excel workbook (.xlsx).")]
+MapFile = Annotated[Path, typer.Option("--map", metavar="MAP", help='The map of the file; "init" proposes one.')]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+ShowPersonalData = Annotated[
+    bool, typer.Option("--show-personal-data", help="Show the values of all columns, wherever the output goes.")
+]
+
+
+@commands.command()
+def init(
+    file: File,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write; it must not exist yet.", show_default="standard output")
+    ] = None,
+) -> None:
+    """Propose a map of a file from its headers and values, with a comment at each guess.
+
+    Knows the words of Spanish, Portuguese and English. Read each comment, and correct what is wrong.
+    """
+    with _nothing_done():
+        from followup.imports.proposal import propose
+
+        if output is not None and output.exists():
+            reject(f"{output} exists already; choose another name, or remove it")
+        with _progress(file) as on_progress:
+            text = propose(file, on_progress)
+        if output is None:
+            write_line(text.rstrip("\n"))
+            return
+        with file_errors(f"write {output}"), output.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    say(f"{output} is a proposal: read each comment in it, and correct what is wrong.")
+    say(f"Then see what the file would do: followup import check {file} --map {output}")
+
+
+@commands.command()
+def check(
+    file: File,
+    map: MapFile,
+    as_json: AsJson = False,
+    html: Annotated[
+        Path | None, typer.Option(help="Also write the report as an HTML page, which needs no other file.")
+    ] = None,
+    show_personal_data: ShowPersonalData = False,
+) -> None:
+    """Show what a first run of a file would record, and every doubt about its rows. Sends and stores nothing.
+
+    A terminal shows the values of all columns. Everywhere else only times, statuses and ids are shown.
+    """
+    with _nothing_done():
+        from followup.cli.import_report import Shown
+        from followup.imports import Import
+
+        job = Import.load(map)
+        with _progress(file) as on_progress:
+            report = job.check(file, on_progress=on_progress)
+        shown = Shown(report, job, file, is_recorded=False, shows_values=show_personal_data)
+        if html is not None:
+            with file_errors(f"write {html}"):
+                write_private_file(html, shown.page())
+        shown.shows_values = show_personal_data or (sys.stdout.isatty() and not as_json)
+        shown.print(as_json=as_json)
+    _fail_if_rejected(report)
+
+
+@commands.command()
+def run(
+    file: File,
+    map: MapFile,
+    database: Annotated[str | None, stores.DATABASE] = None,
+    name: Annotated[str, stores.NAME] = "default",
+    send: Annotated[bool, typer.Option("--send", help="Send all events of the outbox at the end.")] = False,
+    as_json: AsJson = False,
+    show_personal_data: ShowPersonalData = False,
+) -> None:
+    """Record what changed in a file since the last run in the outbox of a database, in one transaction.
+
+    A relay sends the events ("followup outbox run"), or --send does. It can be repeated at any time: a second run of
+    the same file records nothing.
+    """
+    with _nothing_done():
+        from followup.cli.import_report import Shown
+        from followup.imports import Import, ImportRefused
+
+        job, refused = Import.load(map), ""
+        if send:
+            with connected():
+                pass  # without a key or a base URL, nothing is recorded
+        with stores.opened("outbox", database, name) as outbox, _progress(file) as on_progress:
+            try:
+                report = job.run(file, outbox, on_progress=on_progress)
+            except ImportRefused as error:
+                report, refused = error.report, str(error)
+        Shown(report, job, file, is_recorded=not refused, shows_values=show_personal_data).print(as_json=as_json)
+        if refused:
+            reject(refused)
+    if send:
+        _send(database, name, as_json=as_json)
+    _fail_if_rejected(report)
+
+
+@commands.command()
+def verify(
+    file: File,
+    map: MapFile,
+    database: Annotated[str | None, stores.DATABASE] = None,
+    name: Annotated[str, stores.NAME] = "default",
+    as_json: AsJson = False,
+) -> None:
+    """Compare a file with what the service has: what is missing, and which times and statuses differ.
+
+    With a database, appointments that earlier files had and this one has not are shown, too. It keeps to the rate
+    limit of the service, and shows no personal data.
+    """
+    with _nothing_done(), ExitStack() as stack:
+        from followup.imports import Import
+
+        job = Import.load(map)
+        client = stack.enter_context(connected())
+        has_database = database or os.environ.get(stores.DATABASE_VARIABLE)
+        outbox = stack.enter_context(stores.opened("outbox", database, name)) if has_database else None
+        differences = [*job.verify(file, client, outbox)]
+    if as_json:
+        names = ("externalId", "kind", "here", "there")
+        rows = [(each.external_id, each.kind, _in_json(each.here), _in_json(each.there)) for each in differences]
+        write_line(json_line({"differences": [dict(zip(names, row, strict=True)) for row in rows]}))
+    else:
+        for each in differences:
+            here, there = (_in_words(side, job.map.zone) for side in (each.here, each.there))
+            say(f"{each.external_id}  {each.kind}: {here} in the file, {there} at the service")
+        say(f"{len(differences):,} differences" if differences else f"{file.name} and the service agree.")
+    if differences:
+        raise CommandFailed("", FAILURE)
+
+
+def _in_json(side: datetime | str | None) -> str | None:
+    return format_timestamp(side) if isinstance(side, datetime) else side
+
+
+def _in_words(side: datetime | str | None, zone: ZoneInfo) -> str:
+    return f"{side.astimezone(zone):%Y-%m-%d %H:%M}" if isinstance(side, datetime) else side or "not there"
+
+
+def _send(database: str | None, name: str, *, as_json: bool) -> None:
+    """Drain the outbox, and fail if events were not accepted."""
+    with stores.opened("outbox", database, name) as outbox, connected() as client:
+        sent = outbox.drain(client)
+    if not as_json:
+        numbers = attrs.asdict(sent, filter=lambda field, _: field.name != "failed")
+        say(", ".join(f"{number:,} {name}" for name, number in numbers.items()) + ".")
+    if sent.rejected:
+        fail(f"the service rejected {stores.events(sent.rejected)}: 'followup outbox dead' shows the reasons")
+    if sent.remaining:
+        fail(
+            f"{stores.events(sent.remaining)} could not be sent now: 'followup outbox run --until-empty' sends the rest"
+        )
+
+
+def _fail_if_rejected(report: "Report") -> None:
+    if report.rejected:
+        raise CommandFailed("", FAILURE)
+
+
+@contextmanager
+def _nothing_done() -> Iterator[None]:
+    """End with status 2 after an error: so far, nothing was recorded, and nothing was compared to its end."""
+    try:
+        yield
+    except CommandFailed as error:
+        raise CommandFailed(str(error), INTERRUPTED if error.status == INTERRUPTED else USAGE) from None
+    except (ConfigurationError, ModuleNotFoundError) as error:  # of a missing extra, which the message names
+        reject(str(error))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        reject(f"cannot read {error.filename}: {error.strerror}")
+
+
+@contextmanager
+def _progress(file: Path) -> Iterator[Callable[[float], object]]:
+    """Show on a terminal how much of a file was read."""
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+    from followup._redaction import visible
+    from followup.cli.tables import progress
+
+    with progress(TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task(visible(file.name), total=1.0)
+        yield lambda part: bar.update(task, completed=part)

@@ -1,0 +1,238 @@
+"""``followup import``: the commands for a clinic's own files, with the example as the system of a clinic exports it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support.shell import Shell
+
+from followup.imports import Import
+from followup.outbox import Outbox
+from followup_mockserver import MockServer
+
+EXAMPLES = Path(__file__).parents[2] / "examples/import"
+PERSONAL = ["4812", "Muñoz", "33456789", "HC-1013"]
+CHECK = ("import", "check", "turnos.csv", "--map", "turnos.toml")
+RUN = ("import", "run", "turnos.csv", "--map", "turnos.toml")
+VERIFY = ("import", "verify", "turnos.csv", "--map", "turnos.toml")
+
+
+@pytest.fixture
+def clinic(shell: Shell) -> Shell:
+    """A folder with the export and the map of the example, and the database of an outbox."""
+    for name in ("turnos.csv", "turnos.toml"):
+        shutil.copy(EXAMPLES / name, shell.directory)
+    shell.environment["FOLLOWUP_DATABASE_URL"] = f"sqlite:///{shell.directory}/clinic.db"
+    Outbox(shell.environment["FOLLOWUP_DATABASE_URL"]).create_tables()
+    return shell
+
+
+def edit(clinic: Shell, name: str, old: str, new: str) -> None:
+    file, encoding = clinic.directory / name, "cp1252" if name.endswith("csv") else "utf-8"
+    text = file.read_bytes().decode(encoding)
+    assert old in text
+    file.write_bytes(text.replace(old, new).encode(encoding))
+
+
+class TestInit:
+    def test_the_proposal_is_a_map_that_says_what_is_missing(self, clinic: Shell) -> None:
+        result = clinic.run("import", "init", "turnos.csv", "--output", "mine.toml")
+        assert (result.returncode, result.stderr) == (0, "")
+        assert "followup import check turnos.csv --map mine.toml" in result.stdout
+        proposed = (clinic.directory / "mine.toml").read_text()
+        assert not any(each in proposed for each in PERSONAL)
+        assert '# "Lista de espera" = ""  # fill in, and remove the first #; 2 rows' in proposed
+        job, mine = Import.load(EXAMPLES / "turnos.toml"), Import.load(clinic.directory / "mine.toml")
+        assert mine.map.columns.keys() == job.map.columns.keys()
+        assert {**mine.map.columns, "status": None} == {**job.map.columns, "status": None}
+        report = mine.check(EXAMPLES / "turnos.csv")
+        assert [each.value for each in report.doubts if each.code == "value_unknown"] == ["Lista de espera"] * 2
+
+    def test_a_file_is_never_overwritten(self, clinic: Shell) -> None:
+        before = (clinic.directory / "turnos.toml").read_text()
+        error = clinic.error("import", "init", "turnos.csv", "--output", "turnos.toml")
+        assert error == "followup: turnos.toml exists already; choose another name, or remove it\n"
+        assert (clinic.directory / "turnos.toml").read_text() == before
+
+    @pytest.mark.parametrize(
+        ("table", "expected"),
+        [
+            (
+                "Folio,Fecha y hora,Teléfono\n1,03/04/2030 10:00,+52 55 1234 5678\n2,05/04/2030 9:30,+52 55 1234 5679",
+                [
+                    'zone = "America/Mexico_City"  # check this: most people in MX live in it',
+                    'country = "MX"  # check this: country codes of the phones: MX 2',
+                    'external_id = "Folio"',
+                    (
+                        'start_at = { column = "Fecha y hora", format = "%d/%m/%Y %H:%M" }  # check this: '
+                        '"%m/%d/%Y %H:%M" fits as many values; here 03/04/2030 10:00 is 03 April 2030'
+                    ),
+                ],
+            ),
+            (
+                """Código do agendamento;Data;Horário;Nome;Sobrenome;CPF;Situação
+                7;28.02.2030;14:00;Ana;Souza;123.456.789-09;Marcado
+                8;01.03.2030;08:30;Rui;Lima;987.654.321-00;Cancelado""",
+                [
+                    'external_id = "Código do agendamento"',
+                    'start_at = { columns = ["Data", "Horário"], format = "%d.%m.%Y %H:%M" }',
+                    '"patient.full_name" = { template = "{Nome} {Sobrenome}" }  # guess: check the order',
+                    '"patient.dni" = "CPF"',
+                    '"Cancelado" = "cancelled"  # guess; 1 row',
+                ],
+            ),
+            (
+                """Appointment ID,Start,Phone,Mobile,Date of birth,Status
+                1,2030-05-01T10:00:00-04:00,+1 212 555 0100,+1 212 555 0101,05/17/1984,Booked""",
+                [
+                    'start_at = "Start"',
+                    '"patient.phone" = "Mobile"  # guess: it could also be "Phone"',
+                    '"patient.date_of_birth" = { column = "Date of birth", format = "%m/%d/%Y" }',
+                    '# Not sent: "Phone"',
+                ],
+            ),
+            (
+                "HC;Apellido y nombre;Nacimiento;Datos\nH1;Díaz, Ana;1/2/1990;11 4812-0001\n",
+                [
+                    'kind = "patients"  # guess: no column has times. Or: "appointments", "patients", "visits"',
+                    '"patient.external_id" = "HC"',
+                    '# "patient.phone" = "Datos"  # guess by the values: if it is right, remove the first #',
+                ],
+            ),
+            (
+                "Paciente;Hora;Sala\nAna;10:00;1\nAna;11:00;2",
+                [
+                    '# external_id = ""  # fill in: the column with the unique number of each row',
+                    '# Not sent: "Hora", "Sala"',
+                ],
+            ),
+        ],
+    )
+    def test_headers_and_values_are_recognized(self, shell: Shell, table: str, expected: list[str]) -> None:
+        (shell.directory / "export.csv").write_text(table)
+        result = shell.run("import", "init", "export.csv", TZ="America/New_York")
+        assert result.returncode == 0, result.stderr
+        assert [line for line in expected if line not in result.stdout.splitlines()] == [], result.stdout
+
+
+class TestCheck:
+    def test_only_a_terminal_shows_values(self, clinic: Shell) -> None:
+        shown = clinic.on_a_terminal(80, *CHECK)
+        assert "row 9  Celular  4812-0117" in shown
+        assert max(map(len, shown.splitlines())) <= 80
+        for options in ((), ("--json",)):
+            result = clinic.run(*CHECK, *options)
+            assert (result.returncode, result.stderr) == (1, "")
+            assert not any(each in result.stdout for each in PERSONAL)
+            assert "4812-0117" in clinic.run(*CHECK, *options, "--show-personal-data").stdout
+        assert not any(each in clinic.on_a_terminal(80, *CHECK, "--json") for each in PERSONAL)
+
+    def test_json(self, clinic: Shell) -> None:
+        report = json.loads(clinic.run(*CHECK, "--json").stdout)
+        doubts = report.pop("doubts")
+        assert report == {
+            "rows": 54, "rejected": 3, "unchanged": 4, "gone": 0, "events": {"appointment.created": 45}
+        }  # fmt: skip
+        values = {each["code"]: (each["row"], each["column"], each["value"]) for each in doubts}
+        assert values["phone_invalid"] == (9, "Celular", "…")
+        assert values["in_the_past"] == (55, "Fecha + Hora", "20/11/2026 09:00")
+
+    def test_a_column_that_also_identifies_a_person_is_masked(self, clinic: Shell) -> None:
+        edit(clinic, "turnos.toml", 'external_id = "Nro Turno"', 'external_id = "Documento"')
+        doubts = json.loads(clinic.run(*CHECK, "--json").stdout)["doubts"]
+        assert {each["value"] for each in doubts if each["code"] == "id_repeated"} == {"…"}
+
+    def test_the_page_needs_no_other_file_and_masks_values(self, clinic: Shell) -> None:
+        clinic.on_a_terminal(80, *CHECK, "--html", "doubts.html")
+        page = (clinic.directory / "doubts.html").read_text()
+        assert "phone_invalid" in page
+        assert "3 rejected" in page
+        assert not any(each in page for each in (*PERSONAL, "http", "src=", "url(", "$"))
+        clinic.run(*CHECK, "--html", "doubts.html", "--show-personal-data")
+        assert "4812-0117" in (clinic.directory / "doubts.html").read_text()
+
+    def test_hostile_values_are_escaped(self, clinic: Shell) -> None:
+        edit(clinic, "turnos.csv", "4812-0117", "<b>\x1b[31m")
+        clinic.run(*CHECK, "--html", "doubts.html", "--show-personal-data")
+        assert "<td>&lt;b&gt;\\x1b[31m</td>" in (clinic.directory / "doubts.html").read_text()
+        assert "\x1b[31m" not in clinic.raw_on_a_terminal(80, *CHECK)
+
+    @pytest.mark.parametrize(
+        ("file", "map", "expected"),
+        [
+            ("nowhere.csv", "turnos.toml", "cannot read nowhere.csv: No such file or directory"),
+            ("turnos.csv", "nowhere.toml", "cannot read nowhere.toml: No such file or directory"),
+            ("turnos.toml", "turnos.toml", "turnos.toml has no column"),
+            ("turnos.csv", "turnos.csv", "turnos.csv: a map must be"),
+        ],
+    )
+    def test_a_file_or_map_that_cannot_be_used(self, clinic: Shell, file: str, map: str, expected: str) -> None:
+        for command in ("check", "run", "verify"):
+            result = clinic.run("import", command, file, "--map", map)
+            assert (result.returncode, result.stdout) == (2, "")
+            assert result.stderr.startswith(f"followup: {expected}")
+
+
+class TestRun:
+    def test_a_second_run_records_nothing(self, clinic: Shell, server: MockServer) -> None:
+        first = clinic.run(*RUN, "--send")
+        assert (first.returncode, first.stderr) == (1, "")
+        assert "Recorded: 45 appointment.created." in first.stdout
+        assert "45 sent, 0 duplicates, 0 rejected, 0 remaining." in first.stdout
+        assert not any(each in first.stdout for each in PERSONAL)
+        second = json.loads(clinic.run(*RUN, "--send", "--json").stdout)
+        assert (second["events"], second["unchanged"]) == ({}, 49)
+        with server.client() as client:
+            assert len([*client.appointments.list(limit=100)]) == 45
+
+    def test_too_many_rejected_rows_record_nothing(self, clinic: Shell) -> None:
+        edit(clinic, "turnos.toml", "max_rejected = 10", "max_rejected = 5")
+        result = clinic.run(*RUN, "--json")
+        assert result.returncode == 2
+        assert "3 of 54 rows were rejected, more than max_rejected = 5 %, so nothing was recorded" in result.stderr
+        assert json.loads(result.stdout)["rejected"] == 3
+        assert Outbox(clinic.environment["FOLLOWUP_DATABASE_URL"]).status().waiting == 0
+
+    def test_without_a_key_nothing_is_recorded(self, clinic: Shell) -> None:
+        result = clinic.run(*RUN, "--send", FOLLOWUP_API_KEY="")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "FOLLOWUP_API_KEY" in result.stderr
+        assert Outbox(clinic.environment["FOLLOWUP_DATABASE_URL"]).status().waiting == 0
+
+    def test_events_that_are_not_accepted_are_counted(self, clinic: Shell, server: MockServer) -> None:
+        server.add_fault(operation="events.create", kind="status", status=401)
+        result = clinic.run(*RUN, "--send")
+        assert result.returncode == 1
+        assert "Check FOLLOWUP_API_KEY" in result.stderr
+        assert "Recorded: 45" in result.stdout
+
+
+class TestVerify:
+    def test_differences(self, clinic: Shell, server: MockServer) -> None:
+        clinic.run(*RUN, "--send")
+        agreed = clinic.run(*VERIFY)
+        assert (agreed.returncode, agreed.stdout) == (0, "turnos.csv and the service agree.\n")
+        edit(clinic, "turnos.csv", "48201;13/05/2030;08:00", "48201;13/05/2030;08:30")
+        edit(clinic, "turnos.csv", "48202;", "48999;")
+        result = clinic.run(*VERIFY, "--json")
+        assert (result.returncode, result.stderr) == (1, "")
+        found = {each["externalId"]: each for each in json.loads(result.stdout)["differences"]}
+        assert found == {
+            "48201": {
+                "externalId": "48201",
+                "kind": "time",
+                "here": "2030-05-13T11:30:00.000Z",
+                "there": "2030-05-13T11:00:00.000Z",
+            },
+            "48202": {"externalId": "48202", "kind": "unexpected", "here": None, "there": "2030-05-13T12:30:00.000Z"},
+            "48999": {"externalId": "48999", "kind": "missing", "here": "2030-05-13T12:30:00.000Z", "there": None},
+        }
+        shown = clinic.run(*VERIFY).stdout
+        assert "48201  time: 2030-05-13 08:30 in the file, 2030-05-13 08:00 at the service" in shown
+        assert "3 differences" in shown
+
+    def test_a_service_that_cannot_be_reached_is_no_difference(self, clinic: Shell) -> None:
+        result = clinic.run(*VERIFY, FOLLOWUP_BASE_URL="http://127.0.0.1:1")
+        assert result.returncode == 2
+        assert "followup doctor" in result.stderr
