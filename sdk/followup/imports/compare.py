@@ -15,7 +15,7 @@ from followup.imports.doubts import Doubt, doubt
 from followup.imports.maps import Map
 from followup.imports.rows import Ignored, Row, Rows, Wanted
 from followup.imports.spool import Spool
-from followup.imports.state import BOOKED, CANCELLED, RECORDED, Change, Known, Person, State, milliseconds
+from followup.imports.state import BOOKED, CANCELLED, RECORDED, Known, State, milliseconds
 from followup.outbox.events import checked_event
 
 _IDENTITY = ("phone", "external_id", "dni")
@@ -47,12 +47,10 @@ class Report:
 
 @attrs.frozen
 class _Entry:
-    """A row with the hashes by which it is compared."""
+    """A row, and what is known of its object once the row is recorded."""
 
     wanted: Wanted
-    key: bytes
-    person: Person
-    patient: bytes | None
+    new: Known
 
 
 class Comparison:
@@ -103,86 +101,85 @@ class Comparison:
                 entries.append(self._entry(row, key))
             elif not isinstance(row, Ignored):
                 self._reject(row.doubts)
-        known = self._state.objects([each.key for each in entries])
-        phones = {each.person.phone or b"" for each in entries if _may_meet_others(each, known.get(each.key))}
-        owners: defaultdict[bytes | None, list[Person]] = defaultdict(list)
-        for person in self._state.people(phones) if phones else ():
-            owners[person.phone].append(person)
+        known = self._state.objects([each.new.key for each in entries])
+        phones = {each.new.phone or b"" for each in entries if _may_meet_others(each, known.get(each.new.key))}
+        owners: defaultdict[bytes | None, list[Known]] = defaultdict(list)
+        for owner in self._state.with_phones(phones) if phones else ():
+            owners[owner.phone].append(owner)
         for entry in entries:
-            self._decide(entry, known.get(entry.key), owners[entry.person.phone])
+            self._decide(entry, known.get(entry.new.key), owners[entry.new.phone])
 
     def _entry(self, wanted: Wanted, key: bytes) -> _Entry:
-        if wanted.patient is None:
-            return _Entry(wanted, key, Person(), None)
-        identity = {
-            name: self._state.hash(name, wanted.patient[name]) if wanted.patient.get(name) else None
-            for name in _IDENTITY
-        }
-        others = {name: value for name, value in wanted.patient.items() if name != "phone"}
-        text = json.dumps(others, sort_keys=True, default=str)
-        return _Entry(wanted, key, Person(**identity), self._state.hash("patient", text))
+        patient = wanted.patient or {}
+        identity = {name: self._state.hash(name, patient[name]) if name in patient else None for name in _IDENTITY}
+        others = {name: value for name, value in patient.items() if name != "phone"}
+        hashed = self._state.hash("patient", json.dumps(others, sort_keys=True)) if patient else None
+        status, at, number = RECORDED, None, None
+        if self._map.kind == "appointments":
+            status, at = wanted.status or BOOKED, None if wanted.at is None else milliseconds(wanted.at)
+            number = self._state.masked(key, wanted.external_id.encode())
+        return _Entry(wanted, Known(key=key, patient=hashed, status=status, at=at, number=number, **identity))
 
-    def _decide(self, entry: _Entry, known: Known | None, owners: Iterable[Person]) -> None:
+    def _decide(self, entry: _Entry, known: Known | None, owners: Collection[Known]) -> None:
         """Decide what a row means for its object: events, a doubt, or nothing."""
         wanted = entry.wanted
-        is_appointment = self._map.kind == "appointments"
         if wanted.status == CANCELLED:
             if known is None or known.status == CANCELLED:
                 self._count["unchanged"] += 1
             else:
-                self._record(entry, attrs.evolve(known, status=CANCELLED), self._cancelled(wanted.external_id, wanted))
+                self._record(attrs.evolve(known, status=CANCELLED), self._cancelled(wanted.external_id, wanted.reason))
         elif known is not None and known.status == CANCELLED:
             self._reject([self._doubt("booked_again", wanted, "external_id")])
-        elif is_appointment and known is None and self._map.past == "skip" and self._is_past(wanted):
+        elif known is None and self._is_skipped(wanted):
             self.spool.add_doubts([self._doubt("in_the_past", wanted, "start_at")])
         elif self._meets_others(entry, known, owners):
             self._reject([self._doubt("phone_shared", wanted, "patient.phone")])
         elif known is None:
-            at = None if wanted.at is None or not is_appointment else milliseconds(wanted.at)
-            status = BOOKED if is_appointment else RECORDED
-            self._record(entry, Known(status, at, entry.patient, entry.person), self._first_event(wanted))
+            self._record(entry.new, self._first_event(wanted))
         else:
             self._update(entry, known)
 
-    def _is_past(self, wanted: Wanted) -> bool:
-        return wanted.at is not None and wanted.at < self._now
+    def _is_skipped(self, wanted: Wanted) -> bool:
+        is_past = self._map.kind == "appointments" and wanted.at is not None and wanted.at < self._now
+        return is_past and self._map.past == "skip"
 
-    def _meets_others(self, entry: _Entry, known: Known | None, owners: Iterable[Person]) -> bool:
+    def _meets_others(self, entry: _Entry, known: Known | None, owners: Collection[Known]) -> bool:
         """Return whether another patient has the phone of a row whose patient was never recorded with it."""
         if not _may_meet_others(entry, known) or self._map.shared_phones == "send":
             return False
-        person = entry.person
-        if any(each == person or each.is_same_as(person) for each in owners):
+        new = entry.new
+        if any(new.has_patient_of(each) for each in owners):
             return False
         assert entry.wanted.patient is not None
-        return self._rows.is_shared(entry.wanted.patient["phone"]) or any(map(person.differs_from, owners))
+        return self._rows.is_shared(entry.wanted.patient["phone"]) or any(map(new.has_other_patient_than, owners))
 
     def _update(self, entry: _Entry, known: Known) -> None:
         """Record what changed of a known object: its patient first, then its start."""
         wanted = entry.wanted
         new, events = self._update_patient(entry, known)
-        if wanted.at is not None and known.status == BOOKED and milliseconds(wanted.at) != known.at:
-            new = attrs.evolve(new, at=milliseconds(wanted.at))
+        if wanted.at is not None and entry.new.at != known.at:
+            new = attrs.evolve(new, at=entry.new.at)
             identity: Any = {"external_id": wanted.external_id, "source": self._source}
             events.append(inbound.appointment_rescheduled(start_at=wanted.at, **identity))
         if new == known:
             self._count["unchanged"] += 1
         else:
-            self._record(entry, new, *events)
+            self._record(new, *events)
 
     def _update_patient(self, entry: _Entry, known: Known) -> tuple[Known, list[EventInput]]:
         """Return the state with the present patient, and the event, unless this run has it for another row."""
-        before, now = known.person, entry.person
+        now = entry.new
         patient: Any = dict(entry.wanted.patient or {})
-        if before.phone and now.phone and before.phone != now.phone:
+        if known.phone and now.phone and known.phone != now.phone:
             self.spool.add_doubts([self._doubt("phone_changed", entry.wanted, "patient.phone")])
             del patient["phone"]  # the service would look for a patient who has it
-        is_new = entry.patient != known.patient or (before.phone is None and now.phone is not None)
+        is_new = now.patient != known.patient or (known.phone is None and now.phone is not None)
         if not is_new or patient.keys().isdisjoint(_IDENTITY):
             return known, []
-        new = attrs.evolve(known, patient=entry.patient, person=attrs.evolve(now, phone=before.phone or now.phone))
-        is_first = self.spool.add_key(self._state.hash("sent", (now.key or b"").hex()))
-        return new, [inbound.patient_upserted(patient=patient, source=self._source)] if is_first else []
+        who = now.external_id or now.dni or now.phone or b""
+        is_first = self.spool.add_key(self._state.hash("sent", who.hex()))
+        events = [inbound.patient_upserted(patient=patient, source=self._source)] if is_first else []
+        return attrs.evolve(now, phone=known.phone or now.phone, status=known.status, at=known.at), events
 
     def _first_event(self, wanted: Wanted) -> EventInput:
         """Return the event of an object that was not known."""
@@ -195,37 +192,29 @@ class Comparison:
             return inbound.appointment_created(start_at=at, **common)
         return inbound.visit_completed(visited_at=at, diagnosis=wanted.diagnosis, notes=wanted.notes, **common)
 
-    def _cancelled(self, external_id: str, wanted: Wanted | None = None) -> EventInput:
-        reason = None if wanted is None else wanted.reason
+    def _cancelled(self, external_id: str, reason: str | None = None) -> EventInput:
         return inbound.appointment_cancelled(external_id=external_id, reason=reason, source=self._source)
 
-    def _record(self, entry: _Entry, known: Known, *events: EventInput) -> None:
-        number = None
-        if self._map.kind == "appointments":
-            number = self._state.masked(entry.key, entry.wanted.external_id.encode())
-        self._add(Change(entry.key, known, number), *events)
-
-    def _add(self, change: Change, *events: EventInput) -> None:
-        """Add events with ids that the same run has again if it is repeated, and no other run."""
+    def _record(self, known: Known, *events: EventInput) -> None:
+        """Record events with ids that the same run has again if it is repeated, and no other run."""
         for event in events:
             content = json.dumps(event["data"], sort_keys=True)
-            event["id"] = self._state.hash(str(self._state.runs), change.key.hex(), event["type"], content).hex()
+            event["id"] = self._state.hash(str(self._state.runs), known.key.hex(), event["type"], content).hex()
             self.spool.add_event(checked_event(event, None, self._now))
-        self.spool.add_change(change)
+        self.spool.add_change(known)
 
     def _find_gone(self) -> None:
         cancels = self._map.missing == "cancel"
         detail = "it was cancelled" if cancels else 'nothing was sent. missing = "cancel" in the map cancels it'
-        for key, known, number in self._state.ahead(self._now):
+        for known in self._state.ahead(self._now):
             self.ahead += 1
-            if self.spool.has_key(key):
+            if self.spool.has_key(known.key):
                 continue
             self._gone += 1
-            external_id = self._state.masked(key, number).decode()
+            external_id = self._state.masked(known.key, known.number or b"").decode()
             self.spool.add_doubts([doubt("gone", value=external_id, detail=detail)])
             if cancels:
-                change = Change(key, attrs.evolve(known, status=CANCELLED), number)
-                self._add(change, self._cancelled(external_id))
+                self._record(attrs.evolve(known, status=CANCELLED), self._cancelled(external_id))
 
     def _doubt(self, code: str, wanted: Wanted, field: str) -> Doubt:
         return doubt(code, wanted.row, self._map.column_of(field), wanted.written.get(field))
@@ -237,6 +226,7 @@ class Comparison:
 
 def _may_meet_others(entry: _Entry, known: Known | None) -> bool:
     """Return whether a row could make one patient of two: it is not only what was recorded already."""
-    if entry.wanted.status == CANCELLED or entry.person.phone is None:
+    new = entry.new
+    if new.status == CANCELLED or new.phone is None:
         return False
-    return known is None or (entry.patient, entry.person.phone) != (known.patient, known.person.phone)
+    return known is None or (new.patient, new.phone) != (known.patient, known.phone)

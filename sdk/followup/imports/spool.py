@@ -5,13 +5,13 @@ It is a temporary database of SQLite that nobody else can open, and that ends wi
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 
 from followup import EventInput
 from followup.imports.doubts import Doubt
-from followup.imports.state import Change, Known, Person
+from followup.imports.state import Known
 from followup.outbox.events import Recorded, as_input
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ _TABLES = (
     "PRAGMA journal_mode = OFF",
     "PRAGMA cache_size = -16000",  # KiB
     "CREATE TABLE events (id, subject, text)",
-    "CREATE TABLE changes (key, status, at, patient, phone, external_id, dni, number)",
+    "CREATE TABLE changes (key, phone, external_id, dni, patient, status, at, number)",
     "CREATE TABLE doubts (line, col, code, value, text)",
     "CREATE TABLE keys (key BLOB PRIMARY KEY, external_id, status, at, is_required, is_found DEFAULT 0) WITHOUT ROWID",
     "BEGIN",
@@ -92,11 +92,9 @@ class Spool:
         """Add an event."""
         self._database.execute("INSERT INTO events VALUES (?, ?, ?)", (event.id, event.subject, event.text))
 
-    def add_change(self, change: Change) -> None:
+    def add_change(self, known: Known) -> None:
         """Add the new state of an object."""
-        known = change.known
-        values = (change.key, known.status, known.at, known.patient, *attrs.astuple(known.person), change.number)
-        self._database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        self._database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", attrs.astuple(known))
 
     def add_doubts(self, doubts: Iterable[Doubt]) -> None:
         """Add doubts."""
@@ -138,9 +136,9 @@ class Spool:
         """Iterate over the events as they are stored, in batches."""
         return self._batches("SELECT * FROM events ORDER BY rowid", Recorded)
 
-    def changes(self) -> Iterator[Sequence[Change]]:
+    def changes(self) -> Iterator[Sequence[Known]]:
         """Iterate over the changes of state, in batches."""
-        return self._batches("SELECT * FROM changes ORDER BY rowid", _change)
+        return self._batches("SELECT * FROM changes ORDER BY rowid", Known)
 
     def _batches(self, query: str, make: Callable[..., T]) -> Iterator[Sequence[T]]:
         cursor = self._database.execute(query)
@@ -150,8 +148,3 @@ class Spool:
 
 def _event(_id: str, _subject: str, text: str) -> EventInput:
     return as_input(text)
-
-
-def _change(key: bytes, status: str, at: int, patient: bytes, *rest: Any) -> Change:
-    *person, number = rest
-    return Change(key, Known(status, at, patient, Person(*person)), number)

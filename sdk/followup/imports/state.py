@@ -12,20 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import attrs
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    UniqueConstraint,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from followup._store.database import Database, insert_if_absent
@@ -39,36 +26,33 @@ CANCELLED: Final = "cancelled"
 RECORDED: Final = "recorded"
 """The status of a patient or a visit, which has no other."""
 
-IMPORTS = Table(
+IMPORTS = sa.Table(
     "followup_imports",
-    MetaData(),
-    Column("id", Integer, primary_key=True),
-    Column("outbox", String(LONGEST_TEXT), nullable=False),
-    Column("name", String(LONGEST_TEXT), nullable=False),
-    Column("salt", LargeBinary, nullable=False),
+    sa.MetaData(),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("outbox", sa.String(LONGEST_TEXT), nullable=False),
+    sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
+    sa.Column("salt", sa.LargeBinary, nullable=False),
     # How many runs have recorded anything: a run that began before another one ended notices it by this number.
-    Column("runs", Integer, nullable=False),
-    UniqueConstraint("outbox", "name", name="followup_imports_name"),
+    sa.Column("runs", sa.Integer, nullable=False),
+    sa.UniqueConstraint("outbox", "name", name="followup_imports_name"),
 )
 
-OBJECTS = Table(
+# The attributes of Known, in their order.
+OBJECTS = sa.Table(
     "followup_imported",
-    MetaData(),
-    Column("import_id", Integer, primary_key=True),
-    # Hashes: of the kind of the object and its external id, of the patient without the phone, and of what identifies
-    # the patient.
-    Column("key", LargeBinary, primary_key=True),
-    Column("patient", LargeBinary),
-    Column("phone", LargeBinary),
-    Column("external_id", LargeBinary),
-    Column("dni", LargeBinary),
-    Column("status", String(16), nullable=False),
-    # Milliseconds since the epoch: the start of an appointment.
-    Column("at", BigInteger),
-    # The external id of an appointment, masked.
-    Column("number", LargeBinary),
+    sa.MetaData(),
+    sa.Column("import_id", sa.Integer, primary_key=True),
+    sa.Column("key", sa.LargeBinary, primary_key=True),
+    sa.Column("phone", sa.LargeBinary),
+    sa.Column("external_id", sa.LargeBinary),
+    sa.Column("dni", sa.LargeBinary),
+    sa.Column("patient", sa.LargeBinary),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("at", sa.BigInteger),
+    sa.Column("number", sa.LargeBinary),
 )
-Index("followup_imported_by_phone", OBJECTS.c.import_id, OBJECTS.c.phone)
+sa.Index("followup_imported_by_phone", OBJECTS.c.import_id, OBJECTS.c.phone)
 
 SCHEMA = Schema("import", 1, (IMPORTS, OBJECTS))
 
@@ -80,58 +64,41 @@ _LONGEST_PAUSE = 60.0
 
 
 @attrs.frozen
-class Person:
-    """The hashes of what identifies a patient; None for what a row does not say.
+class Known:
+    """What was recorded about an object, or what a row says about it.
 
-    The service identifies a patient by the phone. Here, two rows are about one patient if they have the same external
-    id or document, and differ in neither.
+    The service identifies a patient by the phone. Here, two objects are about one patient if they have the same
+    external id or document of the patient, and differ in neither.
+
+    Attributes:
+        key: hash of the kind of the object and its external id.
+        phone, external_id, dni: hashes of what identifies the patient; None for what a row does not say. The phone is
+            the first that was recorded, because no event changes it.
+        patient: hash of all fields of the patient but the phone; None for a cancelled appointment.
+        status: ``booked`` or ``cancelled``; ``recorded`` for a patient or a visit.
+        at: start of an appointment, in milliseconds since the epoch.
+        number: external id of an appointment, masked.
     """
 
-    phone: bytes | None = None
-    external_id: bytes | None = None
-    dni: bytes | None = None
+    key: bytes
+    phone: bytes | None
+    external_id: bytes | None
+    dni: bytes | None
+    patient: bytes | None = None
+    status: str = RECORDED
+    at: int | None = None
+    number: bytes | None = None
 
-    @property
-    def key(self) -> bytes | None:
-        """The best of the three."""
-        return self.external_id or self.dni or self.phone
-
-    def is_same_as(self, other: "Person") -> bool:
-        """Return whether both are one patient."""
+    def has_patient_of(self, other: "Known") -> bool:
+        """Return whether both are about one patient."""
         pairs = ((self.external_id, other.external_id), (self.dni, other.dni))
         equal = [mine == theirs for mine, theirs in pairs if mine and theirs]
         return bool(equal) and all(equal)
 
-    def differs_from(self, other: "Person") -> bool:
-        """Return whether they are two patients. Nobody can know that of one who has a phone only."""
+    def has_other_patient_than(self, other: "Known") -> bool:
+        """Return whether they are about two patients. Nobody can know that of one who has a phone only."""
         are_identified = all(each.external_id or each.dni for each in (self, other))
-        return are_identified and not self.is_same_as(other)
-
-
-@attrs.frozen
-class Known:
-    """What was recorded about an object.
-
-    Attributes:
-        status: its status.
-        at: the start of an appointment, in milliseconds since the epoch.
-        patient: hash of all fields of the patient but the phone; None if no event has had a patient.
-        person: who the patient is, with the phone that was recorded first, because no event changes it.
-    """
-
-    status: str
-    at: int | None = None
-    patient: bytes | None = None
-    person: Person = Person()
-
-
-@attrs.frozen
-class Change:
-    """The new state of an object, for ``State.commit``."""
-
-    key: bytes
-    known: Known
-    number: bytes | None
+        return are_identified and not self.has_patient_of(other)
 
 
 class State:
@@ -161,12 +128,12 @@ class State:
         """Return what was recorded about objects, by their keys."""
         return {}
 
-    def people(self, phones: Collection[bytes]) -> Sequence[Person]:  # noqa: ARG002 - for the class below
-        """Return the patients that were recorded with these phones."""
+    def with_phones(self, phones: Collection[bytes]) -> Iterable[Known]:  # noqa: ARG002 - for the class below
+        """Return what identifies the patients with these phones."""
         return ()
 
-    def ahead(self, now: datetime) -> Iterator[tuple[bytes, Known, bytes]]:  # noqa: ARG002 - for the class below
-        """Return the recorded appointments that are booked and start after this time, each with its masked number."""
+    def ahead(self, now: datetime) -> Iterator[Known]:  # noqa: ARG002 - for the class below
+        """Return the recorded appointments that are booked and start after this time."""
         return iter(())
 
 
@@ -186,41 +153,41 @@ class StoredState(State):
         mine = (IMPORTS.c.outbox == outbox.name, IMPORTS.c.name == name)
         new = {"outbox": outbox.name, "name": name, "salt": secrets.token_bytes(32), "runs": 0}
         with self._database.transaction() as connection:
-            found = connection.execute(select(IMPORTS).where(*mine)).first()
+            found = connection.execute(sa.select(IMPORTS).where(*mine)).first()
             if found is None:
                 connection.execute(insert_if_absent(IMPORTS, self._database.dialect, **new))
-                found = connection.execute(select(IMPORTS).where(*mine)).one()
+                found = connection.execute(sa.select(IMPORTS).where(*mine)).one()
         super().__init__(found.salt, found.runs)
         self._id: int = found.id
         self._name = name
+        self._mine = sa.select(OBJECTS).where(OBJECTS.c.import_id == self._id)
 
     def objects(self, keys: Collection[bytes]) -> Mapping[bytes, Known]:
         """Return what was recorded about objects, by their keys."""
-        query = select(OBJECTS).where(OBJECTS.c.import_id == self._id, OBJECTS.c.key.in_(keys))
-        with self._database.transaction() as connection:
-            return {row.key: _known(row) for row in connection.execute(query)}
+        return {each.key: each for each in self._found(self._mine.where(OBJECTS.c.key.in_(keys)))}
 
-    def people(self, phones: Collection[bytes]) -> Sequence[Person]:
-        """Return the patients that were recorded with these phones."""
-        columns = (OBJECTS.c.phone, OBJECTS.c.external_id, OBJECTS.c.dni)
-        query = select(*columns).where(OBJECTS.c.import_id == self._id, OBJECTS.c.phone.in_(phones)).distinct()
+    def with_phones(self, phones: Collection[bytes]) -> Iterable[Known]:
+        """Return what identifies the patients with these phones."""
+        identity = sa.select(OBJECTS.c.phone, OBJECTS.c.external_id, OBJECTS.c.dni).distinct()
+        query = identity.where(OBJECTS.c.import_id == self._id, OBJECTS.c.phone.in_(phones))
         with self._database.transaction() as connection:
-            return [Person(*row) for row in connection.execute(query)]
+            return [Known(b"", *row) for row in connection.execute(query)]
 
-    def ahead(self, now: datetime) -> Iterator[tuple[bytes, Known, bytes]]:
-        """Return the recorded appointments that are booked and start after this time, each with its masked number."""
-        is_ahead = (OBJECTS.c.import_id == self._id, OBJECTS.c.status == BOOKED, OBJECTS.c.at > milliseconds(now))
+    def ahead(self, now: datetime) -> Iterator[Known]:
+        """Return the recorded appointments that are booked and start after this time."""
+        is_ahead = (OBJECTS.c.status == BOOKED, OBJECTS.c.at > milliseconds(now))
+        part = self._mine.where(*is_ahead).order_by(OBJECTS.c.key).limit(_AT_ONCE)
         last = b""
-        while True:  # a transaction for each part, so that a long run is in nobody's way
-            part = select(OBJECTS).where(*is_ahead, OBJECTS.c.key > last).order_by(OBJECTS.c.key).limit(_AT_ONCE)
-            with self._database.transaction() as connection:
-                rows = connection.execute(part).all()
-            if not rows:
-                return
-            yield from ((row.key, _known(row), row.number) for row in rows)
-            last = rows[-1].key
+        while found := self._found(part.where(OBJECTS.c.key > last)):
+            yield from found
+            last = found[-1].key
 
-    def commit(self, events: Iterable[Sequence[Recorded]], changes: Iterable[Sequence[Change]]) -> bool:
+    def _found(self, query: sa.Select[Any]) -> list[Known]:
+        # A transaction for each query, so that a long run is in nobody's way.
+        with self._database.transaction() as connection:
+            return [Known(*row[1:]) for row in connection.execute(query)]
+
+    def commit(self, events: Iterable[Sequence[Recorded]], changes: Iterable[Sequence[Known]]) -> bool:
         """Record events and state in one transaction.
 
         Returns:
@@ -229,7 +196,7 @@ class StoredState(State):
         with self._database.transaction() as connection:
             take_lock(connection, SCHEMA.lock_of(f"{self._outbox.name}:{self._name}"))
             limit_idle_time(connection, _LONGEST_PAUSE)
-            mine = update(IMPORTS).where(IMPORTS.c.id == self._id, IMPORTS.c.runs == self.runs)
+            mine = sa.update(IMPORTS).where(IMPORTS.c.id == self._id, IMPORTS.c.runs == self.runs)
             if connection.execute(mine.values(runs=self.runs + 1)).rowcount == 0:
                 return False
             for batch in events:
@@ -238,20 +205,11 @@ class StoredState(State):
                 self._write(connection, each)
         return True
 
-    def _write(self, connection: Connection, changes: Sequence[Change]) -> None:
-        rows = [
-            {"import_id": self._id, "key": each.key, "number": each.number}
-            | {"status": each.known.status, "at": each.known.at, "patient": each.known.patient}
-            | attrs.asdict(each.known.person)
-            for each in changes
-        ]
+    def _write(self, connection: sa.Connection, changes: Sequence[Known]) -> None:
+        rows = [{"import_id": self._id, **attrs.asdict(each)} for each in changes]
         insert = postgresql.insert(OBJECTS) if connection.dialect.name == "postgresql" else sqlite.insert(OBJECTS)
-        new = {name: insert.excluded[name] for name in rows[0] if name not in ("import_id", "key")}
+        new = {name: insert.excluded[name] for name in attrs.fields_dict(Known) if name != "key"}
         connection.execute(insert.on_conflict_do_update(index_elements=["import_id", "key"], set_=new), rows)
-
-
-def _known(row: Any) -> Known:
-    return Known(row.status, row.at, row.patient, Person(row.phone, row.external_id, row.dni))
 
 
 def milliseconds(at: datetime) -> int:
