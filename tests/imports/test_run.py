@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 from support.databases import engine_of
 from support.exports import MORNING, codes, export, import_of, row, types
 
@@ -141,6 +143,16 @@ def test_the_second_file(outbox: Outbox, tmp_path: Path, name: str):
         assert doubt.value is None or doubt.value not in doubt.text
 
 
+def test_a_changed_phone_is_not_sent_because_another_patient_may_have_it(outbox: Outbox, tmp_path: Path):
+    job = import_of(tmp_path)
+    job.run(export(tmp_path, [row(1)]), outbox)
+    for name in ("Ana G.", "Ana"):
+        file = export(tmp_path, [row(1, phone="+5491129999999", full_name=name)])
+        [event] = job.run(file, outbox).events
+        assert event["data"]["patient"] == {"fullName": name, "dni": "30000001", "externalId": "HC-1"}
+        assert codes(job.run(file, outbox)) == [(2, "phone_changed")]
+
+
 def test_a_cancelled_appointment_cannot_be_booked_again(outbox: Outbox, tmp_path: Path):
     job = import_of(tmp_path, missing="cancel")
     for rows in ([row(1), row(2)], [row(1, status="Anulado")]):
@@ -250,19 +262,32 @@ def test_the_state_holds_nothing_personal(database_url: str, outbox: Outbox, tmp
 
 
 @pytest.mark.on_both
-def test_any_engine_and_a_second_run_in_the_middle_of_the_first(database_url: str, outbox: Outbox, tmp_path: Path):
-    job, engine = import_of(tmp_path), engine_of(database_url)
-    rows = [row(number) for number in range(1, 6)]
-    file = export(tmp_path, rows)
-    inner = []
+def test_a_run_that_commits_just_before_another_one(database_url: str, outbox: Outbox, tmp_path: Path):
+    job, engine, inner = import_of(tmp_path), engine_of(database_url), []
+    folder = tmp_path / "other"
+    folder.mkdir()
+    file = export(tmp_path, [row(number, LATER) for number in range(5)])
 
-    def run_another(part: float) -> None:
-        if part > 0.5 and not inner:
+    @event.listens_for(engine, "before_cursor_execute")
+    def run_another(connection: Any, cursor: Any, statement: str, *_: object) -> None:
+        if "UPDATE followup_locks" in statement and not inner:
             inner.append(None)
-            inner[0] = job.run(file, engine)
+            inner[0] = job.run(export(folder, [row(number) for number in range(5)]), outbox)
 
-    report = job.run(file, outbox, on_progress=run_another)
-    assert len(inner[0].events) == 5
-    assert [*report.events] == []
-    assert report.unchanged == 5
-    assert outbox.status().waiting == 5
+    report = job.run(file, engine)
+    assert types(inner[0]) == [f"appointment.created T-{number}" for number in range(5)]
+    assert types(report) == [f"appointment.rescheduled T-{number}" for number in range(5)]
+    assert outbox.status().waiting == 10
+    assert len({event["id"] for each in (inner[0], report) for event in each.events}) == 10
+
+
+def test_a_run_repeated_after_its_database_was_restored_has_the_same_ids(outbox: Outbox, tmp_path: Path):
+    job, database, backup = import_of(tmp_path), tmp_path / "clinic.db", tmp_path / "backup.db"
+    job.run(export(tmp_path, [row(1)]), outbox)
+    backup.write_bytes(database.read_bytes())
+    ids = []
+    for start in (LATER, LATER, MORNING - timedelta(hours=1)):
+        database.write_bytes(backup.read_bytes())
+        ids.append([each["id"] for each in job.run(export(tmp_path, [row(1, start)]), outbox).events])
+    assert ids[0] == ids[1]
+    assert ids[0] != ids[2]

@@ -4,6 +4,7 @@ It is a temporary database of SQLite that nobody else can open, and that ends wi
 """
 
 import sqlite3
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -52,19 +53,17 @@ class Expected:
 class Spooled(Collection[T]):
     """Items on disk, which can be iterated any number of times."""
 
-    def __init__(self, database: sqlite3.Connection, table: str, order: str, make: Callable[..., T]) -> None:
-        self._database = database
-        self._table = table
-        self._order = order
+    def __init__(self, spool: "Spool", table: str, order: str, make: Callable[..., T]) -> None:
+        self._spool = spool  # whose database ends with it
+        self._query = f"FROM {table} ORDER BY {order}"
         self._make = make
 
     def __len__(self) -> int:
-        count: int = self._database.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0]  # noqa: S608 - a constant
+        count: int = self._spool._database.execute(f"SELECT count(*) {self._query}").fetchone()[0]
         return count
 
     def __iter__(self) -> Iterator[T]:
-        query = f"SELECT * FROM {self._table} ORDER BY {self._order}"  # noqa: S608 - constants
-        return (self._make(*row) for row in self._database.execute(query))
+        return (self._make(*row) for row in self._spool._database.execute(f"SELECT * {self._query}"))
 
     def __contains__(self, item: object) -> bool:
         return any(each == item for each in self)
@@ -74,19 +73,23 @@ class Spooled(Collection[T]):
 
 
 class Spool:
-    """The events, changes of state, doubts and keys of one comparison.
-
-    Attributes:
-        events: the events, in order.
-        doubts: the doubts, in the order of the rows; those about no row come last.
-    """
+    """The events, changes of state, doubts and keys of one comparison."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._database.close)
         for statement in _TABLES:
             self._database.execute(statement)
-        self.events: Collection[EventInput] = Spooled(self._database, "events", "rowid", _event)
-        self.doubts: Collection[Doubt] = Spooled(self._database, "doubts", "line IS NULL, line, rowid", Doubt)
+
+    @property
+    def events(self) -> Collection[EventInput]:
+        """The events, in order."""
+        return Spooled(self, "events", "rowid", lambda _id, _subject, text: as_input(text))
+
+    @property
+    def doubts(self) -> Collection[Doubt]:
+        """The doubts, in the order of the rows; those about no row come last."""
+        return Spooled(self, "doubts", "line IS NULL, line, rowid", Doubt)
 
     def add_event(self, event: Recorded) -> None:
         """Add an event."""
@@ -144,7 +147,3 @@ class Spool:
         cursor = self._database.execute(query)
         while rows := cursor.fetchmany(_AT_ONCE):
             yield [make(*row) for row in rows]
-
-
-def _event(_id: str, _subject: str, text: str) -> EventInput:
-    return as_input(text)

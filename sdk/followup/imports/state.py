@@ -171,7 +171,7 @@ class StoredState(State):
         identity = sa.select(OBJECTS.c.phone, OBJECTS.c.external_id, OBJECTS.c.dni).distinct()
         query = identity.where(OBJECTS.c.import_id == self._id, OBJECTS.c.phone.in_(phones))
         with self._database.transaction() as connection:
-            return [Known(b"", *row) for row in connection.execute(query)]
+            return [Known(b"", row.phone, row.external_id, row.dni) for row in connection.execute(query)]
 
     def ahead(self, now: datetime) -> Iterator[Known]:
         """Return the recorded appointments that are booked and start after this time."""
