@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.shell import Shell
+from support.shell import COMMAND_OF_MOCK, Shell
 
 PAGES = """
 import json, shlex, sys, typer.main
@@ -78,7 +78,7 @@ def shell(tmp_path: Path) -> Shell:
 
 @pytest.fixture
 def mock_shell(tmp_path: Path) -> Shell:
-    return Shell("http://127.0.0.1:9", "fu_test_x", tmp_path, [sys.executable, "-m", "followup_mockserver"])
+    return Shell("http://127.0.0.1:9", "fu_test_x", tmp_path, COMMAND_OF_MOCK)
 
 
 def completions(shell: Shell, name: str, words: str) -> list[str]:

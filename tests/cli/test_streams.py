@@ -9,11 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.shell import COMMAND, Shell, run_here
+from support.shell import COMMAND, COMMAND_OF_MOCK, Shell, run_here
 
 from followup.cli import output
-
-MOCK = [sys.executable, "-m", "followup_mockserver"]
 
 
 def run(command: list[str], redirection: str, shell: Shell) -> subprocess.CompletedProcess[str]:
@@ -52,7 +50,7 @@ def test_a_usage_error_names_the_help(shell: Shell, arguments: tuple[str, ...], 
         ([*COMMAND, "doctors", "list"], ">&-"),
         ([*COMMAND, "--help"], "2>&-"),
         ([*COMMAND, "doctors", "list"], "<&- >&- 2>&-"),
-        ([*MOCK, "--version"], ">&-"),
+        ([*COMMAND_OF_MOCK, "--version"], ">&-"),
     ],
 )
 def test_a_closed_stream_is_no_error(command: list[str], redirection: str, shell: Shell) -> None:
@@ -67,10 +65,10 @@ def test_closed_standard_input_is_empty(shell: Shell) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device of a full disk")
-@pytest.mark.parametrize("command", [[*COMMAND, "doctors", "list"], [*MOCK, "--version"]])
+@pytest.mark.parametrize("command", [[*COMMAND, "doctors", "list"], [*COMMAND_OF_MOCK, "--version"]])
 def test_a_full_disk_is_one_line(command: list[str], shell: Shell) -> None:
     result = run(command, ">/dev/full", shell)
-    program = "followup-mock" if command[0:1] == MOCK[0:1] and "-m" in command else "followup"
+    program = "followup-mock" if "-m" in command else "followup"
     expected = f"{program}: cannot write the output: {os.strerror(28)}\n"
     assert (result.stderr, result.returncode) == (expected, 1)
 

@@ -1,17 +1,14 @@
 """Commands of ``followup-mock`` that read standard input or write to standard output instead of a file."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.serving import serving
-from support.shell import Shell, clean_environment
+from support.shell import COMMAND_OF_MOCK, Shell, clean_environment
 
 from followup import Account
 from followup_mockserver import MockServer
-
-MOCK = [sys.executable, "-m", "followup_mockserver"]
 
 
 def account(folder: Path, *options: str, stdin: str) -> Account:
@@ -32,7 +29,7 @@ def test_serve_reads_settings(tmp_path: Path) -> None:
 def test_a_snapshot_goes_from_one_mock_to_another(tmp_path: Path) -> None:
     with MockServer() as server:
         server.update_organization(name="Clínica del Sol\x1b")
-        command = [*MOCK, "snapshot", "save", "-", "--url", server.url]
+        command = [*COMMAND_OF_MOCK, "snapshot", "save", "-", "--url", server.url]
         saved = subprocess.run(command, capture_output=True, check=True, timeout=60, env=clean_environment()).stdout
     assert b"\x1b" not in saved
     assert account(tmp_path, "--from", "-", stdin=saved.decode()).name == "Clínica del Sol\x1b"
@@ -48,5 +45,5 @@ def test_a_snapshot_goes_from_one_mock_to_another(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_invalid_is_one_line(option: str, text: str, problem: str, tmp_path: Path) -> None:
-    shell = Shell("http://127.0.0.1:9", "", tmp_path, MOCK)
+    shell = Shell("http://127.0.0.1:9", "", tmp_path, COMMAND_OF_MOCK)
     assert shell.error("serve", "--port", "0", option, "-", stdin=text).startswith(f"followup-mock: {problem}")
