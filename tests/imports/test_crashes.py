@@ -83,23 +83,24 @@ def test_a_run_that_is_killed_at_each_of_its_statements(database_url: str, tmp_p
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_100_kills_at_random_moments(database_url: str, tmp_path: Path):
-    job, choose = import_of(tmp_path), random.Random(5)
-    kills, hours, events = 0, 0, 1200
+    job, choose, numbers = import_of(tmp_path), random.Random(5), range(1200)
+    kills, hours = 0, 0
     with closing(Outbox(database_url)) as outbox:
         outbox.create_tables()
-        file = export(tmp_path, moved(range(1200), 0))
+        file, began = export(tmp_path, moved(numbers, 0)), time.monotonic()
+        assert not killed(partial(job.run, file, database_url))
+        longest = (time.monotonic() - began) * 1.3
+        file = export(tmp_path, moved(numbers, 1))
         while kills < 100:
-            if killed(partial(job.run, file, database_url), after=choose.uniform(0, 1.5)):
+            if killed(partial(job.run, file, database_url), after=choose.uniform(0, longest)):
                 kills += 1
             else:
                 hours += 1
-                events += 400
-                file = export(tmp_path, moved(range(1200), hours))
+                file = export(tmp_path, moved(numbers, hours + 1))
         assert not killed(partial(job.run, file, database_url))
-        assert hours > 5
-        check(outbox, moved(range(1200), hours), events)
+        check(outbox, moved(numbers, hours + 1), events=1200 + 400 * (hours + 1))
 
 
 def test_runs_at_the_same_time(database_url: str, tmp_path: Path):

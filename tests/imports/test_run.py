@@ -153,6 +153,13 @@ def test_a_changed_phone_is_not_sent_because_another_patient_may_have_it(outbox:
         assert codes(job.run(file, outbox)) == [(2, "phone_changed")]
 
 
+def test_an_appointment_that_moves_back_and_forth(outbox: Outbox, tmp_path: Path):
+    job = import_of(tmp_path)
+    for number, start in enumerate([MORNING, LATER, MORNING, LATER], 1):
+        assert len(job.run(export(tmp_path, [row(1, start)]), outbox).events) == 1
+        assert outbox.status().waiting == number
+
+
 def test_a_cancelled_appointment_cannot_be_booked_again(outbox: Outbox, tmp_path: Path):
     job = import_of(tmp_path, missing="cancel")
     for rows in ([row(1), row(2)], [row(1, status="Anulado")]):

@@ -1,8 +1,8 @@
-"""Code of users of the outbox and the inbox: type checkers accept it, and see exact types."""
+"""Code of users of the outbox, the inbox and imports: type checkers accept it, and see exact types."""
 
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
 from followup import Appointment, EventInput, FollowUp, WebhookEvent, inbound
+from followup.imports import Difference, Doubt, Import, ImportRefused, Report
 from followup.inbox import CatchUpReport, Inbox, InboxStatus, Received
 from followup.inbox import DeadEvent as DeadWebhook
 from followup.inbox import DrainReport as HandlingReport
@@ -115,3 +116,18 @@ def handles(engine: Engine, client: FollowUp, body: bytes, headers: dict[str, st
     assert_type(inbox.dead(), list[DeadWebhook])
     assert_type(inbox.retry("whd_1"), int)
     assert_type(inbox.purge(older_than=timedelta(days=30), states=["done", "dead"]), int)
+
+
+def imports(engine: Engine, outbox: Outbox, client: FollowUp) -> None:
+    job = Import.load("turnos.toml")
+    assert_type(job.check("turnos.csv"), Report)
+    try:
+        report = job.run("turnos.csv", database=engine)
+    except ImportRefused as error:
+        report = error.report
+    assert_type(report.events, Collection[EventInput])
+    assert_type(report.doubts, Collection[Doubt])
+    assert_type(len(report.doubts) + report.rejected, int)
+    differences = job.verify("turnos.csv", client, outbox)
+    assert_type(differences, Iterator[Difference])
+    assert_type([each for each in differences if each.kind == "missing"], list[Difference])
