@@ -46,10 +46,10 @@ def server() -> Iterator[ImpatientServer]:
 
 
 @pytest.fixture
-def service() -> ImpatientService:
-    return ImpatientService(
-        rate_limit=0, allow_http_webhooks=True, start_time="2026-09-28T12:00:00Z", allow_network=True
-    )
+def service() -> Iterator[ImpatientService]:
+    options: Any = {"allow_http_webhooks": True, "allow_network": True}
+    with ImpatientService(rate_limit=0, start_time="2026-09-28T12:00:00Z", **options) as running:
+        yield running
 
 
 def continuing_as_fast_as_it_can(released: threading.Event) -> Action:
