@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -81,8 +82,11 @@ def test_a_snapshot_while_keys_are_added() -> None:
     assert len(service.save()["organizations"][0]["apiKeys"]) == 1 + 100 * MANY // 2
 
 
-def test_coroutines_of_many_threads_share_one_event_loop() -> None:
+def test_coroutines_of_many_threads_share_one_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, found = EventLoopThread(), []
+    make = asyncio.new_event_loop
+    # Slowly, so that the other threads arrive meanwhile.
+    monkeypatch.setattr(asyncio, "new_event_loop", lambda: (time.sleep(0.1), make())[1])
 
     async def where() -> int:
         return threading.get_ident()
