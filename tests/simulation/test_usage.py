@@ -25,10 +25,6 @@ class WithoutReceiver(PlainClinic):
     receiver = Clinic.receiver
 
 
-class Asynchronous(PlainClinic):
-    async def book(self, booking: Any) -> None: ...  # type: ignore[override]
-
-
 class Http(PlainClinic):
     receiver_url = "http://clinic.example"
 
@@ -38,7 +34,6 @@ class Http(PlainClinic):
     [
         (WithoutBook, TypeError, r"has no book\(\); a Clinic needs start, book, reschedule, cancel, bookings$"),
         (WithoutReceiver, TypeError, r"WithoutReceiver has no receiver\(\)"),
-        (Asynchronous, TypeError, r"Asynchronous\.book\(\) is a coroutine function, .* call asyncio\.run\(\) in it"),
         (Http, ValueError, r"Http\.receiver_url must be an https URL, or None for no receiver, not 'http://clinic"),
         (dict, TypeError, r"simulate\(\) takes a subclass of Clinic, not <class 'dict'>"),
     ],

@@ -4,7 +4,7 @@ All problems that the checks find name the method.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ import attrs
 
 from followup import AsyncFollowUp, FollowUp
 
+_Bookings = Mapping[str, datetime | None]
 _REQUIRED = ("start", "book", "reschedule", "cancel", "bookings")
 _METHODS = (*_REQUIRED, "receiver", "work", "handled", "patients")
 
@@ -46,8 +47,11 @@ class Clinic:
     """An integration under simulation. Subclass it, implement its methods with your own code, and call ``simulate``.
 
     Each start and each restart creates a new instance without arguments, and calls ``start``. Nothing survives a crash
-    but the folder. The methods are ordinary ones, called one at a time in the thread that called ``simulate``; use
-    ``asyncio.run`` for asynchronous code.
+    but the folder. The methods are called one at a time in the thread that called ``simulate``.
+
+    Any of them may be a coroutine function. They run in one event loop, which lasts until the next crash, together with
+    the tasks that your code starts; ``asyncio.sleep`` and timeouts take simulated time, and a history chooses which of
+    the tasks that are ready goes on. Ordinary methods are called outside of that loop, so they may use ``asyncio.run``.
 
     An exception of ``book``, ``reschedule`` or ``cancel`` is an operation that failed before the eyes of a person, one
     of ``work`` is a background job that failed and runs again later, and one of the receiver is a failed attempt.
@@ -63,8 +67,9 @@ class Clinic:
     secret: str
     async_client: AsyncFollowUp
     _clock: Callable[[], datetime]
+    _call: Callable[[str], Any]
 
-    def start(self, client: FollowUp, folder: Path) -> None:
+    def start(self, client: FollowUp, folder: Path) -> Awaitable[None] | None:
         """Start the clinic: at the beginning, and again after every crash.
 
         Args:
@@ -81,29 +86,30 @@ class Clinic:
         """
         raise NotImplementedError
 
-    def book(self, booking: Booking) -> None:
+    def book(self, booking: Booking) -> Awaitable[None] | None:
         """Book an appointment. A person who saw this fail may repeat it, with an equal booking."""
         raise NotImplementedError
 
-    def reschedule(self, booking: Booking) -> None:
+    def reschedule(self, booking: Booking) -> Awaitable[None] | None:
         """Move an appointment. The booking is the same one, with a new ``start_at``."""
         raise NotImplementedError
 
-    def cancel(self, booking: Booking) -> None:
+    def cancel(self, booking: Booking) -> Awaitable[None] | None:
         """Cancel an appointment."""
         raise NotImplementedError
 
-    def work(self) -> None:
+    def work(self) -> Awaitable[None] | None:
         """Do one round of the work that runs in the background. By default there is none."""
+        return None
 
-    def bookings(self) -> Mapping[str, datetime | None]:
+    def bookings(self) -> _Bookings | Awaitable[_Bookings]:
         """Return what the clinic believes: ``start_at`` of each booking by external id, or None once it is cancelled.
 
         The times are aware datetimes.
         """
         raise NotImplementedError
 
-    def handled(self) -> Iterable[str] | None:
+    def handled(self) -> Iterable[str] | None | Awaitable[Iterable[str] | None]:
         """Return the id of each webhook event whose work is done, as often as it was done; None: not checked."""
         return None
 
@@ -128,7 +134,7 @@ def check_clinic(clinic: object) -> None:
     """Check the class that is simulated.
 
     Raises:
-        TypeError: it is no subclass of ``Clinic``, or a method is missing or asynchronous.
+        TypeError: it is no subclass of ``Clinic``, or a method is missing.
         ValueError: ``receiver_url`` is invalid.
     """
     if not (isinstance(clinic, type) and issubclass(clinic, Clinic)):
@@ -137,15 +143,14 @@ def check_clinic(clinic: object) -> None:
     missing = [f"{each}()" for each in required if getattr(clinic, each) is getattr(Clinic, each)]
     if missing:
         raise TypeError(f"{clinic.__name__} has no {' and no '.join(missing)}; a Clinic needs {', '.join(required)}")
-    for each in _METHODS:
-        if inspect.iscoroutinefunction(getattr(clinic, each)):
-            raise TypeError(
-                f"{clinic.__name__}.{each}() is a coroutine function, and nobody would await it; "
-                "make it an ordinary method, and call asyncio.run() in it"
-            )
     url = clinic.receiver_url
     if url is not None and not (isinstance(url, str) and url.startswith("https://")):
         raise ValueError(f"{clinic.__name__}.receiver_url must be an https URL, or None for no receiver, not {url!r}")
+
+
+def is_asynchronous(clinic: type[Clinic]) -> bool:
+    """Return whether any method of a clinic is a coroutine function."""
+    return any(inspect.iscoroutinefunction(getattr(clinic, each)) for each in _METHODS)
 
 
 def bookings_of(clinic: Clinic) -> dict[str, datetime | None]:
@@ -155,7 +160,7 @@ def bookings_of(clinic: Clinic) -> dict[str, datetime | None]:
         TypeError: it has another type.
         ValueError: it has a naive datetime, or one that UTC cannot express.
     """
-    found: Any = clinic.bookings()
+    found: Any = clinic._call("bookings")
     name = f"{type(clinic).__name__}.bookings()"
     if not isinstance(found, Mapping):
         raise TypeError(f"{name} must return a mapping {{external_id: start_at, or None}}, not {type(found).__name__}")
@@ -203,7 +208,7 @@ def handled_of(clinic: Clinic) -> list[str] | None:
     Raises:
         TypeError: it has another type.
     """
-    found: Any = clinic.handled()
+    found: Any = clinic._call("handled")
     if found is None:
         return None
     name = f"{type(clinic).__name__}.handled()"

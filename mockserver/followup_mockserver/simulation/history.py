@@ -118,6 +118,13 @@ class CrashAtCommit:
     point: int = _below(8)
 
 
+@attrs.frozen
+class TaskOrder:
+    """From here on, the tasks of an asynchronous clinic go on in another order; 0: in that in which they are ready."""
+
+    order: int = _below(32)
+
+
 Step = (
     Book
     | Reschedule
@@ -133,6 +140,7 @@ Step = (
     | LoseWebhookResponse
     | Forge
     | CrashAtCommit
+    | TaskOrder
 )
 History = tuple[Step, ...]
 
@@ -218,19 +226,22 @@ _SEQUELS: _Weights = ((Again, 5), (Work, 8), (PassTime, 5), (CrashNow, 3), (Repe
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
 
-def histories(*, with_webhooks: bool) -> SearchStrategy[History]:
+def histories(*, with_webhooks: bool, with_tasks: bool) -> SearchStrategy[History]:
     """Return a strategy for histories.
 
     Args:
         with_webhooks: whether the clinic has a receiver; without one, nothing happens to webhooks.
+        with_tasks: whether the clinic is asynchronous; otherwise there is no order of tasks.
     """
-    return st.lists(_scene(with_webhooks), min_size=5, max_size=14).map(
+    return st.lists(_scene(with_webhooks, with_tasks), min_size=5, max_size=14).map(
         lambda scenes: tuple(step for scene in scenes for step in scene)
     )
 
 
-def _scene(with_webhooks: bool) -> SearchStrategy[list[Step]]:
+def _scene(with_webhooks: bool, with_tasks: bool) -> SearchStrategy[list[Step]]:
     faults, sequels = _FAULTS, _SEQUELS
+    if with_tasks:
+        faults = (*faults, (TaskOrder, 8))
     if not with_webhooks:
         of_webhooks = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
         faults = tuple(each for each in faults if each[0] not in of_webhooks)

@@ -21,6 +21,7 @@ from followup_mockserver.simulation import promises
 from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of, patients_of
 from followup_mockserver.simulation.commits import Commits
 from followup_mockserver.simulation.history import History, Step, call_that_repeats
+from followup_mockserver.simulation.loop import threads_of_anyio
 from followup_mockserver.simulation.network import Network, PendingFaults
 from followup_mockserver.simulation.promises import Entry, Finding, Ledger, Operation, PromiseBroken, Story
 from followup_mockserver.simulation.running import Runner, TimeOfStores
@@ -114,12 +115,15 @@ class _Play:
         self._ledger = Ledger()
         network = Network(service, self._pending, self._story)
         self.commits = Commits(self._pending, self._story, sequels)
-        self._runner = Runner(player.clinic, service, self._time, network, self.commits, self._story, folder, secret)
+        self._runner = Runner(
+            player.clinic, service, self._time, network, self.commits, self._story, folder, secret, self._pass_time
+        )
         self._traffic = Traffic(service, self._runner, self._pending, self._story, url, secret)
 
     def play(self, history: History) -> Finding | None:
         with (
             _reproducible_random(),
+            threads_of_anyio(),
             reproducible_randomness(0),
             virtual_store_time(TimeOfStores(self._time)),
         ):
@@ -137,6 +141,13 @@ class _Play:
             finally:
                 self._runner.discard()
         return None
+
+    def _pass_time(self, seconds: float | None) -> bool:
+        """Let time pass while tasks wait. The attempts of deliveries wait for the one that is being made."""
+        if not self._traffic.is_attempting:
+            return self._traffic.wait(seconds)
+        self._time.sleep(seconds or 0)
+        return seconds is not None
 
     def _step(self, step: Step) -> None:
         match step:
@@ -175,6 +186,9 @@ class _Play:
                 self._traffic.delay(step)
             case steps.Forge():
                 self._traffic.forge(step)
+            case steps.TaskOrder():
+                self._story.add("From here on, tasks went on in another order.")
+                self._runner.set_order(step.order)
 
     def _operate(self, entry: Entry, operation: Operation, *, again: bool = False) -> None:
         booking = entry.booking
@@ -192,6 +206,7 @@ class _Play:
 
     def _come_to_rest(self) -> None:
         self._pending.end()
+        self._runner.set_order(0)
         self._service.clear_webhook_faults()
         self._runner.up()
         self._story.add("All faults ended, and work() ran until nothing changed.")

@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent import futures
 from typing import Any
 
 import httpx
@@ -11,7 +10,8 @@ import httpx
 from followup import AsyncFollowUp, FollowUp
 from followup._for_mockserver import SIGNATURE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time
 from followup_mockserver.simulation.clinic import Clinic, Crash
-from followup_mockserver.webhooks.applications import Applications, EventLoopThread
+from followup_mockserver.simulation.loop import SimulatedLoop, Wait
+from followup_mockserver.webhooks.applications import Applications
 from followup_mockserver.webhooks.mounted_sender import caught
 from followup_mockserver.webhooks.receivers import Mount, ReceiverKind, kind_of
 from followup_mockserver.webhooks.wsgi_asgi import call_asgi, call_wsgi
@@ -29,21 +29,26 @@ class Process:
         receiving: calls its receiver of webhooks; None if there is none.
         has_crashed: whether the process is over.
         next_action: is called with the description of the next action, which then does not happen; None: it happens.
+        loop: the event loop of its asynchronous code.
 
     Args:
         clinic: creates the instance.
         base_url: base URL of the service.
         api_key: the API key.
         time: the time of the service's clock.
+        wait: lets time pass when the tasks of the clinic wait; see ``SimulatedLoop``.
         carry: carries the requests.
     """
 
-    def __init__(self, clinic: Callable[[], Clinic], *, base_url: str, api_key: str, time: Time, carry: Carry) -> None:
+    def __init__(
+        self, clinic: Callable[[], Clinic], *, base_url: str, api_key: str, time: Time, wait: Wait, carry: Carry
+    ) -> None:
         self.has_crashed = False
         self.next_action: Callable[[str], object] | None = None
         self.receiving: Receiving | None = None
         own_time = _ProcessTime(self, time)
         transport = _Transport(self, carry)
+        self.loop = SimulatedLoop(own_time, wait, self.check)
         http_client, async_http_client = httpx.Client(transport=transport), httpx.AsyncClient(transport=transport)
         self.client = FollowUp(base_url=base_url, api_key=api_key, http_client=http_client)
         asynchronous = AsyncFollowUp(base_url=base_url, api_key=api_key, http_client=async_http_client)
@@ -52,6 +57,12 @@ class Process:
         self.clinic = clinic()
         self.clinic.async_client = asynchronous
         self.clinic._clock = own_time.now
+        self.clinic._call = self.call
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the clinic, in the event loop if it is a coroutine function, and return its result."""
+        result = getattr(self.clinic, method)(*arguments)
+        return self.loop.run(_result_of(result), f"{method}()") if inspect.isawaitable(result) else result
 
     def crash(self) -> Crash:
         """End the process, and return the exception to raise."""
@@ -61,8 +72,7 @@ class Process:
     def end(self) -> None:
         """Let nothing of the process go on."""
         self.has_crashed = True
-        if self.receiving is not None:
-            self.receiving.close()
+        self.loop.end()
 
     def act(self, action: str) -> None:
         """Announce what the process is about to do, such as ``it sent account.retrieve``.
@@ -96,7 +106,10 @@ class _ProcessTime:
 
     async def sleep_async(self, seconds: float) -> None:
         self._process.check()
-        await self._time.sleep_async(seconds)
+        if isinstance(asyncio.get_running_loop(), SimulatedLoop):
+            await asyncio.sleep(seconds)
+        else:
+            await self._time.sleep_async(seconds)
 
 
 class _Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
@@ -110,8 +123,11 @@ class _Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()
-        await asyncio.sleep(0)  # a request over a network lets other tasks run
-        return self._carry(self._process, request)
+        loop = self._process.loop
+        await asyncio.sleep(loop.latency())  # a request over a network lets other tasks run
+        response = self._carry(self._process, request)
+        await asyncio.sleep(loop.latency())
+        return response
 
 
 class ReceiverFailed(Exception):
@@ -129,8 +145,9 @@ class ReceiverFailed(Exception):
 class Receiving:
     """Calls the receiver of a process, of any kind, in the way of synchronous code.
 
-    An asynchronous one runs in an event loop of its own. The lifespan of an ASGI application begins before its first
-    request; a crash does not shut the application down.
+    An asynchronous one runs in the event loop of the process. The lifespan of an ASGI application begins before its
+    first request; a crash does not shut the application down. What an application does after its response is a
+    background task.
 
     Args:
         process: the process.
@@ -150,7 +167,6 @@ class Receiving:
         self._process = process
         self._mount = Mount(url=url, receiver=receiver, kind=kind_of(receiver), raise_exceptions=False)
         self._applications = Applications(WEBHOOK_ATTEMPT_TIMEOUT)
-        self._loop = EventLoopThread()
 
     def call(self, request: httpx.Request) -> httpx.Response:
         """Pass a request to the receiver, and return its response.
@@ -179,10 +195,6 @@ class Receiving:
         assert response is not None
         return response
 
-    def close(self) -> None:
-        """Stop the event loop, and with it whatever still runs in it."""
-        self._loop.close()
-
     def _response(self, request: httpx.Request) -> httpx.Response:
         if self._mount.kind is ReceiverKind.WSGI:
             return call_wsgi(self._mount.receiver, request)
@@ -197,18 +209,31 @@ class Receiving:
 
     async def _asgi(self, request: httpx.Request) -> int:
         statuses: list[int] = []
+        responded = asyncio.Event()
         state = await self._applications.state_of(self._mount)
-        await call_asgi(
-            self._mount.receiver, request, state, lambda status, _: statuses.append(status), lambda _, __: None
+        running = asyncio.create_task(
+            call_asgi(
+                self._mount.receiver,
+                request,
+                state,
+                lambda status, _: statuses.append(status),
+                lambda _, is_last: responded.set() if is_last else None,
+            ),
+            name="receiver",
         )
+        await asyncio.wait({running, asyncio.create_task(responded.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done() or not httpx.codes.is_success(statuses[0]):
+            await running  # raises what a framework turned into a response
         return statuses[0]
 
     def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        running = self._loop.submit(lambda: coroutine)
+        async def limited() -> Any:
+            async with asyncio.timeout(WEBHOOK_ATTEMPT_TIMEOUT):
+                return await coroutine
+
         try:
-            return running.result(WEBHOOK_ATTEMPT_TIMEOUT)
-        except futures.TimeoutError:
-            running.cancel()
+            return self._process.loop.run(limited(), "The receiver")
+        except TimeoutError:
             raise TimeoutError(f"no response within {WEBHOOK_ATTEMPT_TIMEOUT:g} s") from None
 
 

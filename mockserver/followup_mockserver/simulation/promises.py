@@ -79,6 +79,7 @@ NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
 NAMES_PATIENTS = "Every patient with a booking is at the service, under the name that patients() says."
 HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
 HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
+RETURNS = "Every method of the clinic returns in the end."
 COMES_TO_REST = "When all faults have ended, work() comes to rest."
 
 START = datetime(2040, 1, 2, 12, 0, tzinfo=UTC)

@@ -1,5 +1,6 @@
 """Runs the clinic: starts it, calls its methods, and discards it after a crash."""
 
+import asyncio
 import gc
 import threading
 import warnings
@@ -15,6 +16,7 @@ from followup._for_mockserver import Time, clear_frames
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic, Crash
 from followup_mockserver.simulation.commits import Commits, OpenDatabases, databases_of_thread, leave_thread
+from followup_mockserver.simulation.loop import NotSimulated, SimulatedLoop, Wait
 from followup_mockserver.simulation.network import Network
 from followup_mockserver.simulation.process import Process, Receiving
 from followup_mockserver.simulation.promises import STARTS, PromiseBroken, Story
@@ -65,6 +67,7 @@ class Runner:
         story: learns what happens.
         folder: what survives a crash.
         secret: signing secret of the webhook endpoint.
+        wait: lets time pass when the tasks of the clinic wait.
     """
 
     _clinic: type[Clinic]
@@ -75,10 +78,12 @@ class Runner:
     _story: Story
     _folder: Path
     _secret: str
+    _wait: Wait
     process: Process | None = attrs.field(default=None, init=False)
     problem: Exception | None = attrs.field(default=None, init=False)
     unprovoked: str | None = attrs.field(default=None, init=False)
     _databases: OpenDatabases | None = attrs.field(default=None, init=False)
+    _order: int = attrs.field(default=0, init=False)
     _starts: int = attrs.field(default=0, init=False)
 
     @property
@@ -114,6 +119,7 @@ class Runner:
             del process
             self.discard()
             return "crashed"
+        self._report_tasks(process)
         if error is None:
             return "returned"
         self._story.add(f"{method}() raised {type(error).__name__}.")
@@ -127,15 +133,39 @@ class Runner:
         process, self.process = self.process, None
         if process is None:
             return
-        process.end()
-        if self._databases is not None:
-            self._databases.close()
-            self._databases = None
-            leave_thread()
+        self._report_tasks(process)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a process that crashes closes nothing
+            process.end()
+            if self._databases is not None:
+                self._databases.close()
+                self._databases = None
+                leave_thread()
             del process
             gc.collect()
+
+    def settle(self) -> None:
+        """Let the tasks of the clinic go on until all of them wait for time to pass, or for something from outside."""
+        process = self.process
+        if process is None:
+            return
+        with suppress(Crash):
+            process.loop.settle()
+        self._report_tasks(process)
+        if process.has_crashed:
+            del process
+            self.discard()
+
+    def set_order(self, order: int) -> None:
+        """Choose the order of tasks, which lasts over restarts."""
+        self._order = order
+        if self.process is not None:
+            self.process.loop.set_order(order)
+
+    def _report_tasks(self, process: Process) -> None:
+        for who, error in process.loop.lost_errors():
+            self._story.add(f"{who} raised {type(error).__name__}.")
+            self.note(error)
 
     def note(self, error: BaseException | None) -> None:
         """Remember an exception of the user's code, unless it is the consequence of a fault."""
@@ -155,12 +185,14 @@ class Runner:
             base_url=self._service.url,
             api_key=self._service.api_key,
             time=self._time,
+            wait=self._wait,
             carry=self._network.carry,
         )
         process.clinic.secret = self._secret
         self.process = process
         self._databases = OpenDatabases(process, self._commits)
         self._databases.belong_to_thread()
+        process.loop.set_order(self._order)
         receiver = None
         for method, arguments in {"start": (process.client, self._folder), "receiver": ()}.items():
             if method == "receiver" and url is None:
@@ -182,8 +214,8 @@ class Runner:
     def _result_of(self, process: Process, method: str, *arguments: Any) -> tuple[Any, Exception | None]:
         """Call a method of the clinic; return its result, and the exception that it raised unless it crashed."""
         try:
-            return getattr(process.clinic, method)(*arguments), None
-        except _EXITS:
+            return process.call(method, *arguments), None
+        except (*_EXITS, PromiseBroken, NotSimulated):
             raise
         except BaseException as error:
             if process.has_crashed:
@@ -213,7 +245,6 @@ class TimeOfStores:
     def __init__(self, time: Time) -> None:
         self.monotonic = time.monotonic
         self.now = time.now
-        self.sleep_async = time.sleep_async
         self._time = time
         self._simulating = threading.get_ident()
         self._real_wait = threading.Event()
@@ -229,3 +260,10 @@ class TimeOfStores:
             seconds = ends - self._time.monotonic()
         if seconds > 0:
             self._time.sleep(seconds)
+
+    async def sleep_async(self, seconds: float) -> None:
+        """Let the time of the event loop pass."""
+        if isinstance(asyncio.get_running_loop(), SimulatedLoop):
+            await asyncio.sleep(seconds)
+        else:
+            await self._time.sleep_async(seconds)

@@ -11,7 +11,7 @@ from hypothesis import Phase, Verbosity, find, settings
 from hypothesis.errors import NoSuchExample
 
 from followup_mockserver.schema.checks import integer
-from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic
+from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.simulation.drivers import observed_drivers
 from followup_mockserver.simulation.history import History, histories, history_of, shrunk
 from followup_mockserver.simulation.playing import Player
@@ -115,9 +115,10 @@ class _Search:
             print_blob=False,
             verbosity=Verbosity.quiet,
         )
+        drawn = histories(with_webhooks=bool(self._player.secret), with_tasks=is_asynchronous(self._player.clinic))
         random_ = random.Random(seed)  # noqa: S311 - histories are reproducible on purpose
         try:
-            return find(histories(with_webhooks=bool(self._player.secret)), self._breaks, settings=own, random=random_)
+            return find(drawn, self._breaks, settings=own, random=random_)
         except NoSuchExample:
             return None
         except _Stop as stop:

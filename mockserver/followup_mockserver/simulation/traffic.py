@@ -5,6 +5,7 @@ wrong signature, or an old request that is replayed.
 """
 
 import json
+import math
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
@@ -31,6 +32,9 @@ DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), (
 _LONGEST_DOWN = timedelta(minutes=10)
 """After this time, somebody restarts a clinic that is down."""
 
+_MOST_STRIDES = 100
+"""In how many strides, at most, time passes for the timers of the clinic."""
+
 _FIRST_SPARED_ATTEMPT = MAX_WEBHOOK_ATTEMPTS - 2
 """No fault affects this attempt of a delivery, nor a later one, so that every event is owed."""
 
@@ -47,6 +51,7 @@ class Traffic:
 
     Attributes:
         invented: ids of the invented events that have arrived.
+        is_attempting: whether a webhook is arriving because time passed.
 
     Args:
         service: the service.
@@ -64,6 +69,7 @@ class Traffic:
     _url: str | None
     _secret: str
     invented: set[str] = attrs.field(factory=set, init=False)
+    is_attempting: bool = attrs.field(default=False, init=False)
     _attempted: set[str] = attrs.field(factory=set, init=False)
     _reached: set[str] = attrs.field(factory=set, init=False)
     _forged_before: set[str] = attrs.field(factory=set, init=False)
@@ -77,14 +83,31 @@ class Traffic:
         """Let time pass, and the deliveries that are due be attempted."""
         end = self._now() + duration
         while True:
+            self._runner.settle()
             if self._runner.is_down and self._has_few_attempts_left():
                 self._runner.up()
-            to = min(end, self._now() + _LONGEST_DOWN) if self._runner.is_down else end
+            to = min(end, self._now() + _LONGEST_DOWN) if self._runner.is_down else self._before_timers(end, duration)
             if self._advance(to):
                 continue  # the rest of what is due finds a clinic that is down
             if self._now() >= end:
+                self._runner.settle()
                 return
             self._runner.up()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Let time pass while the tasks of the clinic wait: up to the next attempt of a delivery if it is None.
+
+        Returns:
+            Whether there is anything to wait for.
+        """
+        to = self.next_attempt_at() if seconds is None else self._after(seconds)
+        if to is None:
+            return False
+        with suppress(Crash):
+            self._service.advance(to=max(to, self._now()))
+        if self._raised is not None:
+            raise self._raised
+        return True
 
     def repeat(self, step: RepeatDelivery) -> None:
         """Send a webhook once more that has been delivered."""
@@ -139,15 +162,22 @@ class Traffic:
     # --- the receiver that the service calls -----------------------------------------------------------------------
 
     def _receive(self, request: httpx.Request) -> httpx.Response:
+        self.is_attempting = True
+        try:
+            return self._attempt(request)
+        finally:
+            self.is_attempting = False
+
+    def _attempt(self, request: httpx.Request) -> httpx.Response:
         """Pass an attempt to the clinic; an exception is an attempt without a response."""
         body = json.loads(request.content)
         number = int(request.headers[ATTEMPT_HEADER])
         again = " again" if body["id"] in self._attempted else ""
         self._attempted.add(body["id"])
-        if self._runner.is_down:
+        process = self._runner.process
+        if process is None or process.has_crashed or process.receiving is None:
             self._story.add(f"The service sent {what_happened(body)}{again}; the clinic was down.")
             raise ConnectionRefusedError("the clinic is down")
-        process = self._runner.up()
         self._check_forged(process, body)
         self._reached.add(body["id"])
         self._story.add(f"The service sent {what_happened(body)}{again}.")
@@ -194,6 +224,20 @@ class Traffic:
 
     def _now(self) -> datetime:
         return self._service.clock.now
+
+    def _after(self, seconds: float) -> datetime:
+        return self._now() + timedelta(milliseconds=math.ceil(seconds * 1000))  # the clock advances by milliseconds
+
+    def _before_timers(self, end: datetime, duration: timedelta) -> datetime:
+        """Return up to when the clock may be advanced, so that timers of the clinic and attempts come in their order.
+
+        Timers are late where much time passes, for the sake of a clinic that looks every second for something to do.
+        """
+        process, attempt = self._runner.process, self.next_attempt_at()
+        seconds = None if process is None else process.loop.seconds_to_timer()
+        if seconds is not None:
+            end = min(end, max(self._after(seconds), self._now() + duration / _MOST_STRIDES))
+        return end if attempt is None or attempt <= self._now() else min(end, attempt)
 
     def _advance(self, to: datetime) -> bool:
         """Advance the clock, and return whether the clinic crashed meanwhile."""
