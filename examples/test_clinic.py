@@ -1,59 +1,86 @@
-"""The tests of the CSV import and of the receivers. Run them with ``pytest test_clinic.py``."""
+"""The tests of the nightly import and of the receivers. Run them with ``pytest test_clinic.py``."""
 
 import importlib
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from clinic_inbox import DIARY, create_inbox
 from sqlalchemy import create_engine, select
-from sync_csv import sync
 
 from followup import FollowUp
+from followup.imports import Import, Report
+from followup.outbox import Outbox
 from followup_mockserver import MockService
 
-ROW = {
-    "patient_id": "P-1",
-    "name": "Ana Pérez",
-    "phone": "+54 9 11 5555-0000",
-    "dni": "30.123.456",
-    "appointment_id": "T-1",
-    "kind": "check-up",
-}
+MAP = Path(__file__).parent / "import" / "turnos.toml"
+HEADER = "Nro Turno;Fecha;Hora;Estado;Práctica;Profesional;HC;Apellido;Nombre;Documento;Celular"
+ANA = "T-1;17/05/2030;{};{};Control;Dra. Ruiz;P-1;Pérez;Ana;30.123.456;{}"
+BOOKED = ANA.format("10:00", "Confirmado", "11 15-5555-0000")
+
+Night = Callable[..., Report]
 
 
 @pytest.fixture
-def start(followup_service: MockService) -> str:
-    return (followup_service.clock.now + timedelta(days=3)).isoformat()
+def night(followup_client: FollowUp, tmp_path: Path) -> Night:
+    """What the clinic does every night: import the rows of its export, and send what changed."""
+    outbox = Outbox(f"sqlite:///{tmp_path / 'outbox.db'}")
+    outbox.create_tables()
+    job = Import.load(MAP)
+
+    def run(*rows: str) -> Report:
+        export = tmp_path / "turnos.csv"
+        export.write_text("\n".join([HEADER, *rows]), encoding="cp1252")
+        report = job.run(export, outbox)
+        outbox.drain(followup_client)
+        return report
+
+    return run
 
 
-def test_a_run_twice_books_once(followup_client: FollowUp, start: str) -> None:
-    for _ in range(2):
-        assert sync(followup_client, [{**ROW, "start": start}]) == (1, [])
+def test_a_run_twice_books_once(night: Night, followup_client: FollowUp) -> None:
+    night(BOOKED)
+    assert night(BOOKED).unchanged == 1
     assert len([*followup_client.appointments.list()]) == 1
+
+
+def test_another_time_and_a_cancellation_are_sent(night: Night, followup_client: FollowUp) -> None:
+    night(BOOKED)
+    night(ANA.format("11:30", "Confirmado", "11 15-5555-0000"))
+    (moved,) = followup_client.appointments.list()
+    assert moved.start_at == datetime(2030, 5, 17, 14, 30, tzinfo=UTC)
+    night(ANA.format("11:30", "Anulado", "11 15-5555-0000"))
+    assert followup_client.appointments.retrieve(moved.id).status == "cancelled"
 
 
 def test_an_invalid_row_is_named_and_the_others_are_sent(
-    followup_client: FollowUp, start: str
+    night: Night, followup_client: FollowUp
 ) -> None:
-    rows = [{**ROW, "start": start, "phone": "none"}, {**ROW, "start": start}]
-    assert sync(followup_client, rows) == (1, ["line 2: phone: parameter_invalid"])
+    others = [
+        f"T-{number};17/05/2030;09:00;Confirmado;;;P-{number};;;;11 15-5555-{number:04}"
+        for number in range(10, 20)
+    ]
+    report = night(ANA.format("10:00", "Confirmado", "none"), *others)
+    assert [(each.row, each.column, each.code) for each in report.doubts] == [
+        (2, "Celular", "phone_invalid")
+    ]
+    assert len([*followup_client.appointments.list()]) == 10
 
 
-def test_a_failing_service_loses_nothing(
-    followup_client: FollowUp, followup_service: MockService, start: str
+def test_a_lost_response_repeats_nothing(
+    night: Night, followup_client: FollowUp, followup_service: MockService
 ) -> None:
-    followup_service.add_fault(operation="appointments.create", kind="disconnect", when="after")
-    assert sync(followup_client, [{**ROW, "start": start}]) == (1, [])
+    followup_service.add_fault(operation="events.create", kind="disconnect", when="after")
+    night(BOOKED)
+    night(BOOKED)
     assert len([*followup_client.appointments.list()]) == 1
 
 
-def test_the_patient_is_reminded(
-    followup_client: FollowUp, followup_service: MockService, start: str
-) -> None:
-    sync(followup_client, [{**ROW, "start": start}])
-    followup_service.advance(days=3)
+def test_the_patient_is_reminded(night: Night, followup_service: MockService) -> None:
+    night(BOOKED)
+    followup_service.advance(to="2030-05-17T12:00:00Z")
     assert [message.kind for message in followup_service.messages] == ["reminder", "reminder"]
 
 
@@ -91,11 +118,11 @@ def test_events_are_handled_once(
     followup_service: MockService,
     tmp_path: Path,
     receiver: Any,
-    start: str,
+    night: Night,
 ) -> None:
     followup_service.mount("https://clinic.example", receiver)
     followup_service.disturb(kind="duplicate", times=2)
-    sync(followup_client, [{**ROW, "start": start}])
+    night(BOOKED)
     followup_service.advance()
     assert {delivery.status for delivery in followup_service.deliveries} == {"succeeded"}
     assert handled(tmp_path) == ["patient.upserted", "appointment.created"]
@@ -106,11 +133,11 @@ def test_a_forged_event_is_rejected(
     followup_service: MockService,
     tmp_path: Path,
     receiver: Any,
-    start: str,
+    night: Night,
 ) -> None:
     followup_service.mount("https://clinic.example", receiver)
     followup_service.disturb(kind="wrong_signature", times=2)
-    sync(followup_client, [{**ROW, "start": start}])
+    night(BOOKED)
     followup_service.advance()
     assert {delivery.last_status_code for delivery in followup_service.deliveries} == {400}
     assert handled(tmp_path) == []

@@ -7,7 +7,7 @@ import attrs
 
 import followup
 import followup_mockserver
-from followup import inbox, outbox
+from followup import imports, inbox, outbox
 from followup_mockserver import MockServer, MockService, simulation, strategies
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
@@ -25,6 +25,7 @@ from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, Message, ReceiverResponse
 from followup_mockserver.state.runs import Advanced, JobRun
 
+from .doubts import doubts_section
 from .markdown import contents, section
 
 _STRATEGIES = ("operation", "webhook_event", "signed_webhook")
@@ -158,6 +159,19 @@ Import from `followup.inbox`. See also [the how-to guide](../how-to/inbox.md) an
     ],
 )
 
+IMPORTS = PythonPage(
+    path="imports",
+    title="Imports",
+    introduction="""\
+Import from `followup.imports`. See also [the how-to guide](../how-to/import-files.md).
+""",
+    entries=[
+        _entry(imports.Import, package="followup.imports"),
+        *_records(imports.Report, imports.Doubt, imports.Difference, imports.ImportRefused, package="followup.imports"),
+    ],
+    more=doubts_section(),
+)
+
 MOCK_SERVER = PythonPage(
     path="mock/server",
     title="MockServer",
@@ -264,6 +278,7 @@ PAGES = (
     LISTS,
     OUTBOX,
     INBOX,
+    IMPORTS,
     MOCKS,
     MOCK_SERVER,
     CLOCK,

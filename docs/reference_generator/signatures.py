@@ -101,7 +101,7 @@ def signature_of(function: Callable[..., Any], owner: type[Any] | None = None) -
     if arguments.kwarg:
         show(arguments.kwarg, None, "**")
     returns = "None" if definition.returns is None else _code(public(definition.returns, names)).strip('"')
-    if inspect.isgeneratorfunction(declared) and declared is not function:
+    if inspect.isgeneratorfunction(declared) and not inspect.isgeneratorfunction(function):
         returns = "AbstractContextManager[None]"
     return Signature(parameters=parameters, returns=returns, arguments=shown)
 

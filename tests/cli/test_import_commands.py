@@ -1,16 +1,20 @@
 """``followup import``: the commands for a clinic's own files, with the example as the system of a clinic exports it."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
+import attrs
 import pytest
+from support.pages import blocks, read
 from support.shell import Shell
 
-from followup.imports import Import
+from followup.imports import Import, maps
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
 
+PAGE = read("how-to/import-files.md")
 EXAMPLES = Path(__file__).parents[2] / "examples/import"
 PERSONAL = ["4812", "Muñoz", "33456789", "HC-1013"]
 CHECK = ("import", "check", "turnos.csv", "--map", "turnos.toml")
@@ -172,6 +176,20 @@ class TestCheck:
             result = clinic.run("import", command, file, "--map", map)
             assert (result.returncode, result.stdout) == (2, "")
             assert result.stderr.startswith(f"followup: {expected}")
+
+
+class TestPage:
+    def test_the_map_of_the_page_has_every_setting(self) -> None:
+        (block,) = blocks(PAGE, "toml")
+        assert maps.parse(block.encode(), "page").kind == "appointments"
+        settings = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]+) \|", PAGE, re.MULTILINE)))
+        names = attrs.fields_dict(maps.Map).keys() - {"path"}
+        assert {*settings, "kind", "zone", "country", "columns"} == names
+
+    def test_the_output_of_the_page_is_that_of_the_command(self, clinic: Shell) -> None:
+        shown = next(block for block in blocks(PAGE, "text") if block.startswith("turnos.csv"))
+        printed = clinic.on_a_terminal(80, *CHECK)
+        assert shown in "\n".join(line.rstrip() for line in printed.splitlines())
 
 
 class TestRun:

@@ -32,7 +32,7 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 """Its commands run in test_tutorial.py, each in its own terminal."""
 
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
-NOT_RUN = {"", "text", "yaml"}
+NOT_RUN = {"", "text", "toml", "yaml"}
 DIRECTIVES = ("{toctree}", "{eval-rst}", "{include} ", "{literalinclude} ")
 NOT_RUN_IN_REFERENCE = {"py", "http", "json", "sh"}
 """Signatures, traffic and commands; a test compares them with what the generator makes of the code."""
@@ -146,6 +146,7 @@ def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
     commands.write_text("\n".join(lines))
     folder = tmp_path / "folder"
     folder.mkdir()
+    (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment |= {"FOLLOWUP_BASE_URL": f"http://127.0.0.1:{port}", "COLUMNS": "200"}
     with subprocess.Popen(

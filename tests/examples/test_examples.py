@@ -30,20 +30,8 @@ def run(command: list[str | Path], server: MockServer) -> subprocess.CompletedPr
 def test_the_clinics_own_tests_pass(pytester: pytest.Pytester) -> None:
     for name in EXAMPLES.glob("*.py"):
         shutil.copy(name, pytester.path)
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=25)
-
-
-def test_the_csv_sync(followup_server: MockServer, tmp_path: Path) -> None:
-    export = tmp_path / "export.csv"
-    export.write_text(
-        "patient_id,name,phone,dni,appointment_id,start,kind\n"
-        "P-1,Ana,+54 9 11 5555-0000,30.123.456,T-1,2030-01-01T10:00:00Z,check-up\n"
-        "P-2,Eva,none,30.123.457,T-2,2030-01-01T10:00:00Z,check-up\n"
-    )
-    result = run([sys.executable, EXAMPLES / "sync_csv.py", export], followup_server)
-    assert result.returncode == 1
-    assert result.stdout == "1 rows sent\n"
-    assert result.stderr == "line 3: phone: parameter_invalid\n"
+    shutil.copytree(EXAMPLES / "import", pytester.path / "import")
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=26)
 
 
 def test_the_asynchronous_import(followup_server: MockServer, tmp_path: Path) -> None:
