@@ -269,6 +269,7 @@ strategies need the extra `testing`. [Judge an integration](../../how-to/simulat
         *(_entry(getattr(strategies, name), package=f"{MOCK}.strategies") for name in _STRATEGIES),
         _entry(simulation.simulate, package=f"{MOCK}.simulation"),
         _entry(simulation.Clinic, package=f"{MOCK}.simulation"),
+        _entry(simulation.OutboxClinic, package=f"{MOCK}.simulation"),
         *_records(simulation.Booking, simulation.Crash, package=f"{MOCK}.simulation"),
     ],
 )

@@ -38,7 +38,8 @@ def _members(entry: Entry) -> list[tuple[str, Any]]:
     """Return the members that the section of a class describes; pages of their own describe the others."""
     if not entry.members:
         return []
-    elsewhere = {name for base in _DESCRIBED_ELSEWHERE if base is not entry.described for name in vars(base)}
+    bases = [each for each in _DESCRIBED_ELSEWHERE if each is not entry.described and issubclass(entry.described, each)]
+    elsewhere = {name for base in bases for name in vars(base)}
     return [(name, value) for name, value in members_of(entry.described) if name not in elsewhere]
 
 

@@ -1,13 +1,15 @@
 """The simulation of a clinic: it plays random histories against the mock, and judges what an integration makes of them.
 
-A clinic is a subclass of ``Clinic``; ``simulate`` plays bookings, faults, repeated and forged webhooks, crashes and
-restarts, and checks that nothing is lost and nothing is done twice. It needs Hypothesis.
+A clinic is a subclass of ``Clinic``, or of ``OutboxClinic`` if it uses our outbox and inbox; ``simulate`` plays
+bookings, faults, repeated and forged webhooks, crashes and restarts, and checks that nothing is lost and nothing is
+done twice. It needs Hypothesis.
 """
 
 try:
     import hypothesis as _hypothesis  # noqa: F401 - it is imported here to report that it is missing
 
     from followup_mockserver.simulation.clinic import Booking, Clinic, Crash
+    from followup_mockserver.simulation.outbox_clinic import OutboxClinic
     from followup_mockserver.simulation.simulate import simulate
 except ModuleNotFoundError as error:
     if (error.name or "").startswith(__name__.partition(".")[0]):
@@ -17,4 +19,4 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from None
 
-__all__ = ["Booking", "Clinic", "Crash", "simulate"]
+__all__ = ["Booking", "Clinic", "Crash", "OutboxClinic", "simulate"]

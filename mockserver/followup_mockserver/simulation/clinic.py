@@ -66,6 +66,7 @@ class Clinic:
     receiver_url: ClassVar[str | None] = None
     secret: str
     async_client: AsyncFollowUp
+    _client: FollowUp
     _clock: Callable[[], datetime]
     _call: Callable[[str], Any]
 

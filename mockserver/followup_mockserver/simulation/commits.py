@@ -8,6 +8,7 @@ import functools
 import re
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import thread as executors
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -58,6 +59,8 @@ class Commits:
 
     Attributes:
         sequel: the sequel of the first crash after a commit whose sequel was not known; None if there was none.
+        made: how many commits were made.
+        runs: by the id of a webhook event, for each run of its handler whether the run committed something by itself.
 
     Args:
         pending: the crashes that are pending.
@@ -69,6 +72,8 @@ class Commits:
     _story: Story
     _sequels: Sequence[str] | None = None
     sequel: str | None = attrs.field(default=None, init=False)
+    made: int = attrs.field(default=0, init=False)
+    runs: defaultdict[str, list[bool]] = attrs.field(factory=lambda: defaultdict(list), init=False)
     _crashes: int = attrs.field(default=0, init=False)
     _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False)
 
@@ -87,6 +92,7 @@ class Commits:
                 self._story.add(f"The clinic crashed before it committed ({database}){after}.")
                 raise process.crash()
         yield
+        self.made += 1
         if moment == "after":
             with self._lock:
                 self._crash_after(process, f"The clinic crashed after it committed ({database})")

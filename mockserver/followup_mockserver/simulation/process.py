@@ -55,7 +55,7 @@ class Process:
         for client in (self.client, asynchronous):
             use_virtual_time(client, lambda _: own_time, transport_enforces_limits=True)
         self.clinic = clinic()
-        self.clinic.async_client = asynchronous
+        self.clinic.async_client, self.clinic._client = asynchronous, self.client
         self.clinic._clock = own_time.now
         self.clinic._call = self.call
 

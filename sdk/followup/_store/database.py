@@ -269,10 +269,12 @@ class StoreTime:
         if (virtual := self._virtual()) is None:
             return literal_column(_NOW[dialect], BigInteger)
         # A number in the text of a statement would have SQLAlchemy compile the statement again for each time.
-        return literal(round(virtual.now().timestamp() * 1000), BigInteger)
+        return literal(_milliseconds_of(virtual), BigInteger)
 
     def milliseconds(self, connection: Connection) -> int:
         """Return the current time, in milliseconds since the epoch."""
+        if (virtual := self._virtual()) is not None:
+            return _milliseconds_of(virtual)
         return connection.execute(select(self.sql(connection.dialect.name))).scalar_one()
 
     def now(self) -> datetime:
@@ -290,6 +292,10 @@ class StoreTime:
             stop.wait(seconds)
         elif not stop.is_set():
             virtual.sleep(seconds)
+
+
+def _milliseconds_of(time: Time) -> int:
+    return round(time.now().timestamp() * 1000)
 
 
 def time_of(client: "FollowUp", default: StoreTime) -> StoreTime:

@@ -77,10 +77,12 @@ def claim_next(
     Returns:
         The claim, None if no event is due; and the number of events that have died, whose last attempt was abandoned.
     """
-    dying = (EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now, EVENTS.c.attempts >= max_attempts)
-    dead = {"state": DEAD, "finished_at": now, "error": ABANDONED, **leases.RELEASED}
-    died = connection.execute(update(EVENTS).where(EVENTS.c.name == name, *dying).values(dead)).rowcount
-    leases.end_leases(connection, EVENTS, name, now, timeout, ABANDONED)
+    died = 0
+    if connection.execute(select(exists().where(leases.is_over(EVENTS, name, now, timeout)))).scalar_one():
+        dying = (EVENTS.c.state == IN_FLIGHT, EVENTS.c.lease_ends_at <= now, EVENTS.c.attempts >= max_attempts)
+        dead = {"state": DEAD, "finished_at": now, "error": ABANDONED, **leases.RELEASED}
+        died = connection.execute(update(EVENTS).where(EVENTS.c.name == name, *dying).values(dead)).rowcount
+        leases.end_leases(connection, EVENTS, name, now, timeout, ABANDONED)
     row = connection.execute(
         select(EVENTS).where(_is_due(name, now), ~_is_held()).order_by(EVENTS.c.occurred_at, EVENTS.c.seq).limit(1)
     ).one_or_none()

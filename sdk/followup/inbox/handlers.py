@@ -118,9 +118,14 @@ class Registration:
 
 
 class Handlers:
-    """The handlers of an inbox."""
+    """The handlers of an inbox.
+
+    Attributes:
+        watched: returns the function to call for a handler; a simulation watches the runs of each.
+    """
 
     def __init__(self) -> None:
+        self.watched: Callable[[Callable[[Received], object]], Callable[[Received], object]] = lambda function: function
         self._by_type: dict[str, Registration] = {}
 
     def add(self, handler: Handler, types: tuple[str, ...], transaction: TransactionKind) -> None:

@@ -1,7 +1,7 @@
 """Looks after the events of an inbox: counts them, lists dead ones, tries them again, and purges done ones."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, get_args
 
@@ -106,6 +106,12 @@ class ReceivedEvents(Store):
                 )
                 for row in connection.execute(query.order_by(EVENTS.c.occurred_at, EVENTS.c.seq))
             ]
+
+    def _done(self) -> Sequence[str]:
+        """Return the ids of the events whose work is done."""
+        query = select(EVENTS.c.event_id).where(EVENTS.c.name == self.name, EVENTS.c.state == DONE)
+        with self._checked_transaction() as connection:
+            return connection.execute(query.order_by(EVENTS.c.seq)).scalars().all()
 
     def retry(self, event_id: str | None = None) -> int:
         """Let dead and unhandled events be handled again, from their first attempt.

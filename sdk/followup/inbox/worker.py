@@ -97,7 +97,7 @@ class Worker:
         call = self._call_alone if handler.has_own_transaction else self._call
         try:
             with self._slowness_logged(claim):
-                call(handler.function, claim)
+                call(self._inbox._handlers.watched(handler.function), claim)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
             is_late = isinstance(error, SQLAlchemyError) and self._clock.monotonic() - began >= self._timeout

@@ -84,6 +84,7 @@ class Outbox(RecordedEvents):
         self._requests_per_minute = requests_per_minute
         self._on_rejected = on_rejected
         self._has_recorded = False
+        self._has_renewed = False
 
     def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
@@ -229,7 +230,6 @@ class Relay:
         self._call_seconds = min(each for each in limits if each is not None)
         self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
         self._failures = 0
-        self._has_renewed = False
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
@@ -242,9 +242,9 @@ class Relay:
         Raises:
             AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait again.
         """
-        if not self._has_renewed:
+        if not self._outbox._has_renewed:
             self._outbox._renew_subjects()
-            self._has_renewed = True
+            self._outbox._has_renewed = True
         self._failures = 0
         ends = None if deadline is None else self.clock.monotonic() + deadline
         while self._failures < _MOST_FAILURES and not stop.is_set():
