@@ -90,10 +90,10 @@ CHANGES = {
     ),
     "a phone of an earlier run": (
         {},
-        [row(1), row(2), row(6, phone=PHONE)],
+        [row(2), row(6, phone=PHONE)],
         [],
-        [(4, "phone_shared")],
-        (3, 1, 2, 0),
+        [(3, "phone_shared"), (None, "gone")],
+        (2, 1, 1, 1),
     ),
     "a shared phone whose owner is known": (
         {},

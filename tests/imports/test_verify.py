@@ -74,11 +74,15 @@ def test_each_kind_of_difference(client: FollowUp, tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", ["visits", "patients"])
-def test_visits_and_patients(client: FollowUp, tmp_path: Path, kind: str):
-    rows = [{**row(number), "visited_at": (MORNING - timedelta(days=40)).isoformat()} for number in range(1, 4)]
-    imported(tmp_path, client, rows[:2], kind)
-    [difference] = import_of(tmp_path, kind).verify(export(tmp_path, rows, kind), client)
-    assert (difference.external_id, difference.kind) == ("T-3" if kind == "visits" else "HC-3", "missing")
+@pytest.mark.parametrize("new", [1, 101])
+def test_visits_and_patients(client: FollowUp, tmp_path: Path, kind: str, new: int):
+    rows = [{**row(number), "visited_at": (MORNING - timedelta(days=40)).isoformat()} for number in range(2 + new)]
+    url = imported(tmp_path, client, rows[:2], kind)
+    client.patients.create(phone="+5491129999999", external_id="theirs")
+    differences = [*import_of(tmp_path, kind).verify(export(tmp_path, rows[1:], kind), client, url)]
+    prefix = "T" if kind == "visits" else "HC"
+    expected = {f"{prefix}-{number}" for number in range(2, 2 + new)}
+    assert {(each.external_id, each.kind) for each in differences} == {(each, "missing") for each in expected}
 
 
 @pytest.mark.parametrize(("there", "calls"), [(250, 3), (0, 3), (220, 33)], ids=["all", "nothing", "most"])

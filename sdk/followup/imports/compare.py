@@ -65,7 +65,6 @@ class Comparison:
     Attributes:
         spool: events, changes of the state and doubts.
         ahead: number of appointments that were known, booked and ahead.
-        count: numbers of rows.
     """
 
     def __init__(self, map: Map, rows: Rows, state: State, now: datetime) -> None:
@@ -176,10 +175,12 @@ class Comparison:
         is_new = now.patient != known.patient or (known.phone is None and now.phone is not None)
         if not is_new or patient.keys().isdisjoint(_IDENTITY):
             return known, []
-        who = now.external_id or now.dni or now.phone or b""
-        is_first = self.spool.add_key(self._state.hash("sent", who.hex()))
+        best = now.external_id or now.dni or now.phone or b""
+        is_first = self.spool.add_key(self._state.hash("sent", best.hex()))
         events = [inbound.patient_upserted(patient=patient, source=self._source)] if is_first else []
-        return attrs.evolve(now, phone=known.phone or now.phone, status=known.status, at=known.at), events
+        new = attrs.evolve(known, patient=now.patient, phone=known.phone or now.phone)
+        external_id, dni = now.external_id or known.external_id, now.dni or known.dni
+        return attrs.evolve(new, external_id=external_id, dni=dni), events
 
     def _first_event(self, wanted: Wanted) -> EventInput:
         """Return the event of an object that was not known."""

@@ -14,7 +14,7 @@ from followup._store.database import datetime_of
 from followup.imports.maps import Map
 from followup.imports.rows import Rows, Wanted
 from followup.imports.spool import Expected, Spool
-from followup.imports.state import CANCELLED, Known, State, StoredState, milliseconds
+from followup.imports.state import CANCELLED, State, StoredState, milliseconds
 
 _LOOKED_UP = 100
 """Objects that are looked up one by one. If more were not found, everything else is listed, 100 with each call."""
@@ -101,24 +101,18 @@ class Verification:
                 yield {"start_at_gte": _time(last + 1)}
 
     def _compare(self, objects: Sequence[Any]) -> Iterator[Difference]:
-        keys = {
-            each.external_id: self._state.hash(self._map.kind, each.external_id) for each in objects if each.external_id
-        }
-        known = self._state.objects([*keys.values()])
-        for each in objects:
-            key = keys.get(each.external_id)
-            if key is None:
-                continue
+        found = {self._state.hash(self._map.kind, each.external_id): each for each in objects if each.external_id}
+        known = self._state.objects([*found])
+        for key, each in found.items():
             expected = self._spool.find(key)
             if expected is not None:
                 yield from self._differences_of(expected, each)
-            elif self._is_unexpected(known.get(key), each) and not self._spool.has_key(key):
+            elif key in known and self._is_ahead(each) and not self._spool.has_key(key):
                 yield Difference(each.external_id, "unexpected", None, each.start_at)
 
-    def _is_unexpected(self, known: Known | None, found: Any) -> bool:
-        """Return whether the file should have an object that was recorded: an appointment that is still ahead."""
-        is_over = found.status in ("cancelled", "completed")
-        return known is not None and self._is_appointments and not is_over and found.start_at > self._now
+    def _is_ahead(self, found: Any) -> bool:
+        is_over = not self._is_appointments or found.status in ("cancelled", "completed")
+        return not is_over and bool(found.start_at > self._now)
 
     def _differences_of(self, expected: Expected, found: Any) -> Iterator[Difference]:
         if self._is_appointments and (expected.status == CANCELLED) != (found.status == CANCELLED):
