@@ -36,8 +36,7 @@ def test_a_planted_bug_is_found(bug: Bug) -> None:
 @pytest.mark.nightly
 @each_bug
 def test_a_planted_bug_is_found_with_nearly_every_seed(bug: Bug) -> None:
-    found = [bug.is_found(seed) for seed in range(SEEDS)]
-    assert sum(found) >= ENOUGH
+    assert sum(bug.found(seed)[0] for seed in range(SEEDS)) >= ENOUGH
 
 
 @pytest.mark.parametrize("clinic", [planted.SendsBeforeCommit, planted.IgnoresResults, planted.RemembersInMemory])

@@ -80,8 +80,8 @@ def naive(bookings: dict[str, datetime | None]) -> dict[str, datetime | None]:
 @pytest.mark.parametrize(
     ("clinic", "error", "message"),
     [
-        (with_bookings(naive), ValueError, r"bookings\(\) must have aware datetimes; that of 'B1'"),
-        (with_bookings(lambda found: dict.fromkeys(found, "2040")), TypeError, r"that of 'B1' is a str"),
+        (with_bookings(naive), ValueError, r"bookings\(\) must have aware datetimes; that of 'B\d'"),
+        (with_bookings(lambda found: dict.fromkeys(found, "2040")), TypeError, r"that of 'B\d' is a str"),
         (with_bookings(lambda _: {1: None}), TypeError, r"must have external ids as keys, such as 'B1', not 1"),
         (with_bookings(list), TypeError, r"must return a mapping \{external_id: start_at, or None\}, not list"),
         (

@@ -4,23 +4,25 @@ A history says nothing about what the clinic will do. Each field of a step is a 
 so that histories can be drawn, shrunk and encoded in one way. The simplest alternative is 0.
 """
 
-import functools
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from random import Random
 from typing import Any, get_args
 
 import attrs
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
 PEOPLE = 8
 SLOTS = 16
 MAX_BOOKINGS = 8
 
 
-def _below(alternatives: int) -> Any:
-    """Return a field for a number from 0 to ``alternatives`` - 1."""
-    return attrs.field(metadata={"alternatives": alternatives})
+def _below(alternatives: int, weights: tuple[int, ...] = ()) -> Any:
+    """Return a field for a number from 0 to ``alternatives`` - 1, all of which are equally likely without weights."""
+    return attrs.field(metadata={"alternatives": alternatives, "weights": weights or (1,) * alternatives})
+
+
+_FEW = (8, 4, 2, 2, 1, 1, 1, 1)
+"""Weights of bookings: several changes of the same booking, in their order, find more than changes of many."""
 
 
 @attrs.frozen
@@ -35,7 +37,7 @@ class Book:
 class Reschedule:
     """A person moves one of the bookings that can be moved."""
 
-    booking: int = _below(MAX_BOOKINGS)
+    booking: int = _below(MAX_BOOKINGS, _FEW)
     slot: int = _below(SLOTS)
 
 
@@ -43,7 +45,7 @@ class Reschedule:
 class Cancel:
     """A person cancels one of the bookings that can be cancelled."""
 
-    booking: int = _below(MAX_BOOKINGS)
+    booking: int = _below(MAX_BOOKINGS, _FEW)
 
 
 @attrs.frozen
@@ -78,10 +80,13 @@ class CrashAtRequest:
 
 @attrs.frozen
 class FailRequests:
-    """Some of the clinic's next requests will fail; index into ``REQUEST_FAULTS``."""
+    """Some of the clinic's next requests will fail; index into ``REQUEST_FAULTS``.
+
+    A call with its two retries that fails, while the next call succeeds, is likely.
+    """
 
     fault: int = _below(10)
-    more: int = _below(8)
+    more: int = _below(8, (4, 1, 6, 1, 1, 3, 1, 1))
 
 
 @attrs.frozen
@@ -93,9 +98,10 @@ class RepeatDelivery:
 
 @attrs.frozen
 class DelayDelivery:
-    """The next webhook will be late, or overtaken by the one after it; index into ``DELAYS``."""
+    """The next webhook will be late, or overtaken by the one after it; indexes into ``DELAYS`` and ``DELAYED``."""
 
     delay: int = _below(3)
+    event: int = _below(3)
 
 
 @attrs.frozen
@@ -208,65 +214,50 @@ def _check_sum(number: int) -> int:
 
 # --- drawing ---------------------------------------------------------------------------------------------------------
 
-# Only booleans are drawn. Hypothesis sometimes draws the numbers that it finds in the modules of the process, so a seed
-# would give another history in another process; it does not do so for booleans.
+_Weights = Mapping[type[Step], int]
 
-_Draw = Callable[[SearchStrategy[bool]], bool]
-_Weights = tuple[tuple[type[Step], int], ...]
-
-_FAULTS: _Weights = (
-    (FailRequests, 6),
-    (CrashAtRequest, 4),
-    (CrashAtCommit, 4),
-    (DelayDelivery, 2),
-    (LoseWebhookResponse, 2),
-)
-_ACTIONS: _Weights = ((Book, 5), (Reschedule, 6), (Cancel, 3), (Work, 2), (PassTime, 2))
-_SEQUELS: _Weights = ((Again, 5), (Work, 8), (PassTime, 5), (CrashNow, 3), (RepeatDelivery, 3), (Forge, 3))
+_FAULTS: _Weights = {
+    FailRequests: 6,
+    CrashAtRequest: 4,
+    CrashAtCommit: 4,
+    DelayDelivery: 2,
+    LoseWebhookResponse: 2,
+    TaskOrder: 8,
+}
+_ACTIONS: _Weights = {Book: 5, Reschedule: 6, Cancel: 3, Work: 2, PassTime: 2}
+_SEQUELS: _Weights = {Again: 5, Work: 8, PassTime: 5, CrashNow: 3, RepeatDelivery: 3, Forge: 3}
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
+_OF_WEBHOOKS = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
+_SCENES, _MOST_FAULTS, _MOST_SEQUELS = (5, 14), 3, 4
 
-def histories(*, with_webhooks: bool, with_tasks: bool) -> SearchStrategy[History]:
-    """Return a strategy for histories.
+
+def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Iterator[History]:
+    """Yield histories without end; the first action of each is a booking.
 
     Args:
+        random: draws them.
         with_webhooks: whether the clinic has a receiver; without one, nothing happens to webhooks.
         with_tasks: whether the clinic is asynchronous; otherwise there is no order of tasks.
     """
-    return st.lists(_scene(with_webhooks, with_tasks), min_size=5, max_size=14).map(
-        lambda scenes: tuple(step for scene in scenes for step in scene)
-    )
+    left_out = {*(() if with_webhooks else _OF_WEBHOOKS), *(() if with_tasks else (TaskOrder,))}
 
+    def drawn(weights: _Weights, times: int) -> Iterator[Step]:
+        kinds = {kind: weight for kind, weight in weights.items() if kind not in left_out}
+        for kind in random.choices([*kinds], [*kinds.values()], k=times):
+            fields = [field.metadata["weights"] for field in attrs.fields(kind)]
+            yield step_of(kind, [random.choices(range(len(each)), each)[0] for each in fields])
 
-def _scene(with_webhooks: bool, with_tasks: bool) -> SearchStrategy[list[Step]]:
-    faults, sequels = _FAULTS, _SEQUELS
-    if with_tasks:
-        faults = (*faults, (TaskOrder, 8))
-    if not with_webhooks:
-        of_webhooks = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
-        faults = tuple(each for each in faults if each[0] not in of_webhooks)
-        sequels = tuple(each for each in sequels if each[0] not in of_webhooks)
-    return st.tuples(st.lists(_step(faults), max_size=3), _step(_ACTIONS), st.lists(_step(sequels), max_size=4)).map(
-        lambda scene: [*scene[0], scene[1], *scene[2]]
-    )
-
-
-@st.composite
-def _step(draw: _Draw, kinds: _Weights) -> Step:
-    weighted = [kind for kind, weight in kinds for _ in range(weight)]
-    kind = weighted[_number(draw, len(weighted))]
-    return step_of(kind, [_number(draw, alternatives) for alternatives in alternatives_of(kind)])
-
-
-def _number(draw: _Draw, alternatives: int) -> int:
-    """Draw a number below ``alternatives``, bit by bit."""
-    bits = [draw(st.booleans()) for _ in range((alternatives - 1).bit_length())]
-    return functools.reduce(lambda number, bit: number * 2 + bit, bits, 0) % alternatives
+    while True:
+        history: list[Step] = []
+        for _ in range(random.randint(*_SCENES)):
+            history += drawn(_FAULTS, random.randint(0, _MOST_FAULTS))
+            history += drawn(_ACTIONS if any(isinstance(each, Book) for each in history) else {Book: 1}, 1)
+            history += drawn(_SEQUELS, random.randint(0, _MOST_SEQUELS))
+        yield tuple(history)
 
 
 # --- shrinking -------------------------------------------------------------------------------------------------------
-
-# The shrinker of Hypothesis does not know what a step is, and plays ten times as many histories for the same result.
 
 _SHORT = 12
 """The number of steps up to which pairs of steps are removed, too."""

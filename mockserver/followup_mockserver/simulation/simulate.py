@@ -5,10 +5,9 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 import attrs
-from hypothesis import Phase, Verbosity, find, settings
-from hypothesis.errors import NoSuchExample
 
 from followup_mockserver.schema.checks import integer
 from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
@@ -37,7 +36,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     its last time; cancelled ones are cancelled; nothing is there that the clinic does not know; and the work of each
     genuine webhook event was done exactly once, and of no forged one.
 
-    The same seed gives the same histories in every process with the same versions of Python, Hypothesis and followup,
+    The same seed gives the same histories in every process with the same versions of Python and followup,
     for an integration that uses one thread.
 
     Args:
@@ -75,10 +74,6 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     raise AssertionError(report_of(clinic, history, finding)) from finding.cause
 
 
-class _Stop(BaseException):
-    """Carries an exception, its cause, through Hypothesis, which would take it for a failure to shrink."""
-
-
 class _Search:
     """The search for a history that breaks a promise.
 
@@ -99,32 +94,13 @@ class _Search:
             if self._player.play(encoded) is not None and (finding := self._player.explained(encoded)) is not None:
                 return encoded, finding
             examples -= 1
-        if examples == 0:
-            return None
-        found = self._find(examples, seed)
-        return None if found is None else self._reported(found)
-
-    def _find(self, examples: int, seed: int) -> History | None:
-        own = settings(
-            backend="hypothesis",
-            max_examples=examples,
-            database=None,
-            deadline=None,
-            derandomize=False,
-            phases=(Phase.generate,),
-            print_blob=False,
-            verbosity=Verbosity.quiet,
+        drawn = histories(
+            random.Random(seed),  # noqa: S311 - histories are reproducible on purpose
+            with_webhooks=bool(self._player.secret),
+            with_tasks=is_asynchronous(self._player.clinic),
         )
-        drawn = histories(with_webhooks=bool(self._player.secret), with_tasks=is_asynchronous(self._player.clinic))
-        random_ = random.Random(seed)  # noqa: S311 - histories are reproducible on purpose
-        try:
-            return find(drawn, self._breaks, settings=own, random=random_)
-        except NoSuchExample:
-            return None
-        except _Stop as stop:
-            error = stop.__cause__
-        assert error is not None
-        raise error
+        found = next(filter(self._breaks, islice(drawn, examples)), None)
+        return None if found is None else self._reported(found)
 
     def _breaks(self, history: History) -> bool:
         known = self._known.get(history)
@@ -134,10 +110,7 @@ class _Search:
             self._shrinks += 1
             if self._shrinks > _MOST_SHRINKS:
                 return False
-        try:
-            finding = self._player.play(history)
-        except Exception as error:
-            raise _Stop from error
+        finding = self._player.play(history)
         if finding is not None and self._first is None:
             self._first = history, finding
         self._known[history] = finding is not None

@@ -16,7 +16,14 @@ import attrs
 import httpx
 
 from followup import WebhookDelivery
-from followup._for_mockserver import ATTEMPT_HEADER, MAX_WEBHOOK_ATTEMPTS, SERVICE_VERSION, format_timestamp, sign
+from followup._for_mockserver import (
+    ATTEMPT_HEADER,
+    MAX_WEBHOOK_ATTEMPTS,
+    SERVICE_VERSION,
+    OutboundEventType,
+    format_timestamp,
+    sign,
+)
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Crash, handled_of
 from followup_mockserver.simulation.history import DelayDelivery, Forge, RepeatDelivery
@@ -28,6 +35,9 @@ from followup_mockserver.webhooks.payloads import body_of, headers_of
 
 DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), ("late", 6 * 3600), ("reorder", 3600))
 """Kinds of delays, with their seconds."""
+
+DELAYED: tuple[OutboundEventType | None, ...] = (None, "appointment.created", "appointment.rescheduled")
+"""Types of the events that are delayed; None: any."""
 
 _LONGEST_DOWN = timedelta(minutes=10)
 """After this time, somebody restarts a clinic that is down."""
@@ -121,7 +131,7 @@ class Traffic:
     def delay(self, step: DelayDelivery) -> None:
         """Let the next webhook be late or out of order."""
         kind, seconds = DELAYS[step.delay]
-        self._service.disturb(kind=kind, seconds=seconds, optional=True)
+        self._service.disturb(kind=kind, type=DELAYED[step.event], seconds=seconds, optional=True)
 
     def forge(self, step: Forge) -> None:
         """Send a forged webhook, if the clinic is up and has a receiver, and something to make it of was sent."""
