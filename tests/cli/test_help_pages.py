@@ -71,6 +71,12 @@ def test_no_placeholder_is_a_type_of_python(pages: Pages) -> None:
         assert not re.search(r"<\w+(\[\w+\])?>|list\[|\bstr\b|INTEGER|<int", page), (name, page)
 
 
+def test_an_id_has_its_placeholder_and_a_text_another_one(shell: Shell) -> None:
+    page = shell.run("appointments", "create", "--help", COLUMNS="80").stdout
+    for option in ("--patient JSON|ID", "--doctor JSON|ID", "--external-id TEXT", "--start-at TIME"):
+        assert f"  {option} " in page
+
+
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return Shell("http://127.0.0.1:9", "fu_test_x", tmp_path)

@@ -126,6 +126,14 @@ def test_html_is_escaped(server: ScriptedServer) -> None:
     assert "&lt;script&gt;" in table
 
 
+def test_the_table_of_a_page_has_a_row_per_item(server: ScriptedServer) -> None:
+    server.script = [reply(200, page(patient("pat_1"), patient("pat_2"), more=True))]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        table = client.patients.list()._repr_html_()
+    assert table.count("<tr>") == 3
+    assert "2 items, and more, without personal data" in table
+
+
 def test_a_secret_is_never_shown_and_is_part_of_an_export(client: FollowUp) -> None:
     endpoint = client.webhook_endpoints.create(url="https://clinic.example/h", enabled_events=["*"])
     assert endpoint.secret is not None
