@@ -114,7 +114,7 @@ class Clinic:
         """Return the id of each webhook event whose work is done, as often as it was done; None: not checked."""
         return None
 
-    def patients(self) -> Mapping[str, str] | None:
+    def patients(self) -> Mapping[str, str] | None | Awaitable[Mapping[str, str] | None]:
         """Return the full name of each patient, by external id at the service or by phone; None: not checked.
 
         Phones are compared in any spelling. A patient whose bookings are all cancelled need not be at the service. Of
@@ -194,7 +194,7 @@ def patients_of(clinic: Clinic) -> Mapping[str, str] | None:
     Raises:
         TypeError: it has another type.
     """
-    found: Any = clinic.patients()
+    found: Any = clinic._call("patients")
     if found is not None and not (
         isinstance(found, Mapping) and all(isinstance(each, str) for pair in found.items() for each in pair)
     ):

@@ -1,7 +1,7 @@
 """``OutboxClinic``: the base class of a clinic whose integration uses ``Outbox`` and ``Inbox``."""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from followup_mockserver.simulation.clinic import Clinic
@@ -56,13 +56,14 @@ class OutboxClinic(Clinic):
         """Return the inbox as a WSGI application."""
         return self.inbox.wsgi_app
 
-    def work(self) -> None:
+    def work(self) -> Awaitable[None] | None:
         """Send what is in the outbox, and handle what is in the inbox."""
         self.outbox.drain(self._client)
         if self._inbox is not None:
             self._inbox.drain()
+        return None
 
-    def handled(self) -> Iterable[str] | None:
+    def handled(self) -> Iterable[str] | None | Awaitable[Iterable[str] | None]:
         """Return the id of each event as often as its work was done; None without an inbox."""
         if self._inbox is None or self._commits is None:
             return None
