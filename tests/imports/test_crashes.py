@@ -67,7 +67,8 @@ def check(outbox: Outbox, expected: list[dict[str, str]], events: int) -> None:
     assert sorted(there) == sorted((each["external_id"], each["start_at"]) for each in expected)
 
 
-def test_a_run_that_is_killed_at_each_of_its_statements(database_url: str, tmp_path: Path):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.nightly)])
+def test_a_run_that_is_killed_at_its_statements(database_url: str, tmp_path: Path, step: int):
     job = import_of(tmp_path)
     with closing(Outbox(database_url)) as outbox:
         outbox.create_tables()
@@ -75,7 +76,7 @@ def test_a_run_that_is_killed_at_each_of_its_statements(database_url: str, tmp_p
         for hours in (0, 1):
             file, statement = export(tmp_path, moved(range(9), hours)), 0
             while killed(dying_at(statement, partial(job.run, file, database_url))):
-                statement += 1
+                statement += step
             kills.append(statement)
         assert min(kills) > 5
         assert len(job.run(file, database_url).events) == 0
