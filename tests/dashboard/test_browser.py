@@ -79,12 +79,26 @@ class TestSearchAndLinks:
 
 def fill(client: FollowUp, mock: MockServer) -> list[str]:
     """Create objects of every kind; return one view of each kind."""
-    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-    booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
-    client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
-    client.treatments.create(patient=booked.patient, name="ibuprofen")
-    client.intake_requests.create(patient={"phone": ANA["phone"]})
-    client.events.create({"id": "e1", "type": "order.issued", "data": {}})
+    long = "x" * 2_000  # no text of a caller makes a page scroll sideways
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"], description=long)
+    ana: Any = {"phone": ANA["phone"], "full_name": long, "external_id": long, "dni": long}
+    mock.add_doctor(full_name=long, specialty=long, external_id=long)
+    doctor: Any = {"external_id": long}
+    booked = client.appointments.create(
+        patient=ana, start_at="2026-10-01T12:00:00Z", external_id=long, doctor=doctor, type=long
+    )
+    client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z", external_id=long, diagnosis=long)
+    client.treatments.create(patient=booked.patient, name=long, dosage=long, frequency=long)
+    client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=long)
+    client.events.create(
+        [
+            {"id": long, "type": "order.issued", "data": {f"key{long}": long}},
+            {"id": f"{long}2", "type": "patient.upserted", "data": {"patient": {"phone": "1"}}},
+        ]
+    )
+    with httpx.Client(base_url=mock.url, headers={"Authorization": f"Bearer {mock.api_key}"}, trust_env=False) as http:
+        http.post("/v1/patients", json={f"param{long}": 1})
+        http.get(f"/v1/{long}")
     mock.add_fault(operation="*", kind="delay", seconds=0.001, times=None)
     mock.advance(hours=50)
     mock.mount(HOOKS, lambda _: httpx.Response(400, json={"detail": "invalid signature"}))

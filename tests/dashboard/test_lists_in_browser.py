@@ -1,16 +1,10 @@
 """The lists in a browser: tabs and filters apply at once, keep the focus, and survive live updates."""
 
-from typing import Any
-
-import httpx
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from followup import FollowUp
-from followup_mockserver import MockServer
 
-from .conftest import ANA, NOON, Open
-from .html import Views
+from .conftest import ANA, Open
 
 
 def tabs(tab: Page) -> Locator:
@@ -69,38 +63,3 @@ def test_the_filters_of_calls(tab: Page, go: Open, client: FollowUp) -> None:
     client.doctors.list()
     expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 2 of 3")
     expect(text).to_have_value("doctors")
-
-
-@pytest.mark.nightly
-def test_no_text_of_a_caller_makes_a_page_scroll_sideways(
-    tab: Page, go: Open, client: FollowUp, mock: MockServer
-) -> None:
-    long = "x" * 2_000
-    ana: Any = {"phone": ANA["phone"], "full_name": long, "external_id": long, "dni": long}
-    doctor: Any = {"full_name": long, "specialty": long, "external_id": long}
-    patient = {"phone": ANA["phone"], "fullName": long}
-    events = [
-        {"id": long, "type": "patient.upserted", "data": {"patient": patient, f"key{long}": 1}},
-        {"id": f"{long}2", "type": "patient.upserted", "data": {"patient": {"phone": "1"}}},
-        {"id": f"{long}3", "type": long, "data": {"x": long}},
-    ]
-    url = f"https://clinic.example/{long}"
-    client.webhook_endpoints.create(url=url, enabled_events=["*"], description=long)
-    client.appointments.create(patient=ana, start_at="2026-10-01T12:00:00Z", external_id=long, doctor=doctor)
-    client.visits.create(patient=ana, visited_at=NOON, external_id=long, diagnosis=long)
-    client.treatments.create(patient=ana, name=long, dosage=long, frequency=long)
-    client.intake_requests.create(patient=ana, summary=long)
-    with httpx.Client(base_url=mock.url, headers={"Authorization": f"Bearer {mock.api_key}"}, trust_env=False) as http:
-        for path, body in (("events", {"events": events}), ("patients", {f"param{long}": 1}), (long, {})):
-            http.post(f"/v1/{path}", json=body)
-    mock.advance()
-    too_wide = []
-    for page in [*Views(mock).everywhere(), f"search?q={long}"]:
-        tab.goto("about:blank")
-        go(page)
-        expect(tab.get_by_role("heading", level=1)).to_be_visible()
-        for width in (1440, 390):
-            tab.set_viewport_size({"width": width, "height": 900})
-            if (widest := tab.evaluate("document.documentElement.scrollWidth")) > width:
-                too_wide.append((page[:40], width, widest))
-    assert too_wide == [], too_wide

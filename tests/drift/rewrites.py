@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from drift.documents import Document, component, operation, parameter, request, response
@@ -20,6 +20,12 @@ def rewrite(change: Callable[[Document], Any]) -> Callable[[Document], Any]:
     rewritten.__name__ = change.__name__
     REWRITES.append(rewritten)
     return change
+
+
+def operations(document: Document) -> Iterator[Document]:
+    """Iterate over the operations, where the paths have nothing else."""
+    for item in document["paths"].values():
+        yield from item.values()
 
 
 def every_schema(document: Document, change: Callable[[Document], Document]) -> Document:
@@ -105,13 +111,8 @@ def openapi_3_0(document: Document) -> Document:
 @rewrite
 def null_in_any_of(document: Document) -> Document:
     def separate(schema: Document) -> Document:
-        if not isinstance(schema.get("type"), list):
-            return schema
-        (kind,) = (each for each in schema["type"] if each != "null")
-        changed = {**schema, "type": kind}
-        if "enum" in schema:
-            changed["enum"] = [each for each in schema["enum"] if each is not None]
-        return {"anyOf": [changed, {"type": "null"}]}
+        changed = _nullable(schema)
+        return {"anyOf": [changed, {"type": "null"}]} if changed.pop("nullable", False) else changed
 
     return every_schema(document, separate)
 
@@ -158,9 +159,8 @@ def another_order(document: Document) -> Document:
         }
 
     changed: Document = reverse(every_schema(document, reorder))
-    for item in changed["paths"].values():
-        for each in item.values():
-            each["parameters"].reverse()
+    for each in operations(changed):
+        each["parameters"].reverse()
     return changed
 
 
@@ -267,9 +267,8 @@ def references_to_everything(document: Document) -> None:
 def security_of_each_operation(document: Document) -> None:
     document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "Bearer"}}
     del document["security"]
-    for item in document["paths"].values():
-        for each in item.values():
-            each["security"] = [{"key": []}]
+    for each in operations(document):
+        each["security"] = [{"key": []}]
 
 
 @rewrite
@@ -286,20 +285,18 @@ def booleans_in_queries(document: Document) -> None:
 
 @rewrite
 def descriptions_in_the_schemas_of_parameters(document: Document) -> None:
-    for item in document["paths"].values():
-        for each in item.values():
-            for one in each["parameters"]:
-                one["schema"]["description"] = one.pop("description")
+    for each in operations(document):
+        for one in each["parameters"]:
+            one["schema"]["description"] = one.pop("description")
 
 
 @rewrite
 def headers_in_lower_case(document: Document) -> None:
-    for item in document["paths"].values():
-        for each in item.values():
-            for one in each["parameters"]:
-                one["name"] = one["name"].lower() if one["in"] == "header" else one["name"]
-            for one in each["responses"].values():
-                one["headers"] = {name.lower(): header for name, header in one["headers"].items()}
+    for each in operations(document):
+        for one in each["parameters"]:
+            one["name"] = one["name"].lower() if one["in"] == "header" else one["name"]
+        for one in each["responses"].values():
+            one["headers"] = {name.lower(): header for name, header in one["headers"].items()}
 
 
 @rewrite
@@ -319,10 +316,8 @@ def a_character_set(document: Document) -> Document:
 
 @rewrite
 def ranges_of_statuses(document: Document) -> None:
-    for item in document["paths"].values():
-        for each in item.values():
-            error = each["responses"].pop("401")
-            each["responses"]["4xx"] = error
+    for each in operations(document):
+        each["responses"]["4xx"] = each["responses"].pop("401")
 
 
 @rewrite
@@ -333,32 +328,23 @@ def fields_of_one_direction(document: Document) -> None:
     response(document, "POST /v1/patients")["required"].append("password")
 
 
-def _webhook_bodies(document: Document) -> dict[str, Document]:
-    """Return a schema of the body of each type of webhook."""
-    schema = component(document, "WebhookEvent")
-    return {
-        each: {**schema, "properties": {**schema["properties"], "type": {"const": each}}}
-        for each in schema["properties"]["type"]["enum"]
-    }
-
-
 @rewrite
 def a_webhook_for_each_type(document: Document) -> None:
     webhooks = document["webhooks" if "webhooks" in document else "x-webhooks"]
     webhook = webhooks.pop("event")
-    for name, body in _webhook_bodies(document).items():
-        copied = copy.deepcopy(webhook)
-        copied["post"]["requestBody"]["content"]["application/json"]["schema"] = body
-        webhooks[name] = copied
+    schema = component(document, "WebhookEvent")
+    for name in schema["properties"]["type"]["enum"]:
+        body = {**schema, "properties": {**schema["properties"], "type": {"const": name}}}
+        webhooks[name] = copy.deepcopy(webhook)
+        webhooks[name]["post"]["requestBody"]["content"]["application/json"]["schema"] = body
 
 
 @rewrite
 def extensions(document: Document) -> Document:
     changed = every_schema(document, lambda schema: {**schema, "x-order": 1, "xml": {"name": "x"}})
-    for item in changed["paths"].values():
-        for each in item.values():
-            each.pop("x-scope", None)
-            each["x-internal"] = False
+    for each in operations(changed):
+        each.pop("x-scope", None)
+        each["x-internal"] = False
     return changed
 
 

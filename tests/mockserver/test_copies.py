@@ -65,22 +65,18 @@ def clinic(service: MockService, client: FollowUp) -> MockService:
     return service
 
 
+LISTS = ("clock", "jobs", "reminders", "messages", "requests", "deliveries", "faults", "webhook_faults")
+
+
 def first(api: Api, name: str) -> str:
     found: str = api.get(f"/v1/{name}").json()["data"][0]["id"]
     return found
 
 
 HANDED_OUT: dict[str, Callable[[MockService, Api], Any]] = {
-    "clock": lambda service, _: service.clock,
-    "jobs": lambda service, _: service.jobs,
-    "reminders": lambda service, _: service.reminders,
-    "messages": lambda service, _: service.messages,
-    "requests": lambda service, _: service.requests,
-    "deliveries": lambda service, _: service.deliveries,
+    **{name: lambda service, _, name=name: getattr(service, name) for name in LISTS},  # type: ignore[misc]
     "attempts": lambda service, _: service.attempts(service.deliveries[-1].id),
-    "faults": lambda service, _: service.faults,
     "unused_faults": lambda service, _: service.unused_faults(),
-    "webhook_faults": lambda service, _: service.webhook_faults,
     "advance": lambda service, _: service.advance(),
     "step": lambda service, _: service.step(),
     "trigger": lambda service, _: service.trigger(type="appointment.created"),
