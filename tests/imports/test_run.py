@@ -215,6 +215,14 @@ def test_too_much_that_is_gone_records_nothing(outbox: Outbox, tmp_path: Path, g
     assert types(import_of(tmp_path).run(file, outbox)) == ["appointment.created T-11"]
 
 
+def test_more_rows_than_are_in_memory_at_once(outbox: Outbox, tmp_path: Path):
+    rows = [row(number) for number in range(1100)]
+    assert len(import_of(tmp_path).run(export(tmp_path, rows), outbox).events) == 1100
+    report = import_of(tmp_path, missing="cancel").run(export(tmp_path, rows[:1]), outbox)
+    assert {*types(report)} == {f"appointment.cancelled T-{number}" for number in range(1, 1100)}
+    assert (report.gone, len(report.doubts), outbox.status().waiting) == (1099, 1099, 2199)
+
+
 def test_events_say_which_import_they_are_from_and_carry_the_patient(outbox: Outbox, tmp_path: Path):
     file = export(tmp_path, [{**row(1), "type": "Control"}])
     [event] = import_of(tmp_path, name="consultorio").run(file, outbox).events
