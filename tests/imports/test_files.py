@@ -66,6 +66,11 @@ A2 | 2035-10-03T12:05 | +5493515120002 | 28222333 | B�a Sosa
 row 3 | Paciente | encoding_replaced | B�a Sosa
 """,
     ),
+    "bom_and_bad_byte": (
+        ARGENTINA,
+        COLUMNS,
+        TWO_BOOKED.replace("Bea", "B�a") + "row 3 | Paciente | encoding_replaced | B�a Sosa",
+    ),
     "one_bad_byte": (ARGENTINA, COLUMNS, TWO_BOOKED + "row 3 | Notas | encoding_replaced | Adi�s"),
     "two_encodings": (ARGENTINA, COLUMNS, TWO_BOOKED.replace("Añasco Núñez", "AÃ±asco NÃºÃ±ez")),
     "quotes": (

@@ -239,7 +239,8 @@ def _version(information: os.stat_result) -> tuple[int, int, int, int]:
 
 def _encoding_of(stream: BinaryIO) -> tuple[str, bool]:
     """Return the encoding of a text, and whether some bytes have to be replaced."""
-    if stream.read(2) in _UTF_16:
+    mark = stream.read(len(codecs.BOM_UTF8))
+    if mark.startswith(_UTF_16):
         return "utf-16", True
     stream.seek(0)
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
@@ -252,7 +253,7 @@ def _encoding_of(stream: BinaryIO) -> tuple[str, bool]:
         if not text.isascii():
             others += len(text) - len(text.encode("ascii", "ignore"))
             invalid += len(text) - len(text.encode("utf-8", "ignore").decode())
-    if invalid * _TOLERATED < others or not invalid:
+    if mark == codecs.BOM_UTF8 or invalid * _TOLERATED < others or not invalid:
         return "utf-8-sig", invalid > 0
     return "cp1252", True
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 
@@ -75,7 +75,7 @@ class Rows:
     """The rows of a file, which can be iterated more than once; each time the file is read in a stream.
 
     Empty rows are skipped. Each iteration raises ``ConfigurationError`` if the file has changed since it was opened.
-    Use it as a context manager, or close it.
+    Close it when you are done.
     """
 
     def __init__(self, map: Map, file: str | Path, *, on_progress: Callable[[float], object] | None = None) -> None:
@@ -97,12 +97,6 @@ class Rows:
                 found = self._reader.doubt("id_repeated", number, self._reader.map.id_field, row.external_id)
                 row = Rejected(row=number, external_id=row.external_id, doubts=(found, *row.doubts))
             yield row
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def is_shared(self, phone: str) -> bool:
         """Return whether rows of different patients, by external id or DNI, have this normalized phone."""
@@ -183,7 +177,7 @@ class _Source:
 
     def text(self, cells: Sequence[Cell]) -> str:
         """Return the text; empty if all cells are."""
-        if self._only is not None:
+        if self._only is not None:  # most fields
             return text_of(cells[self._only])
         column = self.column
         if column.template is None:
