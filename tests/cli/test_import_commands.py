@@ -105,6 +105,15 @@ class TestInit:
                 ],
             ),
             (
+                "Código;Fecha de atención;Diagnóstico\n1;12/05/26;I10\n2;31/05/26;",
+                [
+                    (
+                        'visited_at = { template = "{Fecha de atención} 12:00", format = "%d/%m/%y %H:%M" }'
+                        "  # check this: no column has the time of day, so it is noon"
+                    ),
+                ],
+            ),
+            (
                 "Paciente;Hora;Sala\nAna;10:00;1\nAna;11:00;2",
                 [
                     '# external_id = ""  # fill in: the column with the unique number of each row',

@@ -44,7 +44,7 @@ def test_both_packages_are_typed_and_complete(wheel: Path) -> None:
     sources = {
         str(path.relative_to(ROOT / folder))
         for folder in ("sdk", "mockserver")
-        for kind in ("py", "html", "js", "css", "svg")
+        for kind in ("py", "html", "js", "css", "svg", "toml")
         for path in (ROOT / folder).rglob(f"*.{kind}")
     }
     assert sources <= names

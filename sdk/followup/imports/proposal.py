@@ -6,120 +6,29 @@ import itertools
 import json
 import os
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import attrs
 import phonenumbers
 
+from followup._redaction import visible
 from followup.imports.files import Table, text_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
 from followup.imports.phones import phone_of
 from followup.imports.values import Invalid
 
-_ZONES: Final[Mapping[str, str]] = {
-    "AR": "America/Argentina/Buenos_Aires",
-    "BO": "America/La_Paz",
-    "BR": "America/Sao_Paulo",
-    "CL": "America/Santiago",
-    "CO": "America/Bogota",
-    "CR": "America/Costa_Rica",
-    "DO": "America/Santo_Domingo",
-    "EC": "America/Guayaquil",
-    "ES": "Europe/Madrid",
-    "GT": "America/Guatemala",
-    "MX": "America/Mexico_City",
-    "PA": "America/Panama",
-    "PE": "America/Lima",
-    "PT": "Europe/Lisbon",
-    "PY": "America/Asuncion",
-    "US": "America/New_York",
-    "UY": "America/Montevideo",
-    "VE": "America/Caracas",
-}
-"""The zone of each country in which most of its people live."""
-
-_NUMBER = "(id|nro|no|num(ero)?|n|cod(igo)?|number|code)"
-_OF = "( de| do| da| del| of)?( el| la| o| a| the)?"
-_VISIT = "(atencion|atendimento|visita|consulta realizada|visit|encounter)"
-_BOOKING = f"(turno|cita|agendamento|appointment|booking|reserva|consulta|{_VISIT})"
-_PERSON = "(paciente|patient|pac|persona|cliente)"
-_DOCTOR = "(medico|medica|doctor|doctora|dr|profesional|profissional|provider|physician|prestador)"
-_NAMES: Final[Mapping[str, str]] = {
-    "external_id": rf"{_NUMBER}{_OF} {_BOOKING}|{_BOOKING} {_NUMBER}|folio|{_NUMBER}|turno|cita",
-    "visited_at": rf"(fecha|data|date|dia|hora|time)( y hora| e hora)?{_OF} {_VISIT}|{_VISIT} (date|time)",
-    "start_at": (
-        rf"(fecha|data|dia|date|day|hora|hora inicio|horario|inicio|start|time|fecha y hora|data e hora|date time"
-        rf"|fecha hora|start (at|time|date)|comienzo)({_OF} {_BOOKING})?|{_BOOKING} (date|time|start)"
-    ),
-    "status": r"estado|estatus|status|situacion|situacao|state|asistencia|condicion",
-    "reason": r"(motivo|causa|reason)( (de|da|for))?( la)? (cancelacion|anulacion|baja|cancelamento|cancellation)",
-    "type": (
-        r"practica|tipo|type|servicio|servico|service|prestacion|procedimento|procedimiento|estudio|motivo"
-        rf"|especialidad turno|tipo{_OF} (turno|cita|consulta|atencion|practica)|(visit|appointment) type|procedure"
-    ),
-    "diagnosis": r"diagnostico|diagnosis|cie ?10|cid|dx",
-    "notes": r"notas?|observacion(es)?|observacoes|obs|comentarios?|notes?|comments?",
-    "patient.external_id": (
-        rf"hc|h c|hist(oria)?( clinica)?|{_NUMBER}{_OF} (hc|historia( clinica)?|{_PERSON}|prontuario)"
-        rf"|{_PERSON} {_NUMBER}|prontuario|expediente|legajo|ficha|mrn|record( number)?"
-    ),
-    "patient.dni": (
-        rf"dni|d n i|doc(umento)?|(nro|numero|n|num)( de)? doc(umento)?|documento{_OF} {_PERSON}|cpf|rut|rg|ci|cedula"
-        r"|cuil|curp|nif|identificacion|national id|document( number)?"
-    ),
-    "patient.phone": (
-        r"(tel(efono)?|telefone|fone|phone|nro|numero)?( de| do)? ?(cel(ular)?|movil|mobile|whatsapp|wsp|cell( phone)?)"
-        rf"|(tel(efono)?|telefone|fone|phone)( number)?( 1)?({_OF} {_PERSON})?|{_PERSON} phone|contacto"
-    ),
-    "patient.email": r"(e ?)?mail|correo( electronico)?|email( address)?",
-    "patient.date_of_birth": (
-        r"((fecha|fec|f|data|dt)( de)? )?(nac(imiento)?|nascimento)|dob|birth ?date|date of birth"
-    ),
-    "patient.full_name": (
-        rf"{_PERSON}|(apellidos?|nombres?)( y)? (nombres?|apellidos?)|(nombre|nome) completo|full name"
-        rf"|(nombre|nome|name){_OF} {_PERSON}|{_PERSON} (name|nombre)"
-    ),
-    "doctor.external_id": rf"{_NUMBER}{_OF} {_DOCTOR}|{_DOCTOR} {_NUMBER}|matricula|crm",
-    "doctor.full_name": rf"{_DOCTOR}|(nombre|nome|name){_OF} {_DOCTOR}|{_DOCTOR} name|agenda",
-    "doctor.specialty": r"especialidad|especialidade|specialty",
-}
-"""The fields, and what their headers look like without accents, case and punctuation."""
-
-_GIVEN = "nombres?|nome|name|(first|given) name"
-_FAMILY = "apellidos?|sobrenome|surname|(last|family) name"
-_MOBILE = re.compile("cel|movil|mobile|wh?ats|wsp")
-
-_STATUSES: Final[Mapping[str, str]] = {
-    "booked": "confirm|reserv|asign|program|agend|pendient|pendente|otorg|marcad|booked|scheduled|activ|a confirmar|"
-    "atendid|present|asisti|ausent|no asis|falt|finaliz|realiz|complet|attended|no show|en espera|em espera|arrived|"
-    "en sala|nuevo|new|reprogram|remarc|reagend|resched|sobreturno",
-    "cancelled": "cancel|anul|suspend|baja|elimin|desmarc|delet|void",
-    "ignore": "feriado|bloque|block|libre|livre|free|disponib|availab|vacaci|ferias|licencia|receso|holiday|almuerzo",
-}
-"""The beginnings of the words for a status."""
-
-_REQUIRED: Final[Mapping[str, str]] = {
-    "external_id": "the unique number of each row",
-    "patient.external_id": "the unique number of each patient",
-    "start_at": 'the start, or { columns = ["Fecha", "Hora"], format = "%d/%m/%Y %H:%M" }',
-    "visited_at": 'the time, or { columns = ["Fecha", "Hora"], format = "%d/%m/%Y %H:%M" }',
-}
-
-_SETTINGS = (
-    '# mobiles = "keep"  # or "assume": in Argentina, a number that is written as a landline is taken as the mobile',
-    '# shared_phones = "reject"  # or "send": patients who share a phone are sent as they are',
-    '# past = "skip"  # or "send": also appointments that began before now and are not known',
-    '# missing = "report"  # or "cancel": known appointments that are still ahead and not in the file',
-    "# max_rejected = 5  # percent of the rows; above it, nothing is recorded",
-    "# max_gone = 20  # percent of the known appointments that are still ahead; above it, nothing is recorded",
-    '# name = "default"  # one for each of several files with one database',
-)
+_WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_ZONES: Final[Mapping[str, str]] = _WORDS["zones"]
+_HEADERS = {field: re.compile(form.format(**_WORDS["parts"])) for field, form in _WORDS["fields"].items()}
+_MOBILE = re.compile(_WORDS["parts"]["mobile"])
+_IDS = {"external_id", "patient.external_id"}
 
 _MOST_VALUES = 30
 """A column with more different values is no status."""
@@ -132,7 +41,7 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
 """What the values of a field look like, whatever its header is."""
 
 _SAMPLE = 1_000
-"""Phones whose spelling is examined."""
+"""Values of a column that are examined closely."""
 
 _MOST = 0.6
 """The part of the values that must look like those of a field."""
@@ -193,11 +102,25 @@ def _country_of(phone: str) -> str | None:
 
 @attrs.define(eq=False)
 class _Column:
-    """What the header and the values of a column say."""
+    """What the header and the values of a column say.
+
+    Attributes:
+        words: the words of the header.
+        fields: the fields that the header may name.
+        filled: number of values that are not empty.
+        formats: number of values that each format fits.
+        looks: number of values that look like those of a field, among the first.
+        values: numbers of the values themselves, while they are few.
+        countries: number of phones by country code.
+        example: a value in which day and month can be exchanged.
+        is_padded: whether no date or time has a number of one digit.
+        ids: hashes of the values.
+        phones: the first values, of a column of phones.
+    """
 
     header: str
     words: str = attrs.field(init=False)
-    has_ids: bool = attrs.field(init=False)
+    fields: set[str] = attrs.field(init=False)
     filled: int = 0
     formats: Counter[str] = attrs.field(factory=Counter)
     looks: Counter[str] = attrs.field(factory=Counter)
@@ -210,7 +133,7 @@ class _Column:
 
     def __attrs_post_init__(self) -> None:
         self.words = _folded(self.header)
-        self.has_ids = self.is_named("external_id") or self.is_named("patient.external_id")
+        self.fields = {field for field, pattern in _HEADERS.items() if pattern.fullmatch(self.words)}
 
     def add(self, value: str) -> None:
         """Count a value."""
@@ -220,11 +143,11 @@ class _Column:
             return
         self.filled += 1
         self._add_formats(value)
-        self.looks.update(field for field, pattern in _LOOKS.items() if pattern.fullmatch(value))
-        if self.has_ids:
+        if self.filled <= _SAMPLE:
+            self.looks.update(field for field, pattern in _LOOKS.items() if pattern.fullmatch(value))
+            self.phones += [value] if "patient.phone" in self.fields else []
+        if self.fields & _IDS:
             self.ids.add(hash(value))
-        if self.is_named("patient.phone") and len(self.phones) < _SAMPLE:
-            self.phones.append(value)
         if value.startswith(("+", "00")) and (country := _country_of(value)):
             self.countries[country] += 1
 
@@ -237,13 +160,9 @@ class _Column:
         if len(formats) > 1 and len({*re.split(r"\D", value)[:2]}) > 1:
             self.example = self.example or value
 
-    def is_named(self, field: str) -> bool:
-        """Return whether the header is one of a field."""
-        return re.fullmatch(_NAMES[field], self.words) is not None
-
     def is_like(self, field: str) -> bool:
         """Return whether most values look like those of a field; an empty column looks like any."""
-        return field not in _LOOKS or self.looks[field] >= _MOST * self.filled
+        return field not in _LOOKS or self.looks[field] >= _MOST * min(self.filled, _SAMPLE)
 
     def best(self, formats: Iterable[str], *, month_first: bool = False) -> list[str]:
         """Return the format that fits most values, and those of other shapes that fit others; none if most fit none."""
@@ -297,12 +216,13 @@ class _Proposal:
         fields = [*self._columns_of_fields()]
         left = ", ".join(_quoted(each.header) for each in self._columns if each not in self._used)
         lines = [
-            f"# Proposed by 'followup import init' from {self._name}, with {self._rows:,} rows. Read each comment,",
-            "# and correct what is wrong. Then see what the file would do: followup import check FILE --map THIS_FILE",
+            f"# Proposed by 'followup import init' from {visible(self._name)}, with {self._rows:,} rows.",
+            "# Read each comment, and correct what is wrong. Then see what the file would do:",
+            "#   followup import check FILE --map THIS_FILE",
             "",
             f'kind = "{self._kind}"  # guess: {self._kind_because}. Or: "appointments", "patients", "visits"',
             *self._place(),
-            *_SETTINGS,
+            _WORDS["settings"].strip(),
             "",
             "[columns]",
             *fields,
@@ -312,7 +232,7 @@ class _Proposal:
         return "\n".join(lines) + "\n"
 
     def _kind_of(self) -> tuple[str, str]:
-        if any(each.is_named("visited_at") or each.is_named("diagnosis") for each in self._free):
+        if any(each.fields & {"visited_at", "diagnosis"} for each in self._free):
             return "visits", "a header names a visit or a diagnosis"
         if any(each.best((*_MOMENTS, *(form for form in _CLOCKS if ":" in form))) for each in self._free):
             return "appointments", "a column has times"
@@ -332,7 +252,7 @@ class _Proposal:
 
     def _take(self, field: str) -> _Column | None:
         """Return the column of a field, which no other field gets then; None if no header names it."""
-        named = [each for each in self._free if each.is_named(field) and each.is_like(field)]
+        named = [each for each in self._free if field in each.fields and each.is_like(field)]
         named.sort(key=lambda each: self._rank(field, each))
         return self._use(named[0]) if named else None
 
@@ -345,18 +265,18 @@ class _Proposal:
         """Return whether another column with a header for the same field is preferred."""
         if field == "patient.phone":
             return _MOBILE.search(column.words) is None
-        return column.has_ids and len(column.ids) < self._rows
+        return bool(column.ids) and len(column.ids) < self._rows
 
     def _columns_of_fields(self) -> Iterator[str]:
         """Yield a line for each field, in the order of the fields; first those that are required."""
         fields = FIELDS[self._kind]
         required = REQUIRED[self._kind]
-        for field in (*required, *(each for each in _NAMES if each in fields and each not in required)):
+        for field in (*required, *(each for each in _HEADERS if each in fields and each not in required)):
             if field == "status":
                 continue
             line = self._line_of_time(field) if field in TIMES else self._line_of(field)
             if line is None and field in required:
-                line = f'# {_key(field)} = ""  # fill in: the column with {_REQUIRED[field]}'
+                line = f'# {_key(field)} = ""  # fill in: the column with {_WORDS["required"][field]}'
             if line is not None:
                 yield line
 
@@ -368,9 +288,9 @@ class _Proposal:
             return self._line_of_name()
         if column is None:
             return self._line_by_values(field)
-        others = ", ".join(_quoted(each.header) for each in self._free if each.is_named(field) and each.is_like(field))
+        others = ", ".join(_quoted(each.header) for each in self._free if field in each.fields and each.is_like(field))
         comments = [f"guess: it could also be {others}"] if others else []
-        if column.has_ids and field in REQUIRED[self._kind] and len(column.ids) < self._rows:
+        if field in _IDS and field in REQUIRED[self._kind] and len(column.ids) < self._rows:
             comments.append(f"check this: {len(column.ids):,} different values in {self._rows:,} rows")
         if field == DATE_OF_BIRTH:
             return self._with_format(field, [(column, _DATES)], comments)
@@ -379,7 +299,7 @@ class _Proposal:
         return _line(field, _quoted(column.header), comments)
 
     def _line_of_name(self) -> str | None:
-        names = [each for form in (_GIVEN, _FAMILY) for each in self._free if re.fullmatch(form, each.words)]
+        names = [each for form in _WORDS["names"].values() for each in self._free if re.fullmatch(form, each.words)]
         for each in names:
             self._use(each)
         if len(names) < 2:
@@ -390,21 +310,24 @@ class _Proposal:
     def _line_by_values(self, field: str) -> str | None:
         """Return a commented line for a column that no header explains, but whose values look like the field."""
         for each in self._free:
-            if field in _LOOKS and each.filled and each.is_like(field) and not any(map(each.is_named, _NAMES)):
+            if field in _LOOKS and each.filled and each.is_like(field) and not each.fields:
                 self._use(each)
                 line = _line(field, _quoted(each.header), ["guess by the values: if it is right, remove the first #"])
                 return f"# {line}"
         return None
 
     def _line_of_time(self, field: str) -> str | None:
-        free = [each for each in self._free if not each.is_named(DATE_OF_BIRTH)]
-        named = [each for each in free if each.is_named(field) or each.is_named("start_at")]
+        free = [each for each in self._free if DATE_OF_BIRTH not in each.fields]
+        named = [each for each in free if each.fields & {field, "start_at"}]
         clocks = [each for each in (*named, *free) if each.best(_CLOCKS)]
         for group, comments in ((named, []), (free, ["guess by the values"])):
             if moments := [each for each in group if each.best(_MOMENTS)]:
                 return self._with_format(field, [(moments[0], _MOMENTS)], comments)
-            if (dates := [each for each in group if each.best(_DATES)]) and clocks:
-                return self._with_format(field, [(dates[0], _DATES), (clocks[0], _CLOCKS)], comments)
+            if dates := [each for each in group if each.best(_DATES)]:
+                if clocks:
+                    return self._with_format(field, [(dates[0], _DATES), (clocks[0], _CLOCKS)], comments)
+                if field == "visited_at":
+                    return self._with_format(field, [(dates[0], _DATES)], comments)
         return None
 
     def _with_format(self, field: str, parts: Sequence[tuple[_Column, Sequence[str]]], comments: list[str]) -> str:
@@ -417,11 +340,16 @@ class _Proposal:
             comments += self._about_formats(column, best, formats)
         headers = [_quoted(column.header) for column, _ in parts]
         source = f"column = {headers[0]}" if len(headers) == 1 else f"columns = [{', '.join(headers)}]"
-        if all(each in _ISO for best in found for each in best) and all(column.is_padded for column, _ in parts):
+        is_iso = all(each in _ISO for best in found for each in best) and all(column.is_padded for column, _ in parts)
+        if field in TIMES and parts[-1][1] is _DATES:
+            source, is_iso = f"template = {_quoted(f'{{{parts[0][0].header}}} 12:00')}", False
+            found.append(["%H:%M"])
+            comments.append("check this: no column has the time of day, so it is noon")
+        if is_iso or not all(found):
             return _line(field, headers[0] if len(headers) == 1 else f"{{ {source} }}", comments)
         joined = [_quoted(" ".join(each)) for each in itertools.product(*found)]
-        shown = f"[{', '.join(joined)}]" if len(joined) > 1 else "".join(joined)
-        return _line(field, f"{{ {source}, format = {shown} }}" if joined else headers[0], comments)
+        shown = f"[{', '.join(joined)}]" if len(joined) > 1 else joined[0]
+        return _line(field, f"{{ {source}, format = {shown} }}", comments)
 
     def _about_formats(self, column: _Column, best: Sequence[str], formats: Sequence[str]) -> Iterator[str]:
         for form in best[:1]:
@@ -451,7 +379,7 @@ class _Proposal:
         yield '[columns.status.values]  # each value is "booked", "cancelled" or "ignore"'
         for value, count in column.values.most_common():
             words = _folded(value)
-            meaning = next((each for each, form in _STATUSES.items() if re.match(form, words)), None)
+            meaning = next((each for each, form in _WORDS["statuses"].items() if re.match(form, words)), None)
             rows = f"{count:,} {'row' if count == 1 else 'rows'}"
             if meaning:
                 yield f'{_quoted(value)} = "{meaning}"  # guess; {rows}'
