@@ -206,7 +206,7 @@ class TestRun:
         first = clinic.run(*RUN, "--send")
         assert (first.returncode, first.stderr) == (1, "")
         assert "Recorded: 45 appointment.created." in first.stdout
-        assert "45 sent, 0 duplicates, 0 rejected, 0 remaining." in first.stdout
+        assert "Sent: 45. Rejected: 0. Waiting: 0." in first.stdout
         assert not any(each in first.stdout for each in PERSONAL)
         second = json.loads(clinic.run(*RUN, "--send", "--json").stdout)
         assert (second["events"], second["unchanged"]) == ({}, 49)

@@ -9,30 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from zoneinfo import ZoneInfo
 
-import attrs
 import typer
 
 from followup import ConfigurationError
 from followup._codec.names import format_timestamp
-from followup.cli import stores
+from followup.cli import output, stores
 from followup.cli.application import Application
-from followup.cli.output import (
-    FAILURE,
-    INTERRUPTED,
-    USAGE,
-    CommandFailed,
-    connected,
-    fail,
-    file_errors,
-    json_line,
-    reject,
-    say,
-    write_line,
-    write_private_file,
-)
+from followup.cli.output import CommandFailed, connected, reject, say
 
 if TYPE_CHECKING:
-    from followup.imports import Report
+    from followup.outbox import DrainReport
 
 commands = Application(
     no_args_is_help=True,
@@ -53,8 +39,9 @@ ShowPersonalData = Annotated[
 @commands.command()
 def init(
     file: File,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write; it must not exist yet.", show_default="standard output")
+    target: Annotated[
+        Path | None,
+        typer.Option("--output", help="File to write; it must not exist yet.", show_default="standard output"),
     ] = None,
 ) -> None:
     """Propose a map of a file from its headers and values, with a comment at each guess.
@@ -64,17 +51,17 @@ def init(
     with _nothing_done():
         from followup.imports.proposal import propose
 
-        if output is not None and output.exists():
-            reject(f"{output} exists already; choose another name, or remove it")
+        if target is not None and target.exists():
+            reject(f"{target} exists already; choose another name, or remove it")
         with _progress(file) as on_progress:
             text = propose(file, on_progress)
-        if output is None:
-            write_line(text.rstrip("\n"))
+        if target is None:
+            output.write_line(text, end="")
             return
-        with file_errors(f"write {output}"), output.open("x", encoding="utf-8") as stream:
+        with output.file_errors(f"write {target}"), target.open("x", encoding="utf-8") as stream:
             stream.write(text)
-    say(f"{output} is a proposal: read each comment in it, and correct what is wrong.")
-    say(f"Then see what the file would do: followup import check {file} --map {output}")
+    say(f"{target} is a proposal: read each comment in it, and correct what is wrong.")
+    say(f"Then see what the file would do: followup import check {file} --map {target}")
 
 
 @commands.command()
@@ -100,11 +87,12 @@ def check(
             report = job.check(file, on_progress=on_progress)
         shown = Shown(report, job, file, is_recorded=False, shows_values=show_personal_data)
         if html is not None:
-            with file_errors(f"write {html}"):
-                write_private_file(html, shown.page())
+            with output.file_errors(f"write {html}"):
+                output.write_private_file(html, shown.page())
         shown.shows_values = show_personal_data or (sys.stdout.isatty() and not as_json)
         shown.print(as_json=as_json)
-    _fail_if_rejected(report)
+    if report.rejected:
+        raise CommandFailed("")
 
 
 @commands.command()
@@ -135,12 +123,14 @@ def run(
                 report = job.run(file, outbox, on_progress=on_progress)
             except ImportRefused as error:
                 report, refused = error.report, str(error)
-        Shown(report, job, file, is_recorded=not refused, shows_values=show_personal_data).print(as_json=as_json)
-        if refused:
-            reject(refused)
-    if send:
-        _send(database, name, as_json=as_json)
-    _fail_if_rejected(report)
+    sent, problem = _send(database, name) if send and not refused else (None, "")
+    Shown(report, job, file, is_recorded=not refused, shows_values=show_personal_data).print(as_json=as_json)
+    if sent and not as_json:
+        say(f"Sent: {sent.sent + sent.duplicates:,}. Rejected: {sent.rejected:,}. Waiting: {sent.remaining:,}.")
+    if refused:
+        reject(refused)
+    if problem or report.rejected:
+        raise CommandFailed(problem)
 
 
 @commands.command()
@@ -165,16 +155,17 @@ def verify(
         outbox = stack.enter_context(stores.opened("outbox", database, name)) if has_database else None
         differences = [*job.verify(file, client, outbox)]
     if as_json:
-        names = ("externalId", "kind", "here", "there")
-        rows = [(each.external_id, each.kind, _in_json(each.here), _in_json(each.there)) for each in differences]
-        write_line(json_line({"differences": [dict(zip(names, row, strict=True)) for row in rows]}))
+        sides = [{"here": _in_json(each.here), "there": _in_json(each.there)} for each in differences]
+        rows = zip(differences, sides, strict=True)
+        found = [{"externalId": each.external_id, "kind": each.kind, **both} for each, both in rows]
+        output.write_line(output.json_line({"differences": found}))
     else:
         for each in differences:
             here, there = (_in_words(side, job.map.zone) for side in (each.here, each.there))
             say(f"{each.external_id}  {each.kind}: {here} in the file, {there} at the service")
         say(f"{len(differences):,} differences" if differences else f"{file.name} and the service agree.")
     if differences:
-        raise CommandFailed("", FAILURE)
+        raise CommandFailed("")
 
 
 def _in_json(side: datetime | str | None) -> str | None:
@@ -185,24 +176,18 @@ def _in_words(side: datetime | str | None, zone: ZoneInfo) -> str:
     return f"{side.astimezone(zone):%Y-%m-%d %H:%M}" if isinstance(side, datetime) else side or "not there"
 
 
-def _send(database: str | None, name: str, *, as_json: bool) -> None:
-    """Drain the outbox, and fail if events were not accepted."""
-    with stores.opened("outbox", database, name) as outbox, connected() as client:
-        sent = outbox.drain(client)
-    if not as_json:
-        numbers = attrs.asdict(sent, filter=lambda field, _: field.name != "failed")
-        say(", ".join(f"{number:,} {name}" for name, number in numbers.items()) + ".")
+def _send(database: str | None, name: str) -> tuple["DrainReport | None", str]:
+    """Drain the outbox; return what was sent, and the problem if not everything was."""
+    try:
+        with stores.opened("outbox", database, name) as outbox, connected() as client:
+            sent = outbox.drain(client)
+    except CommandFailed as error:
+        return None, str(error)
     if sent.rejected:
-        fail(f"the service rejected {stores.events(sent.rejected)}: 'followup outbox dead' shows the reasons")
-    if sent.remaining:
-        fail(
-            f"{stores.events(sent.remaining)} could not be sent now: 'followup outbox run --until-empty' sends the rest"
-        )
-
-
-def _fail_if_rejected(report: "Report") -> None:
-    if report.rejected:
-        raise CommandFailed("", FAILURE)
+        return sent, f"the service rejected {stores.events(sent.rejected)}; 'followup outbox dead' shows the reasons"
+    return sent, f"{stores.events(sent.remaining)} could not be sent now; the next run sends them" * (
+        sent.remaining > 0
+    )
 
 
 @contextmanager
@@ -211,7 +196,9 @@ def _nothing_done() -> Iterator[None]:
     try:
         yield
     except CommandFailed as error:
-        raise CommandFailed(str(error), INTERRUPTED if error.status == INTERRUPTED else USAGE) from None
+        raise CommandFailed(
+            str(error), output.INTERRUPTED if error.status == output.INTERRUPTED else output.USAGE
+        ) from None
     except (ConfigurationError, ModuleNotFoundError) as error:  # of a missing extra, which the message names
         reject(str(error))
     except OSError as error:
