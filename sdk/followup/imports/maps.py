@@ -240,10 +240,9 @@ class _Reader:
 
     def _formats(self, field: str, value: Any) -> tuple[str, ...]:
         key = f"columns.{field}.format"
-        formats = value if isinstance(value, list) and value else [value]
+        formats = [self._text(key, each) for each in (value if isinstance(value, list) and value else [value])]
         for each in formats:
-            text = self._text(key, each)
-            if not _keeps(text, has_time=field in TIMES):
+            if not _keeps(each, has_time=field in TIMES):
                 needs = "year, month, day and hour" if field in TIMES else "year, month and day"
                 self._fail(
                     key, f"must have {needs} in the notation of strptime, such as %d/%m/%Y %H:%M; %z is an offset"
