@@ -249,6 +249,12 @@ def test_names_of_imports_and_outboxes_are_kept_apart(database_url: str, outbox:
         assert len({event["id"] for name in "ab" for event in import_of(tmp_path, name=name).check(file).events}) == 2
 
 
+def test_appointments_and_visits_may_have_the_same_ids(outbox: Outbox, tmp_path: Path):
+    rows = [{**row(1), "visited_at": PAST.isoformat()}]
+    for kind, expected in (("appointments", "appointment.created T-1"), ("visits", "visit.completed T-1")):
+        assert types(import_of(tmp_path, kind).run(export(tmp_path, rows, kind), outbox)) == [expected]
+
+
 @pytest.mark.parametrize("is_there", [False, True])
 def test_missing_tables_are_named(tmp_path: Path, is_there: bool):
     path = tmp_path / "other.db"
