@@ -23,11 +23,10 @@ from followup_mockserver.simulation.promises import Story
 
 _FIRST_WORD = re.compile(r"(?:[\s(]|--[^\n]*(?:\n|$)|/\*.*?\*/)*([a-z]*)", re.IGNORECASE | re.DOTALL)
 _WRITTEN = re.compile(
-    r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|REPLACE\s+INTO|UPDATE|DELETE\s+FROM)\s+\W?(\w+)", re.IGNORECASE
+    r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|REPLACE\s+INTO|UPDATE|DELETE\s+FROM|PRAGMA(?=\s+user_version\s*=))\s+\W?(\w+)",
+    re.IGNORECASE,
 )
-_READS = frozenset(
-    ("SELECT", "VALUES", "EXPLAIN", "SHOW", "SET", "RESET", "PRAGMA", "DECLARE", "FETCH", "MOVE", "CLOSE")
-)
+_READS = frozenset(("SELECT", "VALUES", "EXPLAIN", "SHOW", "SET", "RESET", "DECLARE", "FETCH", "MOVE", "CLOSE"))
 _OTHERS = frozenset(("", "BEGIN", "START", "SAVEPOINT", "RELEASE", "ROLLBACK", "ABORT", "ATTACH", "DETACH"))
 _NO_WRITES = _READS | _OTHERS | {"LISTEN", "UNLISTEN", "DEALLOCATE", "DISCARD"}
 """The first words of statements that commit nothing, even outside of a transaction."""
@@ -47,7 +46,7 @@ def commits(sql: str, *, in_transaction: bool) -> bool:
     word = first_word(sql)
     if in_transaction or word in ("COMMIT", "END"):
         return in_transaction and word in ("COMMIT", "END")
-    return word not in _NO_WRITES and (word != "WITH" or _WRITTEN.search(sql) is not None)
+    return word not in _NO_WRITES and (word not in ("WITH", "PRAGMA") or _WRITTEN.search(sql) is not None)
 
 
 @attrs.define(eq=False)
@@ -86,7 +85,7 @@ class Commits:
         """
         with self._lock:
             process.act(f"it committed ({database})")
-            moment = self._pending.crash_at_commit()
+            moment = self._pending.crash_at_commit(starts=process.is_starting)
             if moment == "before":
                 after = f", after it recorded {recorded}" if recorded else ""
                 self._story.add(f"The clinic crashed before it committed ({database}){after}.")
@@ -155,10 +154,11 @@ class OpenDatabases:
                 close(connection)
         for engine in list(self.engines):
             engine.dispose(close=False)
-        if (django := sys.modules.get("django.db")) is not None:
+        django = sys.modules.get("django.db")
+        if django is not None and sys.modules["django.conf"].settings.configured:
             for wrapper in django.connections.all(initialized_only=True):
-                if wrapper.connection in self.connections:
-                    del django.connections[wrapper.alias]
+                if wrapper.connection is None or wrapper.connection in self.connections:
+                    del django.connections[wrapper.alias]  # what it knows about its transaction ends with the process
 
 
 _OWNERS: WeakKeyDictionary[threading.Thread, OpenDatabases | threading.Thread] = WeakKeyDictionary()

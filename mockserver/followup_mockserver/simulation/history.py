@@ -119,9 +119,16 @@ class Forge:
 
 @attrs.frozen
 class CrashAtCommit:
-    """The clinic will crash before one of its next commits (an even number) or after it."""
+    """The clinic will crash before one of its next commits (an even number) or after it; not in ``start``."""
 
-    point: int = _below(8)
+    point: int = _below(12)
+
+
+@attrs.frozen
+class CrashAtStart:
+    """The clinic will crash before or after one of the commits of its next start; the first one, as the first step."""
+
+    point: int = _below(12)
 
 
 @attrs.frozen
@@ -147,6 +154,7 @@ Step = (
     | Forge
     | CrashAtCommit
     | TaskOrder
+    | CrashAtStart
 )
 History = tuple[Step, ...]
 
@@ -220,15 +228,19 @@ _FAULTS: _Weights = {
     FailRequests: 6,
     CrashAtRequest: 4,
     CrashAtCommit: 4,
+    CrashAtStart: 1,
     DelayDelivery: 2,
     LoseWebhookResponse: 2,
     TaskOrder: 8,
 }
 _ACTIONS: _Weights = {Book: 5, Reschedule: 6, Cancel: 3, Work: 2, PassTime: 2}
-_SEQUELS: _Weights = {Again: 5, Work: 8, PassTime: 5, CrashNow: 3, RepeatDelivery: 3, Forge: 3}
+_SEQUELS: _Weights = {Again: 5, Work: 8, PassTime: 5, CrashNow: 3, CrashAtCommit: 6, RepeatDelivery: 3, Forge: 3}
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
 _OF_WEBHOOKS = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
+_CRASHED_STARTS = 8
+"""Of so many histories, one begins with a start that crashes."""
+
 _SCENES, _MOST_FAULTS, _MOST_SEQUELS = (5, 14), 3, 4
 
 
@@ -249,7 +261,7 @@ def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Itera
             yield step_of(kind, [random.choices(range(len(each)), each)[0] for each in fields])
 
     while True:
-        history: list[Step] = []
+        history = [*drawn({CrashAtStart: 1}, 0 if random.randrange(_CRASHED_STARTS) else 1)]
         for _ in range(random.randint(*_SCENES)):
             history += drawn(_FAULTS, random.randint(0, _MOST_FAULTS))
             history += drawn(_ACTIONS if any(isinstance(each, Book) for each in history) else {Book: 1}, 1)
@@ -303,7 +315,7 @@ def _with_simpler_steps(history: History) -> Iterator[History]:
 
 
 def _simpler(step: Step) -> Iterator[Step]:
-    if isinstance(step, CrashAtRequest | CrashAtCommit):
+    if isinstance(step, CrashAtRequest | CrashAtCommit | CrashAtStart):
         yield CrashNow()
     values = attrs.astuple(step)
     if any(values):

@@ -16,7 +16,13 @@ import httpx
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.service.service import MockService
-from followup_mockserver.simulation.history import CrashAtCommit, CrashAtRequest, FailRequests, LoseWebhookResponse
+from followup_mockserver.simulation.history import (
+    CrashAtCommit,
+    CrashAtRequest,
+    CrashAtStart,
+    FailRequests,
+    LoseWebhookResponse,
+)
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import Story
 from followup_mockserver.webhooks.wsgi_asgi import call_wsgi
@@ -71,7 +77,7 @@ class PendingFaults:
         self._pending: dict[type, deque[Any]] = defaultdict(deque)
         self._suspended = 0
 
-    def add(self, step: CrashAtCommit | CrashAtRequest | FailRequests | LoseWebhookResponse) -> None:
+    def add(self, step: CrashAtCommit | CrashAtStart | CrashAtRequest | FailRequests | LoseWebhookResponse) -> None:
         """Add the fault of a step."""
         self._pending[type(step)].append(step)
 
@@ -93,9 +99,9 @@ class PendingFaults:
         crash: CrashAtRequest | None = self._next(CrashAtRequest, "skip")
         return crash if crash is not None and crash.skip == 0 else None
 
-    def crash_at_commit(self) -> Literal["before", "after"] | None:
+    def crash_at_commit(self, *, starts: bool) -> Literal["before", "after"] | None:
         """Return at which side of the commit that is made now the clinic crashes, if it does, and count the commit."""
-        step: CrashAtCommit | None = self._next(CrashAtCommit, "point", 2)
+        step: CrashAtCommit | CrashAtStart | None = self._next(CrashAtStart if starts else CrashAtCommit, "point", 2)
         return None if step is None or step.point > 1 else "after" if step.point else "before"
 
     def next_fault(self, operation: str) -> RequestFault | None:

@@ -128,7 +128,8 @@ class _Play:
             virtual_store_time(TimeOfStores(self._time)),
         ):
             try:
-                self._runner.up()
+                if not any(isinstance(first, steps.CrashAtStart) for first in history[:1]):
+                    self._runner.up()
                 for step in history:
                     self._step(step)
                     if self.commits.sequel is not None:
@@ -178,7 +179,13 @@ class _Play:
                 if not self._runner.is_down:
                     self._story.add("The clinic crashed.")
                     self._runner.discard()
-            case steps.CrashAtCommit() | steps.CrashAtRequest() | steps.FailRequests() | steps.LoseWebhookResponse():
+            case (
+                steps.CrashAtCommit()
+                | steps.CrashAtStart()
+                | steps.CrashAtRequest()
+                | steps.FailRequests()
+                | steps.LoseWebhookResponse()
+            ):
                 self._pending.add(step)
             case steps.RepeatDelivery():
                 self._traffic.repeat(step)

@@ -28,6 +28,7 @@ class Process:
         client: the client that ``start`` gets.
         receiving: calls its receiver of webhooks; None if there is none.
         has_crashed: whether the process is over.
+        is_starting: whether ``start`` has not returned yet.
         next_action: is called with the description of the next action, which then does not happen; None: it happens.
         loop: the event loop of its asynchronous code.
 
@@ -44,6 +45,7 @@ class Process:
         self, clinic: Callable[[], Clinic], *, base_url: str, api_key: str, time: Time, wait: Wait, carry: Carry
     ) -> None:
         self.has_crashed = False
+        self.is_starting = True
         self.next_action: Callable[[str], object] | None = None
         self.receiving: Receiving | None = None
         own_time = _ProcessTime(self, time)

@@ -113,8 +113,6 @@ class Runner:
         """Call a method of the clinic, and return how the call ended."""
         process = self.up()
         _, error = self._result_of(process, method, *arguments)
-        with suppress(Crash):
-            process.act(f"{method}() returned" if error is None else f"{method}() raised {type(error).__name__}")
         if process.has_crashed:
             del process
             self.discard()
@@ -208,13 +206,15 @@ class Runner:
                 self._time.sleep(_SECONDS_BETWEEN_STARTS)
             if process.has_crashed:
                 return
+            process.is_starting = False
         if url is not None:
             process.receiving = Receiving(process, url, receiver)
 
     def _result_of(self, process: Process, method: str, *arguments: Any) -> tuple[Any, Exception | None]:
         """Call a method of the clinic; return its result, and the exception that it raised unless it crashed."""
         try:
-            return process.call(method, *arguments), None
+            result = process.call(method, *arguments)
+            process.act(f"{method}() returned")
         except (*_EXITS, PromiseBroken, NotSimulated):
             raise
         except BaseException as error:
@@ -224,6 +224,7 @@ class Runner:
                 raise
             clear_frames(error, of_user=True)
             return None, error
+        return result, None
 
     def _text_of(self, error: Exception) -> str:
         """Return an exception in one line, without the path of the folder, which is another one in each run."""

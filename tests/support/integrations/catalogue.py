@@ -8,16 +8,18 @@ from unittest import mock
 import attrs
 
 from followup_mockserver.simulation import Clinic, simulate
-from support.integrations import from_threads, planted
+from support.integrations import commits, from_threads, planted
 from support.integrations.intentions import Intentions
 from support.integrations.reconciling import Reconciling
 from support.integrations.stores import Stores
+from support.integrations.transactions import WithDjango, WithOrm
 
 REACHES = "Every booking that the clinic believes in is at the service exactly once, at its last time."
 CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
 KNOWN = "Nothing is at the service that the clinic does not know."
 KEEPS = "What book(), reschedule() and cancel() did when they returned is in bookings()."
 ONCE = "The work of every genuine webhook event is done exactly once."
+STARTS = "The clinic starts, also after a crash, unless a fault prevents it."
 GENUINE = "The work of a forged webhook is never done."
 
 SHORT = {
@@ -112,8 +114,19 @@ BUGS: tuple[Bug, ...] = (
     Bug("public threads", from_threads.TriesThreeTimes, (REACHES, CANCELS), "FriendsOfShopware/shopmon#814"),
     Bug("public threads", from_threads.FindsByPhone, (REACHES, CANCELS), "hmislk/hmis#17786"),
     Bug("public threads", from_threads.MovesByCancelling, (REACHES,), "calcom/cal.diy#7851"),
+    Bug("commits", commits.CommitsTheBookingFirst, (REACHES, CANCELS)),
+    Bug("commits", commits.CommitsTheEventFirst, (KNOWN, REACHES, CANCELS)),
+    Bug("commits", commits.CommitsInTheHelper, (REACHES, CANCELS)),
+    Bug("commits", commits.CommitsEachStatement, (REACHES, CANCELS)),
+    Bug("commits", commits.CommitsInALoop, (REACHES, CANCELS)),
+    Bug("commits", commits.RecordsOnCommit, (REACHES, CANCELS)),
+    Bug("commits", commits.MigratesInSteps, (STARTS,)),
+    Bug("commits", commits.MarksBeforeItsWork, (ONCE,)),
+    Bug("commits", commits.MarksAfterItsWork, (ONCE,)),
+    Bug("commits", commits.RemembersBeforeItsWork, (ONCE,)),
+    Bug("commits", commits.AdvancesFirst, (ONCE,)),
 )
 """Every planted bug. Each differs from a correct integration where the bug is."""
 
-CORRECT: tuple[type[Clinic], ...] = (Stores, Intentions, Reconciling)
+CORRECT: tuple[type[Clinic], ...] = (Stores, Intentions, Reconciling, WithOrm, WithDjango)
 """Correct integrations of different architecture."""
