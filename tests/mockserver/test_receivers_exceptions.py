@@ -2,8 +2,10 @@
 
 import asyncio
 import functools
+import gc
 import logging
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -251,6 +253,18 @@ class TestFlaskAndDjango:
         service.mount(URL, app)
         service.advance()
         assert service.deliveries[0].status == "succeeded"
+
+    def test_many_attempts_leave_nothing_behind(self, service: MockService) -> None:
+        def references() -> int:
+            gc.collect()
+            return sum(isinstance(each, weakref.ref) for each in gc.get_objects())
+
+        service.mount(URL, wsgi_view(lambda _: None))
+        service.advance()
+        before = references()
+        for _ in range(50):
+            service.resend(service.deliveries[0].id)
+        assert references() < before + 25
 
     def test_an_exception_of_another_application_is_not_the_receivers(self, service: MockService) -> None:
         other = flask_app(fail)

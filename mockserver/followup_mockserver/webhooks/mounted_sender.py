@@ -258,7 +258,8 @@ def caught(signature: str) -> Iterator[list[BaseException]]:
     """
     for name, receive in (("flask", _from_flask), ("django.core.signals", _from_django)):
         if (module := sys.modules.get(name)) is not None:
-            module.got_request_exception.connect(receive)  # again is without effect
+            # Again is without effect. For a weak reference, Django would keep a finalizer for each call.
+            module.got_request_exception.connect(receive, weak=False)
     exceptions: list[BaseException] = []
     token = _current.set((signature, exceptions))
     try:
