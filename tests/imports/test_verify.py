@@ -39,9 +39,10 @@ def imported(folder: Path, client: FollowUp, rows: list[dict[str, str]], kind: s
 
 
 def test_each_kind_of_difference(client: FollowUp, tmp_path: Path):
-    url = imported(tmp_path, client, [row(number) for number in range(1, 7)])
+    url = imported(tmp_path, client, [row(number) for number in (*range(1, 7), 12)])
     by_id = {each.external_id: each.id for each in client.appointments.list()}
-    client.appointments.cancel(by_id["T-2"])
+    for number in ("T-2", "T-12"):
+        client.appointments.cancel(by_id[number])
     client.appointments.update(by_id["T-3"], start_at=MORNING + timedelta(days=90))
     client.appointments.create(patient={"phone": "+5491120000001"}, start_at=LATER, external_id="theirs")
     file = export(
