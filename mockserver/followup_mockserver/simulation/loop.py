@@ -90,6 +90,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._posts: queue.SimpleQueue[tuple[str, asyncio.Handle, tuple[Any, ...]]] = queue.SimpleQueue()
         self._owed: dict[object, asyncio.Handle | None] = {}
         self._connections: dict[int, Any] = {}
+        self._is_submitting = False
         self.set_order(0)
 
     # --- what the simulation does ------------------------------------------------------------------------------------
@@ -304,7 +305,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self, callback: Callable[[*_Ts], object], *args: *_Ts, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
         """Take a callback from a thread that works for a task."""
-        if threading.get_ident() == self._thread:
+        if threading.get_ident() == self._thread and not self._is_submitting:
+            for each in args:
+                if isinstance(each, asyncio.Future):
+                    self._owed.pop(each, None)  # it was cancelled before a thread began its work
             return self.call_soon(callback, *args, context=context)
         handle = asyncio.Handle(callback, args, self, context)
         if not self.is_closed():
@@ -326,7 +330,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self, executor: Executor | None, func: Callable[[*_Ts], _T], *args: *_Ts
     ) -> "asyncio.Future[_T]":
         """Call a function in a thread."""
-        future = super().run_in_executor(executor, func, *args)
+        self._is_submitting = True  # a fast thread has passed its result on before this returns
+        try:
+            future = super().run_in_executor(executor, func, *args)
+        finally:
+            self._is_submitting = False
         self._owed[future] = None
         return future
 

@@ -1,0 +1,49 @@
+"""A task gets the result of its thread, however fast the thread is, and whether or not it began."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from support.plain_clinic import PlainClinic
+
+from followup_mockserver.simulation import Booking, simulate
+from followup_mockserver.simulation.history import Book, Work, seed_of
+
+
+class Immediate(Executor):
+    """An executor that has done its work before it returns, as a fast thread may."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments, **named))
+        return future
+
+
+class NeverBegins(Executor):
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> "Future[Any]":
+        return Future()
+
+
+async def in_a_thread(executor: Executor | None) -> None:
+    await asyncio.get_running_loop().run_in_executor(executor, lambda: None)
+
+
+async def cancelled() -> None:
+    waiting = asyncio.ensure_future(in_a_thread(NeverBegins()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    with ThreadPoolExecutor(1) as pool:
+        await in_a_thread(pool)
+
+
+@pytest.mark.parametrize("work", [lambda: in_a_thread(Immediate()), cancelled])
+def test_a_task_goes_on(work: Callable[[], Any]) -> None:
+    class Threaded(PlainClinic):
+        async def book(self, booking: Booking) -> None:  # type: ignore[override]
+            await work()
+            super().book(booking)
+
+    simulate(Threaded, examples=1, seed=seed_of((Book(0, 0), Work(), Book(1, 0))))
