@@ -221,6 +221,8 @@ row 6 | Celular | phone_invalid | 011 15-4812-0001, 011 15-4812-0002
 row 10 | Celular | phone_invalid | +54 9 11
 row 11 | Celular | phone_invalid | no tiene
 row 12 | - | patient_missing | -
+row 14 | Celular | phone_invalid | 011 15-4812-0001 (hija)
+row 15 | Celular | phone_invalid | +1 212 555 CALL
 """,
     ),
     "assumed": (
@@ -248,6 +250,7 @@ A5 | 2035-09-28T13:30 | 5111222
 A8 | 2035-09-28T13:30 | M7654321
 A12 | 2035-09-28T13:30 | 30111222
 A13 | 2035-09-28T13:30 | AAB123456
+A14 | 2035-09-28T13:30 | 30111228
 row 4 | Documento | dni_is_cuil | 20-30111222-0
 row 5 | Documento | dni_is_cuil | 20301112220
 row 6 | Documento | dni_is_cuil | 27-05111222-4
@@ -256,6 +259,7 @@ row 8 | Documento | dni_invalid | 30-71234567-1
 row 10 | Documento | dni_invalid | S/D
 row 11 | Documento | dni_invalid | 0
 row 12 | - | patient_missing | -
+row 15 | Documento | dni_is_cuil | 20-30111228-9
 """,
     ),
     "documents_cl": (
