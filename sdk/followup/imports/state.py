@@ -185,7 +185,8 @@ class StoredState(State):
     def _found(self, query: sa.Select[Any]) -> list[Known]:
         # A transaction for each query, so that a long run is in nobody's way.
         with self._database.transaction() as connection:
-            return [Known(*row[1:]) for row in connection.execute(query)]
+            rows: list[Any] = [*connection.execute(query)]
+            return [Known(*row[1:]) for row in rows]
 
     def commit(self, events: Iterable[Sequence[Recorded]], changes: Iterable[Sequence[Known]]) -> bool:
         """Record events and state in one transaction.
