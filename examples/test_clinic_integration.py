@@ -12,7 +12,8 @@ from clinic_integration import Booking, Clinic, Person, create_app
 from sqlalchemy.exc import OperationalError
 
 from followup import FollowUp, IntakeRequest
-from followup_mockserver import MockService
+from followup_mockserver import MockService, simulation
+from followup_mockserver.simulation import OutboxClinic
 
 ANA = Person("P-1", "+54 9 11 5555-0000", "Ana Pérez", "30123456")
 EVA = Person("P-2", "+54 9 11 5555-0001")  # full_name and dni are NULL
@@ -303,3 +304,37 @@ def test_a_webhook_whose_handler_fails_is_handled_later(
     query("UPDATE followup_inbox SET due_at = 0")  # half a second later
     clinic.work()
     assert query("SELECT patient FROM intake_to_load") == [(intake.patient,)]
+
+
+class SimulatedClinic(OutboxClinic):
+    """The integration, with the bookings that a simulation makes."""
+
+    def start(self, client: FollowUp, folder: Path) -> None:
+        self.path = folder / "clinic.db"
+        self.clinic = Clinic(self.path, client, self.secret)
+        self.outbox, self.inbox = self.clinic.outbox, self.clinic.inbox
+
+    def work(self) -> None:
+        self.clinic.work()
+
+    def book(self, booking: simulation.Booking) -> None:
+        person = Person(booking.phone, booking.phone, booking.full_name)
+        self.clinic.save_person(person)
+        self.reschedule(booking)
+
+    def reschedule(self, booking: simulation.Booking, *, cancelled: bool = False) -> None:
+        start_at = booking.start_at.isoformat()
+        row = Booking(booking.external_id, booking.phone, start_at, cancelled=cancelled)
+        self.clinic.save_booking(row)
+
+    def cancel(self, booking: simulation.Booking) -> None:
+        self.reschedule(booking, cancelled=True)
+
+    def bookings(self) -> dict[str, datetime | None]:
+        with closing(sqlite3.connect(self.path)) as database:
+            rows = database.execute("SELECT id, start_at, cancelled FROM booking")
+            return {key: None if off else datetime.fromisoformat(at) for key, at, off in rows}
+
+
+def test_a_simulation_finds_nothing() -> None:
+    simulation.simulate(SimulatedClinic, examples=3, seed=1)
