@@ -163,6 +163,13 @@ def screenshots(session: nox.Session) -> None:
 
 
 @nox.session
+def rates(session: nox.Session) -> None:
+    """Measure how often simulations find the planted bugs: all, or those that are named."""
+    install_wheel(session)
+    session.run("python", "benchmarks/rates.py", *session.posargs)
+
+
+@nox.session
 def benchmarks(session: nox.Session) -> None:
     """Measure speed and memory, compared with the alternatives."""
     install_wheel(session, "benchmarks")

@@ -1,14 +1,13 @@
-"""The simulation of integrations: the time to find bugs, and of one history."""
+"""The simulation of integrations: the time of a history. ``rates.py`` measures how often bugs are found."""
 
 import importlib
 import logging
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from measure import ONCE, Figure, compare
+from measure import Figure, compare
 
 from followup_mockserver import MockService
 from followup_mockserver.simulation import simulate
@@ -18,25 +17,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 # The integrations are those of the tests, which are not part of what mypy checks here.
 tests: Any = importlib.import_module("support.integrations.catalogue")
 
-LIMIT = 60e6
-"""Microseconds that finding all planted bugs may take."""
-
 HISTORIES = 25
-
-
-def planted_bugs() -> Iterator[Figure]:
-    """Compare the time to find all planted bugs with our limit."""
-    logging.disable()
-    planted = tests.BUGS[:2] if ONCE else tests.BUGS
-    began = time.perf_counter()
-    for bug in planted:
-        try:
-            simulate(bug.clinic, examples=tests.EXAMPLES, seed=bug.seed)
-        except AssertionError:
-            continue
-        raise AssertionError(f"{bug.name} was not found")
-    yield Figure(f"finding {len(planted)} planted bugs", "60 s", (time.perf_counter() - began) * 1e6, LIMIT, 1)
-    logging.disable(logging.NOTSET)
 
 
 def histories() -> Iterator[Figure]:
@@ -71,4 +52,4 @@ def plain_tests() -> None:
             service.advance(hours=1)
 
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"planted-bugs": planted_bugs, "histories": histories}
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"histories": histories}

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 IN_ONE_PROCESS = ["decoding", "signature", "in-memory", "in-process", "testing", "deliveries"]
-WITH_DATABASES = ["relay", "growth", "receiving", "planted-bugs"]
+WITH_DATABASES = ["relay", "growth", "receiving"]
 
 
 @pytest.mark.parametrize("names", [IN_ONE_PROCESS, pytest.param(WITH_DATABASES, marks=pytest.mark.nightly)], ids=len)
