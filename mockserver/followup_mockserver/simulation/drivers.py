@@ -297,7 +297,7 @@ def _reported(connection: Any, databases: OpenDatabases | None, query: Any) -> A
         return nullcontext()
     sql = _text(query, connection)
     databases.writing(sql)
-    status = connection.pgconn.transaction_status.name
+    status = connection.info.transaction_status.name
     begins = status == "IDLE" and not connection.autocommit
     if begins or status == "INERROR" or not commits(sql, in_transaction=status == "INTRANS"):
         return nullcontext()
