@@ -269,8 +269,13 @@ def _executing_command(execute: Any) -> Any:
             if connection.closed:
                 return None  # it is rolled back
             databases = None
-        with _reported(connection, databases, command):
-            return (yield from execute(connection, command, *arguments, **named))
+        try:
+            with _reported(connection, databases, command):
+                return (yield from execute(connection, command, *arguments, **named))
+        except Crash:
+            if databases is not None:  # psycopg warns of a connection that is freed before it is closed, so it is kept
+                databases.connections[connection] = functools.partial(lambda kept, _: _close_psycopg(kept), connection)
+            raise
 
     return executed
 

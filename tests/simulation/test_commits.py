@@ -1,0 +1,228 @@
+"""A crash before a commit undoes it, one after it does not, and nothing of the process goes on, with each driver."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import closing, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import _connection_base, _cursor_base
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import Engine
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.orm import Session
+from support.connections import django, on_kinds
+from support.databases import engine_of
+from support.integrations.commits import MigratesInSteps
+
+from followup import FollowUp
+from followup.outbox import Outbox
+from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
+from followup_mockserver.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
+from followup_mockserver.simulation.promises import time_of
+
+INSERT = "INSERT INTO bookings VALUES ('B1')"
+
+
+def of_sqlite(url: str, **options: Any) -> Any:
+    return closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0, **options))
+
+
+def leave(url: str) -> None:
+    with of_sqlite(url) as connection, connection:
+        connection.execute(INSERT)
+
+
+def commit(url: str) -> None:
+    with of_sqlite(url) as connection:
+        connection.cursor().execute(INSERT)
+        connection.commit()
+
+
+def begin(url: str) -> None:
+    with of_sqlite(url, isolation_level=None) as connection:
+        for each in ("BEGIN", INSERT, "/* all */ commit"):
+            connection.execute(each)
+
+
+def autocommit(url: str) -> None:
+    with of_sqlite(url, isolation_level=None) as connection:
+        connection.execute(f"-- alone\n{INSERT}")
+
+
+def script(url: str) -> None:
+    with of_sqlite(url) as connection:
+        connection.executescript(f"BEGIN; {INSERT}; COMMIT; SELECT 1")
+
+
+def end_of_transactions(url: str) -> None:
+    with of_sqlite(url) as connection:
+        connection.execute(INSERT)
+        connection.isolation_level = None
+
+
+def engine_begin(url: str) -> None:
+    with engine_of(url).begin() as connection:
+        connection.execute(text(INSERT))
+
+
+def session_commit(url: str) -> None:
+    with Session(engine_of(url)) as session:
+        session.execute(text(INSERT))
+        session.commit()
+
+
+def django_atomic(url: str) -> None:
+    with django(url) as connection:
+        connection.set_autocommit(False)
+        connection.cursor().execute(INSERT)
+        connection.commit()
+
+
+def django_autocommit(url: str) -> None:
+    with django(url) as connection:
+        connection.cursor().execute(INSERT)
+
+
+def psycopg_leave(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute(INSERT)
+
+
+def psycopg_transaction(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection, connection.transaction():
+        connection.execute(INSERT)
+
+
+def psycopg_autocommit(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(INSERT.encode())
+
+
+BOTH = [engine_begin, session_commit, django_atomic, django_autocommit]
+SQLITE = [leave, commit, begin, autocommit, script, end_of_transactions]
+POSTGRESQL = [psycopg_leave, psycopg_transaction, psycopg_autocommit]
+
+
+def clinic_with(insert: Callable[[str], None], url: str) -> type[Clinic]:
+    """Return a clinic that inserts its booking, tells nobody, and tries to go on after a crash."""
+
+    class Inserting(Clinic):
+        def start(self, client: FollowUp, folder: Path) -> None:
+            self.client = client
+            if not (folder / "begun").exists():
+                (folder / "begun").touch()
+                with engine_of(url).begin() as connection:
+                    connection.execute(text("DELETE FROM bookings"))
+
+        def book(self, booking: Booking) -> None:
+            try:
+                insert(url)
+            except Crash:
+                with suppress(BaseException):
+                    insert(url)
+                with suppress(BaseException):
+                    self.client.patients.create(phone=booking.phone)
+                raise
+
+        def reschedule(self, booking: Booking) -> None: ...
+
+        def cancel(self, booking: Booking) -> None: ...
+
+        def bookings(self) -> dict[str, datetime | None]:
+            with engine_of(url).connect() as connection:
+                found = list(connection.execute(text("SELECT id FROM bookings")).scalars())
+            assert len(found) < 2
+            return dict.fromkeys(found, time_of(0))
+
+    return Inserting
+
+
+@on_kinds("insert", both=BOTH, sqlite=SQLITE, postgresql=POSTGRESQL)
+def test_a_crash_before_a_commit_undoes_it_and_one_after_it_does_not(insert: Any, database_url: str) -> None:
+    with engine_of(database_url).begin() as connection:
+        connection.execute(text("CREATE TABLE bookings (id TEXT)"))
+    clinic = clinic_with(insert, database_url)
+    simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(0), Book(0, 0))))
+    with pytest.raises(AssertionError, match=r"\n2\. The clinic crashed after it committed \((clinic\.db|postgres)\)"):
+        simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(1), Book(0, 0))))
+
+
+NAMES = [
+    (sqlite3, "connect"),
+    (sqlite3.dbapi2, "connect"),
+    (threading.Thread, "start"),
+    (_connection_base.BaseConnection, "__init__"),
+    (_connection_base.BaseConnection, "_exec_command"),
+    (_cursor_base.BaseCursor, "_start_query"),
+    (_cursor_base.BaseCursor, "_execute_gen"),
+    (Engine, "raw_connection"),
+    (DefaultDialect, "do_commit"),
+    (Outbox, "record"),
+    (Outbox, "record_async"),
+]
+
+
+def test_everything_that_was_replaced_is_the_same_object_afterwards() -> None:
+    class Failing(MigratesInSteps):
+        def start(self, client: FollowUp, folder: Path) -> None:
+            assert all(getattr(*name) is not each for name, each in zip(NAMES, before, strict=True))
+            super().start(client, folder)
+
+        def bookings(self) -> Any:
+            raise RuntimeError
+
+    before = [getattr(*name) for name in NAMES]
+    history = (CrashAtStart(1),)
+    for error, played in ((AssertionError, (*history, Book(0, 0))), (RuntimeError, (Book(0, 0),))):
+        with pytest.raises(error):
+            simulate(Failing, examples=1, seed=seed_of(played))
+        assert all(getattr(*name) is each for name, each in zip(NAMES, before, strict=True))
+
+
+def test_an_engine_and_a_session_that_survive_a_restart_have_no_connection_of_the_crashed_process(
+    sqlite_url: str,
+) -> None:
+    engine = create_engine(sqlite_url)
+
+    def insert(url: str) -> None:
+        connection = engine.connect()  # it is never given back
+        connection.execute(text(INSERT))
+        connection.commit()
+
+    with of_sqlite(sqlite_url) as connection:
+        connection.execute("CREATE TABLE bookings (id TEXT)")
+    clinic = clinic_with(insert, sqlite_url)
+    simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(0), Book(0, 0)) * 2))
+    assert engine.pool.status().endswith("Current Checked out connections: 0")
+
+
+def test_a_thread_of_a_crashed_process_commits_nothing(tmp_path: Path) -> None:
+    threads = []
+
+    def insert(url: str) -> None:
+        def later() -> None:
+            leaves.wait(60)
+            leave(url)
+
+        leaves = threading.Event()
+        threads.append((threading.Thread(target=later), leaves))
+        threads[-1][0].start()
+        leave(url)
+
+    url = f"sqlite:///{tmp_path / 'clinic.db'}"
+    with of_sqlite(url) as connection:
+        connection.execute("CREATE TABLE bookings (id TEXT)")
+
+    class Lasting(clinic_with(insert, url)):  # type: ignore[misc]
+        def bookings(self) -> Any:
+            for thread, leaves in threads:
+                leaves.set()
+                thread.join(60)
+            return super().bookings()
+
+    simulate(Lasting, examples=1, seed=seed_of((CrashAtCommit(0), Book(0, 0))))
