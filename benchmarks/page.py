@@ -22,7 +22,7 @@ TOPICS = {
     "Large amounts of data": ("scale", "memory", "timers", "snapshots"),
     "The chain of causes": ("causes",),
     "Outbox and inbox": ("relay", "growth", "receiving"),
-    "Simulation": ("histories",),
+    "Simulation": ("histories", "costs"),
 }
 """Headings of the page, and the benchmarks under each."""
 

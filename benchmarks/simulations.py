@@ -3,11 +3,12 @@
 import importlib
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from measure import Figure, compare
+from measure import ONCE, Figure, compare
 
 from followup_mockserver import MockService
 from followup_mockserver.simulation import simulate
@@ -18,6 +19,12 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 tests: Any = importlib.import_module("support.integrations.catalogue")
 
 HISTORIES = 25
+
+APPLICATIONS = {
+    "sqlite3": tests.Intentions,
+    "sqlite3, outbox and inbox": tests.Stores,
+    "FastAPI, ORM, outbox and inbox": importlib.import_module("support.integrations.orm").WebApplication,
+}
 
 
 def histories() -> Iterator[Figure]:
@@ -32,6 +39,19 @@ def histories() -> Iterator[Figure]:
         rounds=3,
         target=10,
     )
+    logging.disable(logging.NOTSET)
+
+
+def costs() -> Iterator[Figure]:
+    """Compare the CPU time of a history with our limit, for three kinds of applications."""
+    logging.disable()
+    examples = 1 if ONCE else HISTORIES
+    for name, clinic in APPLICATIONS.items():
+        simulate(clinic, examples=1, seed=1)
+        began = time.process_time()
+        simulate(clinic, examples=examples, seed=7)
+        cost = (time.process_time() - began) / examples
+        yield Figure(f"CPU time of a simulated history: {name}", "0.5 s", cost * 1e6, 0.5e6, 1)
     logging.disable(logging.NOTSET)
 
 
@@ -52,4 +72,4 @@ def plain_tests() -> None:
             service.advance(hours=1)
 
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"histories": histories}
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"histories": histories, "costs": costs}
