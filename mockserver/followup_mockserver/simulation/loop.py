@@ -39,7 +39,7 @@ _PATIENCE = 0.2
 _LONGEST_THREAD = 60.0
 """Seconds, in real time, within which a thread must end that nothing but it can let go on."""
 
-_LATENCIES = (0.0, 0.0, 0.05, 1.0)
+_LATENCIES = (0.0, 0.0, 0.05, 1.0, 10.0)
 """Seconds that a request or a response may be under way, in simulated time."""
 
 _THREADED = ("aiosqlite.core", "sqlalchemy.dialects.sqlite.aiosqlite")

@@ -151,6 +151,8 @@ class _Play:
         return seconds is not None
 
     def _step(self, step: Step) -> None:
+        if self._runner.order:
+            self._traffic.pass_time(timedelta(0))  # webhooks arrive now, and tasks may still work on them
         match step:
             case steps.Book():
                 if (entry := self._ledger.new(step.patient, step.slot)) is not None:

@@ -56,6 +56,7 @@ class Runner:
     Attributes:
         process: the process that runs; None while the clinic is down.
         problem: the latest exception of the user's code that no fault explains; None if there is none.
+        order: the number of the order in which tasks go on; 0: in that in which they are ready.
         unprovoked: the latest exception that a method raised before any fault occurred, as text; None if there is none.
 
     Args:
@@ -83,7 +84,7 @@ class Runner:
     problem: Exception | None = attrs.field(default=None, init=False)
     unprovoked: str | None = attrs.field(default=None, init=False)
     _databases: OpenDatabases | None = attrs.field(default=None, init=False)
-    _order: int = attrs.field(default=0, init=False)
+    order: int = attrs.field(default=0, init=False)
     _starts: int = attrs.field(default=0, init=False)
 
     @property
@@ -156,7 +157,7 @@ class Runner:
 
     def set_order(self, order: int) -> None:
         """Choose the order of tasks, which lasts over restarts."""
-        self._order = order
+        self.order = order
         if self.process is not None:
             self.process.loop.set_order(order)
 
@@ -190,7 +191,7 @@ class Runner:
         self.process = process
         self._databases = OpenDatabases(process, self._commits)
         self._databases.belong_to_thread()
-        process.loop.set_order(self._order)
+        process.loop.set_order(self.order)
         receiver = None
         for method, arguments in {"start": (process.client, self._folder), "receiver": ()}.items():
             if method == "receiver" and url is None:
