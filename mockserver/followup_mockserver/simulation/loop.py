@@ -166,7 +166,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                     if not self._step():
                         break
         with self._running(), contextlib.suppress(NotSimulated):
-            for connection in self._connections.values():
+            for connection in list(self._connections.values()):
                 connection.stop()
             self._collect()
         self._handles.clear()
@@ -322,7 +322,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if _module_of(caller) in _THREADED:
             self._owed[future] = None
             connection = caller.f_locals.get("self")
-            if hasattr(connection, "stop"):
+            if caller.f_code.co_name == "stop":
+                self._connections.pop(id(connection), None)
+            elif hasattr(connection, "stop"):
                 self._connections[id(connection)] = connection
         return future
 

@@ -281,17 +281,6 @@ class LosesUpdates(Awaiting):
         await super().handle(event_id, external_id)
 
 
-class BelievesTheService(Awaiting):
-    """Takes over the time of the appointment that a webhook is about, without a lock against a person who moves it."""
-
-    async def handle(self, event_id: str, external_id: str | None) -> None:
-        if external_id is not None and not await self.rows("SELECT 1 FROM calls WHERE NOT is_done"):
-            async for each in self.async_client.appointments.list(external_id=external_id):
-                async with self.transaction():
-                    await self.believe(external_id, each.start_at.isoformat() if each.status != "cancelled" else None)
-        await super().handle(event_id, external_id)
-
-
 class RespondsBeforeItStores(Awaiting):
     """Stores an event in a task, after the response; a crash in between loses it."""
 

@@ -1,0 +1,222 @@
+"""Asynchronous clinics: one event loop on the simulated clock, whose order is part of the history, and its limits."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+from support.integrations.asynchronous import Awaiting
+from support.integrations.catalogue import promise_in
+
+from followup_mockserver.simulation import Booking, Clinic, simulate
+from followup_mockserver.simulation.history import Book, CrashAtRequest, CrashNow, PassTime, TaskOrder, seed_of
+
+
+def play(clinic: type[Clinic], *steps: Any) -> None:
+    """Play exactly one history."""
+    simulate(clinic, examples=1, seed=seed_of(steps))
+
+
+class Noted(Clinic):
+    """Books without the service, and notes what happens in a list of its class."""
+
+    notes: list[Any]
+    believed: dict[str, Any]
+
+    def __init_subclass__(cls) -> None:
+        cls.notes = []
+
+    async def start(self, client: Any, folder: Path) -> None:
+        self.tasks: list[asyncio.Task[Any]] = []
+
+    async def book(self, booking: Booking) -> None:
+        raise RuntimeError
+
+    async def reschedule(self, booking: Booking) -> None: ...
+    async def cancel(self, booking: Booking) -> None: ...
+    async def bookings(self) -> dict[str, Any]:
+        return {}
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*never made a booking")
+
+
+def test_sleeps_and_timeouts_take_simulated_time() -> None:
+    class Slow(Noted):
+        async def book(self, booking: Booking) -> None:
+            before = self.now()
+            await asyncio.sleep(3600)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asyncio.Event().wait(), 60)
+            self.notes.append((self.now() - before).total_seconds())
+            raise RuntimeError
+
+    play(Slow, Book(0, 0))
+    assert Slow.notes == [pytest.approx(3660, abs=0.1)]
+
+
+def test_background_tasks_go_on_while_time_passes_and_not_between_steps() -> None:
+    class Background(Noted):
+        async def book(self, booking: Booking) -> None:
+            self.tasks.append(asyncio.create_task(self.later(booking.external_id)))
+            raise RuntimeError
+
+        async def later(self, name: str) -> None:
+            await asyncio.sleep(30)
+            self.notes.append(name)
+
+    play(Background, Book(0, 0), Book(0, 0), CrashNow(), Book(0, 0), PassTime(1), CrashNow())
+    assert Background.notes == ["B3"]
+
+
+@pytest.mark.parametrize(("orders", "expected"), [([0], {"abc"}), (range(1, 32), {"abc", "bca", "cab", "cba"})])
+def test_the_order_of_tasks_is_part_of_the_history(orders: Any, expected: set[str]) -> None:
+    class Racing(Noted):
+        async def book(self, booking: Booking) -> None:
+            async def append(letter: str) -> str:
+                await asyncio.sleep(0)
+                order.append(letter)
+                return letter
+
+            order: list[str] = []
+            await asyncio.gather(*map(append, "abc"))
+            self.notes.append("".join(order))
+            raise RuntimeError
+
+    for order in [*orders, *orders]:
+        play(Racing, TaskOrder(order), Book(0, 0))
+    assert set(Racing.notes) >= expected
+    assert Racing.notes[: len(orders)] == Racing.notes[len(orders) :]
+
+
+def test_a_crash_cancels_all_tasks_which_can_send_nothing_any_more() -> None:
+    class Crashing(Noted):
+        async def start(self, client: Any, folder: Path) -> None:
+            await super().start(client, folder)
+            self.tasks.append(asyncio.create_task(self.wait_for_ever()))
+
+        async def wait_for_ever(self) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.notes.append("cancelled")
+                await self.async_client.account.retrieve()
+                self.notes.append("sent")
+
+        async def book(self, booking: Booking) -> None:
+            await asyncio.sleep(0)
+            await self.async_client.account.retrieve()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        play(Crashing, CrashAtRequest(0, 1), Book(0, 0))
+    assert Crashing.notes == ["cancelled", "cancelled"]
+
+
+def test_ordinary_methods_run_outside_of_the_loop_and_threads_are_waited_for() -> None:
+    class Mixed(Noted):
+        def reschedule(self, booking: Booking) -> None: ...
+
+        def book(self, booking: Booking) -> None:  # type: ignore[override]
+            asyncio.run(asyncio.sleep(0))
+            self.notes.append("book")
+            raise RuntimeError
+
+        async def work(self) -> None:
+            assert await asyncio.to_thread(lambda: 1) + await anyio.to_thread.run_sync(lambda: 2) == 3
+            self.notes.append("work")
+
+    original = anyio.to_thread.run_sync
+    play(Mixed, Book(0, 0))
+    assert Mixed.notes[:2] == ["book", "work"]
+    assert anyio.to_thread.run_sync is original
+
+
+def test_the_exception_of_a_background_task_is_named() -> None:
+    class Losing(Noted):
+        async def book(self, booking: Booking) -> None:
+            self.tasks.append(asyncio.create_task(self.fail(), name="sender"))
+
+        async def fail(self) -> None:
+            raise LookupError
+
+    with pytest.raises(AssertionError, match=r"A background task \(sender\) raised LookupError\."):
+        play(Losing, Book(0, 0), PassTime(1))
+
+
+@pytest.mark.parametrize("forever", ["await asyncio.Event().wait()", "while True: await asyncio.sleep(0)"])
+def test_a_method_that_never_returns_is_a_violation(forever: str) -> None:
+    class Stuck(Noted):
+        async def book(self, booking: Booking) -> None:
+            if "Event" in forever:
+                await asyncio.Event().wait()
+            while True:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
+    with pytest.raises(AssertionError, match=r"book\(\) .*in .*Stuck\.book\(\), test_asynchronous\.py, line") as found:
+        play(Stuck, Book(0, 0))
+    assert promise_in(found.value) == "Every method of the clinic returns in the end."
+
+
+async def connect(_: Any) -> None:
+    await asyncio.open_connection("127.0.0.1", 1)
+
+
+async def call_from_a_thread(clinic: Any) -> None:
+    import threading
+
+    loop = asyncio.get_running_loop()
+    thread = threading.Thread(target=lambda: loop.call_soon_threadsafe(print), name="their own")
+    thread.start()
+    thread.join()
+    await asyncio.sleep(1)
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (connect, r"test_asynchronous called create_connection\(\) on the event loop"),
+        (call_from_a_thread, r"The thread their own called call_soon_threadsafe\(\)"),
+    ],
+)
+def test_what_cannot_be_simulated_is_an_error_that_names_it(use: Any, message: str) -> None:
+    class Uncontrolled(Noted):
+        async def book(self, booking: Booking) -> None:
+            await use(self)
+
+    with pytest.raises(RuntimeError, match=message):
+        play(Uncontrolled, Book(0, 0))
+
+
+def test_a_correct_asynchronous_integration_keeps_every_promise() -> None:
+    simulate(Awaiting, examples=8, seed=1)
+
+
+SCRIPT = """
+import sys
+from support.integrations.asynchronous import HandlesAfterLooking
+from followup_mockserver.simulation import simulate
+try:
+    simulate(HandlesAfterLooking, examples=60, seed=3)
+except AssertionError as error:
+    print(error)
+"""
+
+
+def test_the_same_seed_gives_the_same_history_in_another_process() -> None:
+    def report(hash_seed: str) -> str:
+        paths = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
+        run = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=300, check=True
+        )
+        return run.stdout
+
+    first = report("1")
+    assert first.startswith("HandlesAfterLooking breaks a promise.")
+    assert report("2") == first
