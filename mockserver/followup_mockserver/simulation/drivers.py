@@ -185,7 +185,7 @@ class _ObservedConnection(sqlite3.Connection):
 
 
 class _ObservedCursor(sqlite3.Cursor):
-    connection: _ObservedConnection
+    connection: _ObservedConnection  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def execute(self, sql: str, *parameters: Any) -> Any:
         with self.connection._statement(sql):
