@@ -96,7 +96,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("our own", planted.ForgetsToCancel, (CANCELS,)),
     Bug("our own", planted.LosesTheZone, (REACHES,)),
     Bug("our own", planted.ReadsOnePage, (REACHES, CANCELS), seed=5),
-    Bug("our own", planted.IgnoresResults, (REACHES, CANCELS)),
+    Bug("our own", planted.IgnoresResults, (REACHES, CANCELS, ONCE)),
     Bug("our own", planted.MakesNewIds, (REACHES, CANCELS)),
     Bug("our own", planted.DeduplicatesFirst, (ONCE,)),
     Bug("our own", planted.DeduplicatesLast, (ONCE,)),

@@ -130,6 +130,12 @@ class ReadsOnePage(Reconciling):
 class SendsEvents(Intentions):
     """Correct: sends its changes as events in batches, with ids that are stored, and looks at each result."""
 
+    def commit(self, booking: Booking, start_at: datetime | None, kind: str, arguments: dict[str, Any]) -> None:
+        before = self.bookings()
+        if kind == "cancel" and before[booking.external_id] is None:
+            return  # a person repeats what a crash hid; the service would reject the batch with a second cancellation
+        super().commit(booking, start_at, kind, arguments)
+
     def make_calls(self) -> None:
         rows = self.database.execute("SELECT * FROM calls WHERE NOT is_done ORDER BY seq").fetchall()
         subjects = set()
