@@ -382,7 +382,8 @@ def threads_of_anyio() -> Iterator[None]:
             return await original(func, *args, **options)
         async with options.get("limiter") or anyio.to_thread.current_default_thread_limiter():
             with anyio.CancelScope(shield=not options.get("abandon_on_cancel")):
-                return await loop.run_in_executor(None, contextvars.copy_context().run, func, *args)
+                run: Any = contextvars.copy_context().run
+                return await loop.run_in_executor(None, run, func, *args)
 
     anyio.to_thread.run_sync = run_sync  # type: ignore[assignment]
     try:
