@@ -120,7 +120,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("commits", commits.CommitsTheBookingFirst, (REACHES, CANCELS)),
     Bug("commits", commits.CommitsTheEventFirst, (KNOWN, REACHES, CANCELS)),
     Bug("commits", commits.CommitsInTheHelper, (REACHES, CANCELS)),
-    Bug("commits", commits.CommitsEachStatement, (REACHES, CANCELS)),
+    Bug("commits", commits.CommitsEachStatement, (REACHES, CANCELS, ONCE)),
     Bug("commits", commits.CommitsInALoop, (REACHES, CANCELS)),
     Bug("commits", commits.RecordsOnCommit, (REACHES, CANCELS)),
     Bug("commits", commits.MigratesInSteps, (STARTS,)),
