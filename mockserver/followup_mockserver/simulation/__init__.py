@@ -2,21 +2,11 @@
 
 A clinic is a subclass of ``Clinic``, or of ``OutboxClinic`` if it uses our outbox and inbox; ``simulate`` plays
 bookings, faults, repeated and forged webhooks, crashes and restarts, and checks that nothing is lost and nothing is
-done twice. It needs Hypothesis.
+done twice.
 """
 
-try:
-    import hypothesis as _hypothesis  # noqa: F401 - it is imported here to report that it is missing
-
-    from followup_mockserver.simulation.clinic import Booking, Clinic, Crash
-    from followup_mockserver.simulation.outbox_clinic import OutboxClinic
-    from followup_mockserver.simulation.simulate import simulate
-except ModuleNotFoundError as error:
-    if (error.name or "").startswith(__name__.partition(".")[0]):
-        raise
-    raise ImportError(
-        f"{__name__} needs {error.name}, which is not installed: python -m pip install 'followup[testing]'",
-        name=error.name,
-    ) from None
+from followup_mockserver.simulation.clinic import Booking, Clinic, Crash
+from followup_mockserver.simulation.outbox_clinic import OutboxClinic
+from followup_mockserver.simulation.simulate import simulate
 
 __all__ = ["Booking", "Clinic", "Crash", "OutboxClinic", "simulate"]
