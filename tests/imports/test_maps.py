@@ -54,6 +54,7 @@ def test_the_defaults(tmp_path: Path) -> None:
         ("", 'status = { column = "a", values = {} }', "columns.status.values must be a table, such as"),
         ("", 'status = { column = "a", values = { x = "no" } }', "columns.status.values.'x' must be one of booked, "),
         ("", 'status = { column = "a", values = { x = "booked", " x" = "ignore" } }', "columns.status.values has 'x'"),
+        ("", '"patient.dni" = "a"\n[columns.patient]\ndni = "b"', "columns.patient.dni is there twice"),
         ("", 'status = { value = "done" }', "columns.status.value must be one of booked, cancelled, ignore"),
     ],
 )  # fmt: skip
@@ -67,7 +68,10 @@ def test_an_invalid_key_is_named_with_what_would_be_right(
 
 @pytest.mark.parametrize(
     "format",
-    ["%d/%m/%Y", "%H:%M", "%d/%m %H:%M", "%d/%m/%Y %I:%M", "%d/%m/%Y %H:%M %Z", "d/m/Y H:i", "%Q", "", 1, []],
+    [
+        *("%d/%m/%Y", "%H:%M", "%d/%m %H:%M", "%d/%m/%Y %I:%M", "%d/%m/%Y %H:%M %Z", "%d/%m/%Y %d %H:%M"),
+        *("d/m/Y H:i", "%Q", "", 1, []),
+    ],
 )
 def test_a_format_that_leaves_something_open_is_invalid(format: object, tmp_path: Path) -> None:
     text = (START + COLUMNS).replace('"Inicio"', f'{{ column = "Inicio", format = {format!r} }}')

@@ -192,7 +192,10 @@ class _Reader:
         flat: dict[str, Any] = {}
         for name, value in columns.items():  # patient.phone without quotes is a table in TOML
             is_group = name in ("patient", "doctor") and isinstance(value, dict)
-            flat |= {f"{name}.{inner}": each for inner, each in value.items()} if is_group else {name: value}
+            found = {f"{name}.{inner}": each for inner, each in value.items()} if is_group else {name: value}
+            for each in found.keys() & flat.keys():
+                self._fail(f"columns.{each}", "is there twice, with quotes and without them")
+            flat |= found
         self._check_names("columns.", flat, FIELDS[kind], f" in a map of {kind}")
         for name in REQUIRED[kind]:
             if name not in flat:
@@ -286,7 +289,7 @@ def _keeps(format: str, *, has_time: bool) -> bool:
         return False
     try:
         parsed = datetime.strptime(_SAMPLE.strftime(format), format)  # noqa: DTZ007 - only digits are compared
-    except ValueError:
+    except (ValueError, re.error):  # the latter for a directive that is there twice
         return False
     parsed = parsed.replace(tzinfo=None)
     sample = _SAMPLE.replace(tzinfo=None)
