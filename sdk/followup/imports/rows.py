@@ -324,7 +324,8 @@ class _Draft:
             case "patient.phone":
                 return self._reader.phone(text)
             case "patient.dni":
-                return document_of(text, self._map.country)
+                value, code = document_of(text, self._map.country)
+                return checked(value, field), code
             case "patient.date_of_birth":
                 source = self._reader.sources[field]
                 return date_of(source.cells(self._cells), source.column.formats, field), None
