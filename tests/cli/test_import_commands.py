@@ -3,7 +3,9 @@
 import json
 import re
 import shutil
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -186,6 +188,19 @@ class TestCheck:
             assert (result.returncode, result.stdout) == (2, "")
             assert result.stderr.startswith(f"followup: {expected}")
 
+    def test_a_full_disk_for_temporary_files(self, clinic: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+        connect = sqlite3.connect
+
+        def connect_to_full_disk(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+            connection = connect(*args, **kwargs)
+            connection.execute("PRAGMA max_page_count = 1")
+            return connection
+
+        monkeypatch.setattr(sqlite3, "connect", connect_to_full_disk)
+        result = clinic.run(*CHECK)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr == "followup: cannot write a temporary file: database or disk is full\n"
+
 
 class TestPage:
     def test_the_map_of_the_page_has_every_setting(self) -> None:
@@ -219,6 +234,7 @@ class TestRun:
         assert result.returncode == 2
         assert "3 of 54 rows were rejected, more than max_rejected = 5 %, so nothing was recorded" in result.stderr
         assert json.loads(result.stdout)["rejected"] == 3
+        assert "Not recorded: 45 appointment.created. Unchanged: 4. Gone: 0.\n" in clinic.run(*RUN).stdout
         assert Outbox(clinic.environment["FOLLOWUP_DATABASE_URL"]).status().waiting == 0
 
     def test_without_a_key_nothing_is_recorded(self, clinic: Shell) -> None:

@@ -75,14 +75,14 @@ class Shown:
         report: the report.
         job: the import.
         file: the file.
-        is_recorded: whether the events were recorded; else they only would be.
+        is_recorded: whether the run recorded the events, or too much was rejected or gone; None for a check.
         shows_values: whether the values of all columns are shown.
     """
 
     report: "Report"
     job: "Import"
     file: Path
-    is_recorded: bool
+    is_recorded: bool | None
     shows_values: bool
     events: Counter[str] = attrs.field(init=False)
     _open: set[str | None] = attrs.field(init=False)
@@ -156,8 +156,9 @@ class Shown:
         report, limit = self.report, self.job.map.max_rejected
         yield f"{self.file.name}: {_count(report.rows, 'row')}, {report.rejected:,} rejected."
         events = ", ".join(f"{count:,} {kind}" for kind, count in self.events.items()) or "nothing"
-        if self.is_recorded:
-            yield f"Recorded: {events}. Unchanged: {report.unchanged:,}. Gone: {report.gone:,}."
+        if self.is_recorded is not None:
+            verb = "Recorded" if self.is_recorded else "Not recorded"
+            yield f"{verb}: {events}. Unchanged: {report.unchanged:,}. Gone: {report.gone:,}."
         else:
             yield f"A first run would record: {events}."
             if report.rejected * 100 > limit * report.rows:

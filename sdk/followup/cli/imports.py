@@ -1,6 +1,7 @@
 """``followup import``: the commands for a clinic's own files."""
 
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -85,7 +86,7 @@ def check(
         job = Import.load(map)
         with _progress(file) as on_progress:
             report = job.check(file, on_progress=on_progress)
-        shown = Shown(report, job, file, is_recorded=False, shows_values=show_personal_data)
+        shown = Shown(report, job, file, is_recorded=None, shows_values=show_personal_data)
         if html is not None:
             with output.file_errors(f"write {html}"):
                 output.write_private_file(html, shown.page())
@@ -205,6 +206,8 @@ def _nothing_done() -> Iterator[None]:
         if error.filename is None:
             raise
         reject(f"cannot read {error.filename}: {error.strerror}")
+    except sqlite3.Error as error:
+        reject(f"cannot write a temporary file: {error}")
 
 
 @contextmanager
