@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from followup import ConfigurationError
 from followup.imports import Import, Report
 
 FILES = Path(__file__).parent / "files"
@@ -322,6 +323,14 @@ row 11 | Celular | phone_shared | +5491148120011
 row 12 | Celular | phone_shared | +5491148120011
 """,
     ),
+    "cut_off_in_quotes": (
+        ARGENTINA,
+        COLUMNS,
+        """
+A1 | 2035-09-28T13:30 | +5491148120001 | 30111222 | Añasco Núñez
+row 3 | - | row_short | -
+""",
+    ),
     "nul": (
         ARGENTINA,
         COLUMNS,
@@ -343,6 +352,27 @@ def test_each_file_has_the_events_and_doubts_of_the_answer_sheet(name: str, tmp_
 
 def test_every_file_has_an_answer() -> None:
     assert {file.stem for file in FILES.iterdir()} == ANSWERS.keys()
+
+
+def test_a_quote_that_takes_in_the_rows_after_it_is_an_error(tmp_path: Path) -> None:
+    rows = [
+        "Turno,Inicio,Celular,Nota",
+        'A1,2035-09-28T10:30,+5491148120001,"a',
+        "A2,2035-09-28T11:30,+5491148120002,b",
+    ]
+    (tmp_path / "turnos.csv").write_text("\n".join(rows), encoding="utf-8")
+    job = importer(tmp_path, ARGENTINA, THREE)
+    with pytest.raises(ConfigurationError, match=r"row 2: this is no CSV; a double quote may have been opened and not"):
+        job.check(tmp_path / "turnos.csv")
+    (tmp_path / "turnos.csv").write_text("\n".join([*rows, '"']), encoding="utf-8")
+    assert job.check(tmp_path / "turnos.csv").rows == 1
+
+
+def test_errors_of_a_spreadsheet_and_control_characters_are_no_documents(tmp_path: Path) -> None:
+    rows = ["Turno;Inicio;Documento", "A1;2035-09-28T10:30;#DIV/0!", "A2;2035-09-28T10:30;30111\x00222"]
+    (tmp_path / "turnos.csv").write_text("\n".join(rows), encoding="utf-8")
+    doubts = importer(tmp_path, ARGENTINA, DOCUMENTS).check(tmp_path / "turnos.csv").doubts
+    assert [(doubt.row, doubt.code) for doubt in doubts] == [(2, "field_invalid"), (3, "field_invalid")]
 
 
 def importer(folder: Path, settings: dict[str, object], columns: dict[str, object]) -> Import:

@@ -47,11 +47,17 @@ _MOST_HELD = 256 << 20
 _BATCH = 500
 """Rows of a workbook that are read at a time."""
 
+_HALF_A_SECOND = timedelta(microseconds=500_000)
+"""To round: a workbook has times as fractions of a day, which are not exact."""
+
 _PROGRESS_STEP = 1_000
 """Rows between two reports of the progress."""
 
 _END_OF_FILE = "\x1a"
 """Old programs end a text file with it."""
+
+_END_MARK = "\0the end of the file\0"
+"""A line after the last one. It becomes part of a cell whose quote is not closed."""
 
 
 class Table:
@@ -134,7 +140,10 @@ class Table:
     def _fit(self, delimiter: str, headers: Collection[str]) -> tuple[int, int]:
         """Return how many of the headers, and how many columns, the file has with a delimiter."""
         self._delimiter = delimiter
-        names = self._first_row()
+        try:
+            names = self._first_row()
+        except ConfigurationError:  # a quote is closed by another delimiter only
+            return 0, 0
         return sum(name in names for name in headers), len(names)
 
     def _first_row(self) -> list[str]:
@@ -170,17 +179,24 @@ class Table:
         lines = self._lines(stream)
         if self._has_separator_line:
             next(lines)
-        reader = csv.reader(lines, delimiter=self._delimiter)
+        reader = csv.reader(itertools.chain(lines, [_END_MARK]), delimiter=self._delimiter)
         for number in itertools.count(1):
+            start = reader.line_num
             try:
-                record = next(reader, None)
+                record = next(reader, [_END_MARK])
             except csv.Error:
-                raise ConfigurationError(
-                    f"{self._path}, row {number}: this is no CSV; a double quote may have been opened and not closed"
-                ) from None
-            if record is None:
+                raise self._open_quote(number) from None
+            is_open = record != [_END_MARK] and "".join(record[-1:]).endswith(_END_MARK)
+            if is_open and reader.line_num > start + 2:  # the quote took in rows that follow
+                raise self._open_quote(number)
+            if record == [_END_MARK]:
                 return
-            yield record
+            yield record[:-1] if is_open else record  # then the file was cut off in its last cell
+
+    def _open_quote(self, row: int) -> ConfigurationError:
+        return ConfigurationError(
+            f"{self._path}, row {row}: this is no CSV; a double quote may have been opened and not closed"
+        )
 
     def _lines(self, stream: BinaryIO) -> Iterator[str]:
         text = io.TextIOWrapper(stream, encoding=self._encoding, errors="replace", newline="")
@@ -263,18 +279,21 @@ def _cell(value: Any) -> Cell:
     match value:
         case bool():
             return str(value).upper()
+        case time():
+            return time_of_day(timedelta(0, value.second, value.microsecond, 0, value.minute, value.hour))
         case timedelta() if timedelta() <= value < timedelta(days=1):
             return time_of_day(value)
-        case datetime() if value.time() == time():
-            return value.date()
-        case None | str() | datetime() | date() | time() | int() | float():
+        case datetime():
+            rounded = (value + _HALF_A_SECOND).replace(microsecond=0)
+            return rounded.date() if rounded.time() == time() else rounded
+        case None | str() | date() | int() | float():
             return value
     return str(value)
 
 
 def time_of_day(since_midnight: timedelta) -> time:
-    """Return the time of day that is so long after midnight; a whole day after it is midnight."""
-    return (datetime.min.replace(tzinfo=UTC) + since_midnight).time()
+    """Return the time of day, to the second, that is so long after midnight; a whole day after it is midnight."""
+    return (datetime.min.replace(tzinfo=UTC) + since_midnight + _HALF_A_SECOND).time().replace(microsecond=0)
 
 
 def text_of(cell: Cell) -> str:

@@ -125,7 +125,7 @@ def _joined(cells: Sequence[Cell], form: str | None) -> str:
 
 def _written(cell: Cell, form: str | None) -> str:
     if isinstance(cell, (int, float)) and 0 <= cell < 1:  # a part of a day
-        cell = time_of_day(timedelta(seconds=round(cell * 86_400)))
+        cell = time_of_day(timedelta(days=cell))
     part = _DATE_PART if type(cell) is date else _TIME_PART if isinstance(cell, time) else None
     if part and form and (found := part.search(form)):
         return cell.strftime(found[0])  # type: ignore[union-attr]
