@@ -129,7 +129,7 @@ CODES: Final[Mapping[str, Code]] = {
     ),
     "encoding_replaced": Code(
         False,
-        "Some bytes are not UTF-8, unlike the rest of the file, so � replaced them: export the file in one encoding.",
+        "Some bytes are not in the encoding of the rest, so � replaced them: export the file in one encoding.",
     ),
 }
 """The codes of doubts."""
