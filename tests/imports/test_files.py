@@ -368,6 +368,14 @@ def test_a_quote_that_takes_in_the_rows_after_it_is_an_error(tmp_path: Path) -> 
     assert job.check(tmp_path / "turnos.csv").rows == 1
 
 
+def test_a_row_that_is_cut_off_in_its_first_cell_is_rejected(tmp_path: Path) -> None:
+    (tmp_path / "turnos.csv").write_text(
+        'Turno,Inicio,Celular\nA1,2035-09-28T10:30,+5491148120001\n"A', encoding="utf-8"
+    )
+    (found,) = importer(tmp_path, ARGENTINA, THREE).check(tmp_path / "turnos.csv").doubts
+    assert (found.row, found.code) == (3, "row_short")
+
+
 def test_errors_of_a_spreadsheet_and_control_characters_are_no_documents(tmp_path: Path) -> None:
     rows = ["Turno;Inicio;Documento", "A1;2035-09-28T10:30;#DIV/0!", "A2;2035-09-28T10:30;30111\x00222"]
     (tmp_path / "turnos.csv").write_text("\n".join(rows), encoding="utf-8")

@@ -191,7 +191,9 @@ class Table:
                 raise self._open_quote(number)
             if record == [_END_MARK]:
                 return
-            yield record[:-1] if is_open else record  # then the file was cut off in its last cell
+            if is_open:  # the file was cut off in its last cell
+                record = record[:-1] or [record[0].removesuffix(_END_MARK)]
+            yield record
 
     def _open_quote(self, row: int) -> ConfigurationError:
         return ConfigurationError(
