@@ -38,6 +38,8 @@ def test_the_defaults(tmp_path: Path) -> None:
         ("max_gone = true", "", "max_gone must be a percentage from 0 to 100"),
         ('name = " "', "", "name must be text in quotes"),
         ("sheet = 1", "", "sheet must be text in quotes"),
+        (f'name = "{"x" * 256}"', "", "name must have at most 255 characters, and no control characters"),
+        (r'name = "a\u0000b"', "", "name must have at most 255 characters"),
         ("", 'patient = "x"', "columns.patient is unknown in a map of appointments; did you mean patient.dni?"),
         ("", 'reson = "x"', "columns.reson is unknown in a map of appointments; did you mean reason?"),
         ("", '"patient.fullname" = "x"', "columns.patient.fullname is unknown in a map of appointments; did you mean"),

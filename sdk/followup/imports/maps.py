@@ -13,6 +13,7 @@ import attrs
 import phonenumbers
 
 from followup import ConfigurationError, DoctorInput, PatientInput
+from followup._store.schema import LONGEST_TEXT
 
 Kind = Literal["appointments", "patients", "visits"]
 Status = Literal["booked", "cancelled", "ignore"]
@@ -174,6 +175,8 @@ class _Reader:
         text = self._text(name, value)
         if name == "zone":
             return self._zone(text)
+        if name == "name" and not (text.isprintable() and len(text) <= LONGEST_TEXT):
+            self._fail(name, f"must have at most {LONGEST_TEXT} characters, and no control characters")
         if name == "country" and text not in phonenumbers.SUPPORTED_REGIONS:
             self._fail(name, "must be the ISO 3166 code of a country in upper case, such as AR")
         return text
