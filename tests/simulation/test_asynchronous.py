@@ -1,13 +1,17 @@
 """Asynchronous clinics: one event loop on the simulated clock, whose order is part of the history, and its limits."""
 
 import asyncio
+import gc
+import math
 import os
 import subprocess
 import sys
 import warnings
+import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import anyio
 import anyio.to_thread
 import pytest
 from support.integrations.asynchronous import Awaiting
@@ -149,18 +153,66 @@ def test_the_exception_of_a_background_task_is_named() -> None:
         play(Losing, Book(0, 0), PassTime(1))
 
 
-@pytest.mark.parametrize("forever", ["await asyncio.Event().wait()", "while True: await asyncio.sleep(0)"])
-def test_a_method_that_never_returns_is_a_violation(forever: str) -> None:
+async def spin() -> None:
+    while True:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+
+
+async def spin_beside_a_timer() -> None:
+    timer = asyncio.create_task(asyncio.sleep(60), name="timer")
+    await spin()
+    await timer
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [lambda: asyncio.Event().wait(), lambda: asyncio.sleep(math.inf), anyio.sleep_forever, spin, spin_beside_a_timer],
+)
+def test_a_method_that_never_returns_is_a_violation(wait: Any) -> None:
     class Stuck(Noted):
         async def book(self, booking: Booking) -> None:
-            if "Event" in forever:
-                await asyncio.Event().wait()
-            while True:  # noqa: ASYNC110
-                await asyncio.sleep(0)
+            await wait()
 
-    with pytest.raises(AssertionError, match=r"book\(\) .*in .*Stuck\.book\(\), test_asynchronous\.py, line") as found:
+    with pytest.raises(AssertionError, match=r"book\(\) .*in .*\(\), .*\.py, line") as found:
         play(Stuck, Book(0, 0))
     assert promise_in(found.value) == "Every method of the clinic returns in the end."
+
+
+def test_a_background_task_that_sleeps_for_ever_is_no_violation() -> None:
+    class Sleeping(Noted):
+        async def start(self, client: Any, folder: Path) -> None:
+            self.sleeper = asyncio.create_task(anyio.sleep_forever())
+
+    play(Sleeping, Book(0, 0), PassTime(6))
+
+
+def test_in_an_event_loop_ordinary_methods_are_outside_of_it() -> None:
+    class Running(Noted):
+        def work(self) -> None:  # type: ignore[override]
+            asyncio.run(asyncio.sleep(0))
+            self.notes.append("work")
+
+    async def simulates() -> bool:
+        loop = asyncio.get_running_loop()
+        play(Running, Book(0, 0))
+        await asyncio.sleep(0)
+        return asyncio.get_running_loop() is loop
+
+    assert asyncio.run(simulates())
+    assert Running.notes
+
+
+def test_nothing_of_a_history_lives_after_it() -> None:
+    class Counted(Awaiting):
+        instances: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
+
+        async def start(self, client: Any, folder: Path) -> None:
+            self.instances.add(self)
+            await super().start(client, folder)
+
+    play(Counted, Book(0, 0), CrashNow(), Book(1, 0))
+    gc.collect()
+    assert list(Counted.instances) == []
 
 
 async def connect(_: Any) -> None:

@@ -118,7 +118,7 @@ class OpenDatabases:
         process: the process.
         commits: the commits of its history.
         connections: its connections, each with a function that closes it.
-            engines: the engines of SQLAlchemy that it used.
+        engines: the engines of SQLAlchemy that it used.
     """
 
     process: Process
@@ -145,7 +145,7 @@ class OpenDatabases:
 
     def belong_to_thread(self) -> None:
         """Let these be the databases of the current thread, and of those that it starts."""
-        _OWNERS[threading.current_thread()] = self
+        vars(threading.current_thread())[_OWNER] = self
 
     def close(self) -> None:
         """Close all connections, as the end of a process does: what is not committed is rolled back."""
@@ -161,25 +161,29 @@ class OpenDatabases:
                     del django.connections[wrapper.alias]  # what it knows about its transaction ends with the process
 
 
-_OWNERS: WeakKeyDictionary[threading.Thread, OpenDatabases | threading.Thread] = WeakKeyDictionary()
+_OWNER = "_databases_of_clinic"
+"""The attribute of a thread for the databases of its process, or for the thread whose process it belongs to.
+
+A weak dictionary would keep every thread for ever that its own process refers to.
+"""
 
 
 def databases_of_thread() -> OpenDatabases | None:
     """Return the databases of the process that the current thread belongs to; None outside of a simulation."""
-    owner = _OWNERS.get(threading.current_thread())
+    owner = getattr(threading.current_thread(), _OWNER, None)
     if isinstance(owner, threading.Thread):
-        owner = _OWNERS.get(owner)
+        owner = getattr(owner, _OWNER, None)
     return owner if isinstance(owner, OpenDatabases) else None
 
 
 def adopt(thread: threading.Thread) -> None:
     """Let a thread that starts belong to the process of the current one, or to that of each moment if it is pooled."""
-    owner = _OWNERS.get(threading.current_thread())
+    owner = getattr(threading.current_thread(), _OWNER, None)
     if owner is not None:
         is_pooled = getattr(thread, "_target", None) is getattr(executors, "_worker", thread)
-        _OWNERS[thread] = threading.current_thread() if is_pooled else owner
+        vars(thread)[_OWNER] = threading.current_thread() if is_pooled else owner
 
 
 def leave_thread() -> None:
     """Let the current thread belong to no process any more."""
-    _OWNERS.pop(threading.current_thread(), None)
+    vars(threading.current_thread()).pop(_OWNER, None)

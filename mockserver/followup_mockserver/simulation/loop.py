@@ -15,7 +15,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
 import anyio.to_thread
 
@@ -25,11 +25,14 @@ from followup_mockserver.simulation.promises import RETURNS, PromiseBroken
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
 
-_MOST_CALLBACKS = 100_000
-"""How many callbacks may run before a method returns, or between two moments of the clock."""
+_MOST_CALLBACKS = 20_000
+"""How many callbacks may run without any time passing."""
 
 _MOST_WAITS = 1_000
 """How often time may pass before a method returns."""
+
+_NEVER = 1e9
+"""Seconds; a timer that is due later, such as that of ``anyio.sleep_forever()``, is due never."""
 
 _MICROSECOND = 1e-6
 
@@ -117,13 +120,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             BaseException: what it raised.
         """
         with self._running():
-            task = self.create_task(coroutine)
+            task = self.create_task(coroutine, name=name)
         for _ in range(_MOST_WAITS):
             for _ in range(_MOST_CALLBACKS):
                 if task.done():
                     return task.result()
                 if not self._step():
                     break
+            else:
+                self._never_rest(f"{name} does not return, {_place_of(task)}. ")
             if not self._wait(self.seconds_to_timer()):
                 break
             self._check()
@@ -134,14 +139,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         for _ in range(_MOST_CALLBACKS):
             if not self._step():
                 return
-        detail = f"Background tasks go on for ever without waiting: {', '.join(map(_name_of, self._tasks))}."
-        raise PromiseBroken(RETURNS, detail)
+        self._never_rest()
+
+    def _never_rest(self, what: str = "") -> NoReturn:
+        names = ", ".join(map(_name_of, self._tasks)) or "callbacks of the event loop"
+        raise PromiseBroken(RETURNS, f"{what}Without waiting, these go on for ever: {names}.")
 
     def seconds_to_timer(self) -> float | None:
         """Return in how many seconds the next timer is due; None if there is none."""
         self._timers = [each for each in self._timers if not each.cancelled()]
         next_at = min((each.when() for each in self._timers), default=None)
-        return None if next_at is None else max(0.0, next_at - self.time())
+        seconds = None if next_at is None else max(0.0, next_at - self.time())
+        return None if seconds is None or seconds > _NEVER else seconds
 
     def lost_errors(self) -> Iterator[tuple[str, BaseException]]:
         """Yield the exceptions of background tasks that nobody has retrieved so far, with the names of the tasks."""
@@ -390,6 +399,17 @@ def threads_of_anyio() -> Iterator[None]:
         yield
     finally:
         anyio.to_thread.run_sync = original
+
+
+@contextlib.contextmanager
+def outside_of_the_running_loop() -> Iterator[None]:
+    """Hide the event loop that runs in this thread, such as that of a test, from the code within this block."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)
 
 
 def _task_of(handle: asyncio.Handle) -> "asyncio.Task[Any] | None":

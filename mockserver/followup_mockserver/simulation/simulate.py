@@ -13,6 +13,7 @@ from followup_mockserver.schema.checks import integer
 from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.simulation.drivers import observed_drivers
 from followup_mockserver.simulation.history import History, histories, history_of, shrunk
+from followup_mockserver.simulation.loop import outside_of_the_running_loop
 from followup_mockserver.simulation.playing import Player
 from followup_mockserver.simulation.promises import Finding, report_of
 from followup_mockserver.simulation.running import fast_collections
@@ -62,7 +63,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     integer(1)("examples", examples)
     if seed is not None:
         integer(0)("seed", seed)
-    with fast_collections() as begin, _silent_crashes(), observed_drivers():
+    with fast_collections() as begin, _silent_crashes(), observed_drivers(), outside_of_the_running_loop():
         player = Player(clinic, begin)
         found = _Search(player).search(
             examples, random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
