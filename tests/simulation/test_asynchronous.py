@@ -186,6 +186,27 @@ def test_a_background_task_that_sleeps_for_ever_is_no_violation() -> None:
     play(Sleeping, Book(0, 0), PassTime(6))
 
 
+def test_anyio_cancels_tasks() -> None:
+    class Cancelling(Noted):
+        async def work(self) -> None:
+            before = self.now()
+            with anyio.move_on_after(2) as scope:
+                try:
+                    await anyio.sleep(100)
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await anyio.sleep(3)
+            assert scope.cancelled_caught
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(anyio.sleep_forever)
+                tasks.cancel_scope.cancel()
+            self.notes.append(round((self.now() - before).total_seconds()))
+
+    for order in range(4):
+        play(Cancelling, TaskOrder(order), Book(0, 0))
+    assert set(Cancelling.notes) == {5}
+
+
 def test_in_an_event_loop_ordinary_methods_are_outside_of_it() -> None:
     class Running(Noted):
         def work(self) -> None:  # type: ignore[override]

@@ -86,6 +86,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._thread = threading.get_ident()
 
         self._handles: list[asyncio.Handle] = []
+        self._repeated: list[asyncio.Handle] = []
         self._timers: list[asyncio.TimerHandle] = []
         self._tasks: dict[asyncio.Task[Any], float] = {}
         self._failed: list[asyncio.Task[Any]] = []
@@ -171,7 +172,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                     task.cancel()
             self._timers.clear()
             with contextlib.suppress(NotSimulated):
-                for _ in range(_MOST_CALLBACKS // 100):
+                for _ in range(_MOST_CALLBACKS // 20):
                     if not self._step():
                         break
         with self._running(), contextlib.suppress(NotSimulated):
@@ -201,14 +202,21 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Run one callback, and return whether there was one."""
         with self._running():
             self._collect()
-            if not self._handles:
+            if (position := self._choice()) is None:
                 self._take_timers()
-            if not self._handles:
+                position = self._choice()
+            if position is None:
+                self._repeated.clear()
                 return False
-            handle = self._handles.pop(self._choice())
+            handle = self._handles.pop(position)
+            task = _task_of(handle)
+            if task is None:
+                self._repeated.append(handle)
+            else:
+                self._repeated.clear()
             if not handle.cancelled():
                 handle._run()
-            if (task := _task_of(handle)) is not None and task.done():
+            if task is not None and task.done():
                 self._take_leave(task)
         if self.refused is not None:
             raise self.refused
@@ -232,25 +240,31 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._handles += [each for each in self._timers if each.when() == due]
             self._timers = [each for each in self._timers if each.when() != due]
 
-    def _choice(self) -> int:
-        """Return the position of the callback that runs next. One that belongs to no task never waits for tasks."""
-        tasks: list[asyncio.Task[Any]] = []
+    def _choice(self) -> int | None:
+        """Return the position of the callback that runs next; None if there is none.
+
+        One that belongs to no task does not wait for tasks, unless it has run since a task went on: anyio cancels a
+        task by a callback that schedules itself again and again until the task has ended.
+        """
+        tasks: dict[int, asyncio.Task[Any]] = {}
         for position, handle in enumerate(self._handles):
             task = _task_of(handle)
-            if task is None:
+            if task is not None:
+                tasks[position] = task
+            elif not any(_is_same(handle, each) for each in self._repeated):
                 return position
-            tasks.append(task)
-        if not self._order or len(tasks) == 1:
-            return 0
+        positions = list(tasks)
+        if not self._order or len(tasks) < 2:
+            return positions[0] if positions else None
         if self._order % 2 == 0:
-            return self._random.randrange(len(tasks))
-        for task in tasks:
+            return positions[self._random.randrange(len(tasks))]
+        for task in tasks.values():
             if self._tasks.get(task, -1.0) < 0:
                 self._tasks[task] = self._random.random()
-        first = max(tasks, key=self._tasks.__getitem__)
+        first = max(positions, key=lambda position: self._tasks[tasks[position]])
         if self._random.random() < _CHANGE:
-            self._tasks[first] = -1.0
-        return tasks.index(first)
+            self._tasks[tasks[first]] = -1.0
+        return first
 
     def _collect(self) -> None:
         """Wait for the threads that work for tasks, and take what they passed on, in the order of the work."""
@@ -415,6 +429,12 @@ def outside_of_the_running_loop() -> Iterator[None]:
 def _task_of(handle: asyncio.Handle) -> "asyncio.Task[Any] | None":
     owner = getattr(getattr(handle, "_callback", None), "__self__", None)
     return owner if isinstance(owner, asyncio.Task) else None
+
+
+def _is_same(one: asyncio.Handle, other: asyncio.Handle) -> bool:
+    """Return whether two handles call the same function with the same arguments."""
+    (function, args), (other_function, others) = ((each._callback, each._args) for each in (one, other))  # type: ignore[attr-defined]
+    return bool(function == other_function) and [*map(id, args or ())] == [*map(id, others or ())]
 
 
 def _module_of(frame: Any) -> str:
