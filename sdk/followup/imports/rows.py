@@ -241,7 +241,7 @@ class _RowReader:
     def _size_problem(self, cells: Sequence[Cell]) -> tuple[str, str] | None:
         width = len(self._table.header)
         if len(cells) < width and not self._table.is_workbook:
-            return "row_short", f"{len(cells)} cells, and the header {width}"
+            return "row_short", f"{len(cells)} of the {width} cells of the header"
         if any(map(text_of, cells[width:])):
             return "row_long", f"more than the {width} cells of the header"
         return None
