@@ -98,6 +98,39 @@ def test_the_order_of_tasks_is_part_of_the_history(orders: Any, expected: set[st
     assert Racing.notes[: len(orders)] == Racing.notes[len(orders) :]
 
 
+def test_the_order_of_tasks_lasts_until_all_is_done() -> None:
+    class Racing(Noted):
+        async def work(self) -> None:
+            async def append(letter: str) -> None:
+                await asyncio.sleep(0)
+                self.notes.append(letter)
+
+            await asyncio.gather(*map(append, "abcdefgh"))
+
+    play(Racing, TaskOrder(1), Book(0, 0))
+    assert "".join(Racing.notes[:8]) != "abcdefgh"
+
+
+@pytest.mark.parametrize(("order", "is_steady"), [(0, True), (1, True), (2, False), (7, True), (8, False)])
+def test_the_network_of_a_task_stays_slow_in_some_orders(order: int, is_steady: bool) -> None:
+    class Calling(Noted):
+        async def book(self, booking: Booking) -> None:
+            await asyncio.gather(*[asyncio.create_task(self.call()) for _ in range(4)])
+            raise RuntimeError
+
+        async def call(self) -> None:
+            seconds = []
+            for _ in range(4):
+                before = self.now()
+                await self.async_client.account.retrieve()
+                seconds.append(round((self.now() - before).total_seconds(), 1))
+            self.notes.append(seconds)
+
+    play(Calling, TaskOrder(order), Book(0, 0))
+    assert all(len(set(seconds)) == 1 for seconds in Calling.notes) == is_steady
+    assert (len({tuple(seconds) for seconds in Calling.notes}) > 1) == (order > 0)
+
+
 def test_a_crash_cancels_all_tasks_which_can_send_nothing_any_more() -> None:
     class Crashing(Noted):
         async def start(self, client: Any, folder: Path) -> None:

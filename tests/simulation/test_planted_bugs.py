@@ -25,7 +25,9 @@ def failure_of(clinic: type[Clinic], seed: int) -> AssertionError:
     return found.value
 
 
-@each_bug
+@pytest.mark.parametrize(
+    "bug", [pytest.param(each, marks=[pytest.mark.nightly] * each.is_slow, id=each.name) for each in BUGS]
+)
 def test_a_planted_bug_is_found(bug: Bug) -> None:
     failure = failure_of(bug.clinic, bug.seed)
     assert promise_in(failure) in bug.promises

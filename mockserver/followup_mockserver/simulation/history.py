@@ -242,6 +242,8 @@ _CRASHED_STARTS = 8
 """Of so many histories, one begins with a start that crashes."""
 
 _SCENES, _MOST_FAULTS, _MOST_SEQUELS = (5, 14), 3, 4
+_MOST_IN_HASTE = 1
+"""Sequels of an action where the next one soon follows, while tasks are still busy with it."""
 
 
 def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Iterator[History]:
@@ -262,10 +264,14 @@ def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Itera
 
     while True:
         history = [*drawn({CrashAtStart: 1}, 0 if random.randrange(_CRASHED_STARTS) else 1)]
+        most_sequels = _MOST_SEQUELS
+        if with_tasks:
+            history += drawn({TaskOrder: 1}, 1)
+            most_sequels = random.choice((_MOST_SEQUELS, _MOST_IN_HASTE))
         for _ in range(random.randint(*_SCENES)):
             history += drawn(_FAULTS, random.randint(0, _MOST_FAULTS))
             history += drawn(_ACTIONS if any(isinstance(each, Book) for each in history) else {Book: 1}, 1)
-            history += drawn(_SEQUELS, random.randint(0, _MOST_SEQUELS))
+            history += drawn(_SEQUELS, random.randint(0, most_sequels))
         yield tuple(history)
 
 

@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
+from weakref import WeakKeyDictionary
 
 import anyio.to_thread
 
@@ -89,6 +90,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._repeated: list[asyncio.Handle] = []
         self._timers: list[asyncio.TimerHandle] = []
         self._tasks: dict[asyncio.Task[Any], float] = {}
+        self._latencies: WeakKeyDictionary[asyncio.Task[Any], float] = WeakKeyDictionary()
         self._failed: list[asyncio.Task[Any]] = []
         self._errors: list[tuple[str, BaseException]] = []
         self._posts: queue.SimpleQueue[tuple[str, asyncio.Handle, tuple[Any, ...]]] = queue.SimpleQueue()
@@ -102,15 +104,19 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def set_order(self, order: int) -> None:
         """Choose the order in which ready tasks go on: 0 is the one in which they became ready, any other is random.
 
-        With an odd number a task that is slow stays slow; with an even one, each choice is independent.
+        With an odd number a task that is slow stays slow, and so does its network; with an even one, each choice is
+        independent.
         """
         self._order = order
         self._random = random.Random(order)  # noqa: S311 - it is reproducible on purpose
         self._tasks = dict.fromkeys(self._tasks, -1.0)
+        self._latencies.clear()
 
     def latency(self) -> float:
-        """Return for how many seconds a request or a response is under way."""
-        return self._random.choice(_LATENCIES) if self._order else 0.0
+        """Return for how many seconds a request or a response of the current task is under way."""
+        latency = self._random.choice(_LATENCIES) if self._order else 0.0
+        task = asyncio.current_task(self)
+        return latency if task is None or self._order % 2 == 0 else self._latencies.setdefault(task, latency)
 
     def run(self, coroutine: Any, name: str) -> Any:
         """Run a coroutine to its end, and other tasks meanwhile; return its result.

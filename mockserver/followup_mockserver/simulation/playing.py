@@ -215,7 +215,6 @@ class _Play:
 
     def _come_to_rest(self) -> None:
         self._pending.end()
-        self._runner.set_order(0)
         self._service.clear_webhook_faults()
         self._runner.up()
         self._story.add("All faults ended, and work() ran until nothing changed.")

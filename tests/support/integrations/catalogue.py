@@ -8,7 +8,9 @@ from unittest import mock
 import attrs
 
 from followup_mockserver.simulation import Clinic, simulate
-from support.integrations import commits, from_threads, planted
+from support.integrations import asynchronous, commits, from_threads, outbox_clinics, planted
+from support.integrations.asynchronous import Awaiting
+from support.integrations.fastapi_stores import FastAPIStores
 from support.integrations.intentions import Intentions
 from support.integrations.reconciling import Reconciling
 from support.integrations.stores import Stores
@@ -19,6 +21,7 @@ CANCELS = "A booking that the clinic cancelled is cancelled at the service, or n
 KNOWN = "Nothing is at the service that the clinic does not know."
 KEEPS = "What book(), reschedule() and cancel() did when they returned is in bookings()."
 ONCE = "The work of every genuine webhook event is done exactly once."
+RETURNS = "Every method of the clinic returns in the end."
 STARTS = "The clinic starts, also after a crash, unless a fault prevents it."
 GENUINE = "The work of a forged webhook is never done."
 
@@ -30,8 +33,8 @@ SHORT = {
     ONCE: "events are handled once",
     GENUINE: "forgeries are not handled",
     STARTS: "it starts",
+    RETURNS: "methods return",
 }
-
 """The promises in few words, for a table."""
 
 EXAMPLES = 100
@@ -52,6 +55,7 @@ class Bug:
         promises: those that it can break.
         thread: the public thread that describes it, such as ``owner/repository#1``; empty if there is none.
         seed: one with which it is found quickly.
+        is_slow: whether a shorter history takes more than a few seconds of CPU to find.
     """
 
     kind: Kind
@@ -59,6 +63,7 @@ class Bug:
     promises: tuple[str, ...]
     thread: str = ""
     seed: int = 0
+    is_slow: bool = False
 
     @property
     def name(self) -> str:
@@ -128,8 +133,20 @@ BUGS: tuple[Bug, ...] = (
     Bug("commits", commits.MarksAfterItsWork, (ONCE,)),
     Bug("commits", commits.RemembersBeforeItsWork, (ONCE,)),
     Bug("commits", commits.AdvancesFirst, (ONCE,)),
+    Bug("commits", outbox_clinics.InTwoTransactions, (ONCE,), is_slow=True),
+    Bug("commits", outbox_clinics.OverAnotherConnection, (ONCE,), is_slow=True),
+    Bug("races", asynchronous.DrainsTwice, (REACHES, CANCELS), is_slow=True),
+    Bug("races", asynchronous.SendsAtTheSameTime, (REACHES, CANCELS), is_slow=True),
+    Bug("races", asynchronous.GathersAndMarksAll, (REACHES, CANCELS), is_slow=True),
+    Bug("races", asynchronous.ForgetsThatItWasCancelled, (REACHES, CANCELS)),
+    Bug("races", asynchronous.FiresAndForgets, (REACHES, CANCELS)),
+    Bug("races", asynchronous.QueuesInALoop, (REACHES, CANCELS)),
+    Bug("races", asynchronous.HandlesAfterLooking, (ONCE,)),
+    Bug("races", asynchronous.LosesUpdates, (KEEPS, REACHES, CANCELS), is_slow=True),
+    Bug("races", asynchronous.RespondsBeforeItStores, (ONCE,)),
+    Bug("races", asynchronous.WaitsForItself, (RETURNS,)),
 )
 """Every planted bug. Each differs from a correct integration where the bug is."""
 
-CORRECT: tuple[type[Clinic], ...] = (Stores, Intentions, Reconciling, WithOrm, WithDjango)
+CORRECT: tuple[type[Clinic], ...] = (Stores, Intentions, Reconciling, WithOrm, WithDjango, Awaiting, FastAPIStores)
 """Correct integrations of different architecture."""
