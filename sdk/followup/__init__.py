@@ -8,7 +8,8 @@ from importlib import import_module
 
 from followup._version import __version__ as __version__
 
-TYPE_CHECKING = False  # `typing` takes longer to import than all that verifies a webhook
+# Not imported from `typing`, whose import takes longer than all that verifies a webhook.
+TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
 
 if TYPE_CHECKING:  # in the form that type checkers take for public names
     from followup._call.pagination import AsyncPage as AsyncPage

@@ -17,7 +17,8 @@ import functools
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import FrameType, FunctionType
 
-TYPE_CHECKING = False  # `typing` takes longer to import than all that verifies a webhook
+# Not imported from `typing`, whose import takes longer than all that verifies a webhook.
+TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 

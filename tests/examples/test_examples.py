@@ -31,7 +31,7 @@ def test_the_clinics_own_tests_pass(pytester: pytest.Pytester) -> None:
     for name in EXAMPLES.glob("*.py"):
         shutil.copy(name, pytester.path)
     shutil.copytree(EXAMPLES / "import", pytester.path / "import")
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=26)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=27)
 
 
 def test_the_asynchronous_import(followup_server: MockServer, tmp_path: Path) -> None:
