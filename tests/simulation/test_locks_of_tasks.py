@@ -11,7 +11,7 @@ from support.plain_clinic import PlainClinic
 from followup_mockserver.simulation import Booking, simulate
 from followup_mockserver.simulation.history import Book, Work, seed_of
 
-PATIENCE = 20.0
+PATIENCE = 100.0
 """Seconds for which SQLite waits for a lock, far more than a test takes."""
 
 
@@ -35,3 +35,29 @@ def test_a_task_with_a_lock_goes_on_while_another_one_waits_for_it() -> None:
     before = time.monotonic()
     simulate(TwoWriters, examples=1, seed=seed_of((Book(0, 0), Work())))
     assert time.monotonic() - before < PATIENCE
+
+
+def test_an_ordinary_work_does_not_begin_while_a_task_that_is_ready_may_hold_a_lock() -> None:
+    found: list[bool] = []
+
+    class WritesInTheBackground(PlainClinic):
+        is_locked = False
+
+        async def write(self) -> None:
+            self.is_locked = True
+            for _ in range(50):
+                await asyncio.sleep(0)
+            self.is_locked = False
+
+        async def book(self, booking: Booking) -> None:  # type: ignore[override]
+            super().book(booking)
+            self.task = asyncio.create_task(self.write())
+            await asyncio.sleep(0)
+
+        def work(self) -> None:
+            found.append(self.is_locked)
+            super().work()
+
+    simulate(WritesInTheBackground, examples=1, seed=seed_of((Book(0, 0), Work())))
+    assert found
+    assert not any(found)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import inspect
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -113,6 +114,9 @@ class Runner:
     def call(self, method: str, *arguments: Any) -> CallOutcome:
         """Call a method of the clinic, and return how the call ended."""
         process = self.up()
+        if method == "work" and not inspect.iscoroutinefunction(process.clinic.work):
+            self.settle()  # no task can go on during the call, so none may hold a lock that the call waits for
+            process = self.up()
         _, error = self._result_of(process, method, *arguments)
         if process.has_crashed:
             del process

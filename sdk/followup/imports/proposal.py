@@ -50,7 +50,7 @@ _DATES = (
     *("%d/%m/%Y", "%d-%m-%Y", "%d.%m.%Y", "%d/%m/%y", "%d-%m-%y", "%d.%m.%y"),
     *("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y", "%Y-%m-%d", "%Y/%m/%d", "%Y%m%d"),
 )
-_CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%H.%M", "%Hh%M")
+_CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%H.%M", "%Hh%M", "%H:%M hs", "%H:%M h")
 _OFFSET = "ISO 8601 with an offset"
 _MOMENTS = (*(day + f" {clock}" for day in _DATES for clock in _CLOCKS), "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", _OFFSET)
 _ISO = {"%Y-%m-%d", *(form for form in _MOMENTS if form.startswith("%Y-%m-%d") and form.endswith(("M", "S"))), _OFFSET}
