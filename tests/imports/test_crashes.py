@@ -84,7 +84,6 @@ def test_a_run_that_is_killed_at_its_statements(database_url: str, tmp_path: Pat
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1800)
 def test_100_kills_at_random_moments(database_url: str, tmp_path: Path):
     job, choose, numbers = import_of(tmp_path), random.Random(5), range(1200)
     kills, hours = 0, 0

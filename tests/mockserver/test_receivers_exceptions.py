@@ -257,14 +257,14 @@ class TestFlaskAndDjango:
     def test_many_attempts_leave_nothing_behind(self, service: MockService) -> None:
         def references() -> int:
             gc.collect()
-            return sum(isinstance(each, weakref.ref) for each in gc.get_objects())
+            return sum(issubclass(type(each), weakref.ref) for each in gc.get_objects())
 
         service.mount(URL, wsgi_view(lambda _: None))
         service.advance()
         before = references()
-        for _ in range(50):
+        for _ in range(300):
             service.resend(service.deliveries[0].id)
-        assert references() < before + 25
+        assert references() < before + 200, "other tests of the process may leave some that come and go"
 
     def test_an_exception_of_another_application_is_not_the_receivers(self, service: MockService) -> None:
         other = flask_app(fail)
