@@ -276,7 +276,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Wait for the threads that work for tasks, and take what they passed on, in the order of the work."""
         while True:
             is_owed = None in self._owed.values()
-            can_go_on = bool(self._handles or self._timers) or any(self._owed.values())
+            can_go_on = bool(self._handles) or self.seconds_to_timer() is not None or any(self._owed.values())
             try:
                 post = self._posts.get(is_owed, _PATIENCE if can_go_on else _LONGEST_THREAD)
             except queue.Empty:
