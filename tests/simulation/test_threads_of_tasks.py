@@ -1,6 +1,7 @@
 """A task gets the result of its thread, however fast the thread is, and whether or not it began."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
@@ -39,7 +40,12 @@ async def cancelled() -> None:
         await in_a_thread(pool)
 
 
-@pytest.mark.parametrize("work", [lambda: in_a_thread(Immediate()), cancelled])
+async def slow_beside_a_cancelled_timer() -> None:
+    asyncio.get_running_loop().call_later(3600, lambda: None).cancel()
+    await asyncio.to_thread(time.sleep, 0.5)  # in real time, for which the simulation has to wait
+
+
+@pytest.mark.parametrize("work", [lambda: in_a_thread(Immediate()), cancelled, slow_beside_a_cancelled_timer])
 def test_a_task_goes_on(work: Callable[[], Any]) -> None:
     class Threaded(PlainClinic):
         async def book(self, booking: Booking) -> None:  # type: ignore[override]
