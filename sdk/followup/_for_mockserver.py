@@ -6,6 +6,7 @@ Before you change an internal of the SDK, check here whether the mock depends on
 change without notice.
 """
 
+from followup import _phones as phones
 from followup._api_rules import *  # noqa: F403 - all of its public names
 from followup._call.options import DEFAULT_TIMEOUT
 from followup._codec.decode import decode

@@ -1,28 +1,18 @@
 """Patients, their phones and documents, and their conversations (specification, sections 2, 4 and 6.2)."""
 
-import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from unicodedata import category
 
 from followup import Patient, PatientInput
-from followup._for_mockserver import camel
+from followup._for_mockserver import camel, phones
 from followup_mockserver.rules.paging import page
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
-if TYPE_CHECKING:
-    from phonenumbers import PhoneNumber  # imported late below, because a mock should start without the wait for it
-
-
-_ARGENTINA = 54
-_MEXICO = 52
-_MEXICAN_DIGITS = 10
-
-_SCHEME = "tel:"
-_CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
-"""Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
+_MEXICAN_PREFIX = "1"
+"""It is still used by messaging apps."""
 
 
 def normalized_phone(tenant: Tenant, phone: str, param: str) -> str:
@@ -31,49 +21,12 @@ def normalized_phone(tenant: Tenant, phone: str, param: str) -> str:
     Raises:
         ServiceError: 400: it is not a possible phone number, or has more than E.164 can express, such as an extension.
     """
-    import phonenumbers
-
-    bare = phone.strip()
-    if bare[: len(_SCHEME)].lower() == _SCHEME:
-        bare = bare[len(_SCHEME) :]
-    number = None
-    if not _CUT_OFF.search(bare):
-        try:
-            number = phonenumbers.parse(bare, tenant.organization.country, keep_raw_input=True)
-        except phonenumbers.NumberParseException:
-            number = None
-    if number is None or number.extension is not None or not _is_possible(number):
+    number = phones.possible_number(phone, tenant.organization.country, _MEXICAN_PREFIX)
+    if number is None:
         raise invalid("parameter_invalid", "This must be a valid phone number, with its area code.", param)
     if tenant.organization.mobiles == "assume":
-        _make_mobile(number)
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-
-
-def _is_possible(number: "PhoneNumber") -> bool:
-    import phonenumbers
-
-    _drop_mexican_one(number)
-    if number.country_code_source == phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY:
-        # The country is an assumption, so the check is strict: a local number without its area code is rejected.
-        return phonenumbers.is_valid_number(number)
-    # ``is_possible_number`` accepts numbers that are possible only within an area, too.
-    return phonenumbers.is_possible_number_with_reason(number) == phonenumbers.ValidationResult.IS_POSSIBLE
-
-
-def _make_mobile(number: "PhoneNumber") -> None:
-    """Make an Argentine number that has the form of a landline the mobile number with the same digits."""
-    import phonenumbers
-
-    is_landline = phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.FIXED_LINE
-    if number.country_code == _ARGENTINA and is_landline:
-        number.national_number = int(f"9{number.national_number}")
-
-
-def _drop_mexican_one(number: "PhoneNumber") -> None:
-    """Drop the 1 after the country code of Mexican mobiles, which is obsolete, but still used by messaging apps."""
-    digits = str(number.national_number)
-    if number.country_code == _MEXICO and len(digits) == _MEXICAN_DIGITS + 1 and digits.startswith("1"):
-        number.national_number = int(digits[1:])
+        phones.make_mobile(number)
+    return phones.e164(number)
 
 
 def normalized_dni(dni: str, param: str) -> str:

@@ -3,19 +3,11 @@
 import re
 from unicodedata import category
 
-import phonenumbers
-from phonenumbers import CountryCodeSource, PhoneNumber, PhoneNumberFormat, PhoneNumberType, ValidationResult
-
+from followup._phones import e164, is_landline, make_mobile, possible_number
 from followup.imports.values import Invalid
 
-_ARGENTINA = 54
-_MEXICO = 52
-_MEXICAN_PREFIX = re.compile(r"(?:1|4[45])(\d{10})")
-"""1 after the country code, and 01, 044 and 045, whose zero is dropped. All are obsolete."""
-
-_SCHEME = "tel:"
-_CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
-"""Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
+_MEXICAN_PREFIX = "1|4[45]"
+"""1 after the country code, and 01, 044 and 045, whose zero is dropped."""
 
 _BETWEEN_NUMBERS = re.compile(r"[/;,|\n]")
 _LONGEST_AREA_CODE = 5
@@ -33,41 +25,17 @@ def phone_of(text: str, country: str, mobiles: str) -> tuple[str, str | None]:
     Raises:
         Invalid: it is not one possible phone number.
     """
-    number = _parsed(text[len(_SCHEME) :] if text[: len(_SCHEME)].lower() == _SCHEME else text, country)
-    kind = PhoneNumberType.UNKNOWN if number is None else phonenumbers.number_type(number)
-    if number is None or not _is_possible(number, kind):
+    number = None if _is_several(text) else possible_number(text, country, _MEXICAN_PREFIX)
+    if number is None:
         raise Invalid("phone_invalid", country)
-    code = None
-    if kind == PhoneNumberType.FIXED_LINE:
-        code = "phone_landline"
-        if number.country_code == _ARGENTINA and mobiles == "assume":
-            number.national_number = int(f"9{number.national_number}")
-            code = "phone_assumed_mobile"
-    return phonenumbers.format_number(number, PhoneNumberFormat.E164), code
+    if mobiles == "assume" and make_mobile(number):
+        return e164(number), "phone_assumed_mobile"
+    return e164(number), "phone_landline" if is_landline(number) else None
 
 
-def _parsed(text: str, country: str) -> PhoneNumber | None:
+def _is_several(text: str) -> bool:
     separator = _BETWEEN_NUMBERS.search(text)
-    is_several = separator and sum(map(str.isdigit, text[: separator.start()])) > _LONGEST_AREA_CODE
-    if is_several or _CUT_OFF.search(text):
-        return None
-    try:
-        number = phonenumbers.parse(text, country, keep_raw_input=True)
-    except phonenumbers.NumberParseException:
-        return None
-    if number.country_code == _MEXICO and (found := _MEXICAN_PREFIX.fullmatch(str(number.national_number))):
-        source = number.country_code_source
-        return PhoneNumber(country_code=_MEXICO, national_number=int(found[1]), country_code_source=source)
-    return number
-
-
-def _is_possible(number: PhoneNumber, kind: int) -> bool:
-    if number.extension is not None:
-        return False
-    if number.country_code_source == CountryCodeSource.FROM_DEFAULT_COUNTRY:
-        # The country is an assumption, so the check is strict: a local number without its area code is invalid.
-        return kind != PhoneNumberType.UNKNOWN
-    return phonenumbers.is_possible_number_with_reason(number) == ValidationResult.IS_POSSIBLE
+    return separator is not None and sum(map(str.isdigit, text[: separator.start()])) > _LONGEST_AREA_CODE
 
 
 _LABEL = re.compile(r"^(?:DNI|DOCUMENTO|DOC|CUIL|CUIT)(?:N[º°]|NRO|NO)?:?(?=[A-Z]?\d)")

@@ -1,0 +1,70 @@
+"""Reads phone numbers as people write them. It needs ``phonenumbers``, of the extras ``import`` and ``mockserver``."""
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from phonenumbers import PhoneNumber  # imported late below, because a mock should start without the wait for it
+
+_ARGENTINA = 54
+_MEXICO = 52
+
+_SCHEME = "tel:"
+_CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
+"""Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
+
+
+def possible_number(text: str, country: str, mexican_prefix: str) -> "PhoneNumber | None":
+    """Return the number in a text; None if it is no possible phone number, or more than E.164 can express.
+
+    Args:
+        text: the number, in any notation.
+        country: ISO 3166 code of the country of numbers without a country code.
+        mexican_prefix: pattern of what is dropped before the ten digits of a Mexican number, because it is obsolete.
+    """
+    import phonenumbers
+
+    bare = text.strip()
+    if bare[: len(_SCHEME)].lower() == _SCHEME:
+        bare = bare[len(_SCHEME) :]
+    if _CUT_OFF.search(bare):
+        return None
+    try:
+        number = phonenumbers.parse(bare, country, keep_raw_input=True)
+    except phonenumbers.NumberParseException:
+        return None
+    if number.country_code == _MEXICO:
+        number.national_number = int(re.sub(rf"^(?:{mexican_prefix})(?=\d{{10}}$)", "", str(number.national_number)))
+    return number if number.extension is None and _is_possible(number) else None
+
+
+def _is_possible(number: "PhoneNumber") -> bool:
+    import phonenumbers
+
+    if number.country_code_source == phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY:
+        # The country is an assumption, so the check is strict: a local number without its area code is invalid.
+        return phonenumbers.is_valid_number(number)
+    # ``is_possible_number`` accepts numbers that are possible only within an area, too.
+    return phonenumbers.is_possible_number_with_reason(number) == phonenumbers.ValidationResult.IS_POSSIBLE
+
+
+def is_landline(number: "PhoneNumber") -> bool:
+    """Return whether a number has the form of a landline."""
+    import phonenumbers
+
+    return phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.FIXED_LINE
+
+
+def make_mobile(number: "PhoneNumber") -> bool:
+    """Make an Argentine landline the mobile number with the same digits; return whether it was one."""
+    if number.country_code != _ARGENTINA or not is_landline(number):
+        return False
+    number.national_number = int(f"9{number.national_number}")
+    return True
+
+
+def e164(number: "PhoneNumber") -> str:
+    """Return a number in the format E.164."""
+    import phonenumbers
+
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
