@@ -41,7 +41,7 @@ _PATIENCE = 0.2
 """Seconds, in real time, after which a thread is taken to wait for a lock that another task holds."""
 
 _LONGEST_THREAD = 60.0
-"""Seconds, in real time, within which a thread must end that nothing but it can let go on."""
+"""Seconds, in real time, within which a thread must end if nothing else can run."""
 
 _LATENCIES = (0.0, 0.0, 0.05, 1.0, 10.0)
 """Seconds that a request or a response may be under way, in simulated time."""
@@ -65,7 +65,7 @@ class NotSimulated(RuntimeError):
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """An event loop that runs only while it is told to, in the thread that created it.
+    """An event loop that runs only while the simulation lets it, in the thread that created it.
 
     Attributes:
         refused: the first use of something that a simulation cannot control; None if there was none.

@@ -8,7 +8,7 @@ import attrs
 
 @attrs.frozen
 class Doubt:
-    """Something about a row that is not certain, or that cannot be right.
+    """Something about a row that is not certain, or that is invalid.
 
     ``repr`` does not show the value, which may be personal data.
 

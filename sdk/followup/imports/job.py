@@ -22,7 +22,7 @@ Progress = Callable[[float], object]
 
 
 class ImportRefused(FollowUpError):
-    """So many rows were rejected, or so many appointments are gone, that the file cannot be right.
+    """So many rows were rejected, or so many appointments are gone, that something is wrong with the file.
 
     Nothing was recorded. If it is right, raise ``max_rejected`` or ``max_gone`` in the map.
 

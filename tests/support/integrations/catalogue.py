@@ -73,7 +73,7 @@ class Bug:
     def found(self, seed: int) -> tuple[bool, float]:
         """Return whether a simulation finds it, by a promise that it can break, and the seconds of CPU that this takes.
 
-        The search for a shorter history, which comes next, is left out.
+        The search for a shorter history, which comes next, is omitted.
         """
         began = time.process_time()
         with mock.patch.object(sys.modules[simulate.__module__], "_MOST_SHRINKS", 0):
