@@ -33,8 +33,10 @@ def possible_number(text: str, country: str, mexican_prefix: str) -> "PhoneNumbe
         number = phonenumbers.parse(bare, country, keep_raw_input=True)
     except phonenumbers.NumberParseException:
         return None
-    if number.country_code == _MEXICO:
-        number.national_number = int(re.sub(rf"^(?:{mexican_prefix})(?=\d{{10}}$)", "", str(number.national_number)))
+    digits = str(number.national_number)
+    if number.country_code == _MEXICO and (found := re.fullmatch(rf"(?:{mexican_prefix})(\d{{10}})", digits)):
+        number.national_number = int(found[1])
+        number.italian_leading_zero = None  # the zero of 044 would be written before the ten digits
     return number if number.extension is None and _is_possible(number) else None
 
 
