@@ -15,7 +15,7 @@ from followup.cli.application import examples_of
 from {package}.cli.app import EXAMPLES, app
 
 root = typer.main.get_command(app)
-pages, problems, without, superfluous = {{}}, [], [], set(EXAMPLES.splitlines()) - {{""}}
+pages, problems, without, superfluous = {{}}, [], [], set(EXAMPLES.read_text("utf-8").splitlines())
 
 def visit(path, command, parent):
     command = getattr(command, "load", lambda: command)()

@@ -1,5 +1,6 @@
 """``followup-mock``: the commands of the program. Each is imported when it is used: a help page loads no service."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,45 +40,8 @@ _COMMANDS = {
 """The commands and groups: the first paragraph of the help of each, and its module."""
 
 
-EXAMPLES = r"""
-serve --env-file mock.env --start-time 2030-01-01T09:00:00Z
-wait
-check openapi.json
-advance 3h
-clock
-reset
-explain apt_1a2b3c
-trigger order.issued --data '{"order": {"kind": "lab"}}'
-fault patients.create --status 503 --times 2
-disturb duplicate
-resend whd_1a2b3c
-listen --forward-to http://127.0.0.1:8000/webhooks --events intake.ready
-reminders
-messages --follow
-requests --follow
-deliveries --status failed
-patients update pat_1a2b3c --opted-out
-patients reply pat_1a2b3c
-patients silence pat_1a2b3c
-patients handoff pat_1a2b3c
-doctors add --full-name 'Dra. Nueva'
-doctors update doc_1a2b3c --no-active
-appointments add --patient pat_1a2b3c --start-at 2030-01-04T09:00:00Z
-appointments confirm apt_1a2b3c
-appointments reschedule apt_1a2b3c --start-at 2030-01-05T09:00:00Z
-appointments cancel apt_1a2b3c
-visits add --patient pat_1a2b3c --visited-at 2030-01-04T09:00:00Z
-intake-requests answer int_1a2b3c --patient '{"dni": "30123456"}'
-intake-requests load int_1a2b3c
-intake-requests discard int_1a2b3c --reason duplicate
-events receive --source pms --event - <event.json
-organization update --time-zone Europe/Madrid
-calibrate https://test.example --api-key-env CLINIC_TEST_KEY --output mock.toml
-snapshot save clinic.json
-snapshot load clinic.json
-check-receiver http://127.0.0.1:8000/webhooks --secret whsec_1a2b3c
-"""
-"""Examples of each command, one a line, without the name of the program."""
+EXAMPLES = Path(__file__).with_name("examples.txt")
+"""The examples of each command."""
 
 
 app = Application(

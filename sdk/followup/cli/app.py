@@ -1,5 +1,7 @@
 """``followup``: the commands of the program. Each group is imported when it is used: a help page loads no client."""
 
+from pathlib import Path
+
 import typer
 
 from followup import __version__
@@ -38,70 +40,8 @@ _OTHERS = {
 _MODULES = {"import": "imports"}
 
 
-EXAMPLES = r"""
-demo
-account retrieve
-patients create --phone '+54 9 11 5555-0000' --full-name 'Ana Pérez'
-patients retrieve pat_1a2b3c
-patients update pat_1a2b3c --email ana@example.com --clear dni
-patients list --all --columns id,full-name
-doctors retrieve doc_1a2b3c
-doctors list --active
-appointments create --patient pat_1a2b3c --start-at 2030-05-17T14:30:00-03:00
-appointments create --patient - --start-at 2030-05-17T17:30:00Z --external-id T-1 <patient.json
-appointments retrieve apt_1a2b3c
-appointments update apt_1a2b3c --start-at 2030-05-18T10:00:00-03:00
-appointments cancel apt_1a2b3c
-appointments list --status confirmed --start-at-gte 2030-05-17T00:00:00Z
-appointments list --columns start-at,external-id,id
-visits create --patient pat_1a2b3c --visited-at 2030-05-17T14:30:00-03:00
-visits retrieve vis_1a2b3c
-visits list --patient pat_1a2b3c
-intake-requests create --patient '{"full_name": "Ana Pérez"}'
-intake-requests retrieve int_1a2b3c
-intake-requests list --status ready
-treatments create --patient pat_1a2b3c --name Ibuprofeno
-treatments retrieve trt_1a2b3c
-treatments list --patient pat_1a2b3c
-events create - <event.json
-events send events.jsonl
-events retrieve evt_1a2b3c
-events list --status failed
-webhook-endpoints create --url https://clinic.example/hooks --enabled-events '*'
-webhook-endpoints retrieve we_1a2b3c
-webhook-endpoints update we_1a2b3c --disabled
-webhook-endpoints delete we_1a2b3c
-webhook-endpoints list
-webhook-endpoints ping we_1a2b3c
-webhook-deliveries retrieve whd_1a2b3c
-webhook-deliveries list --status failed
-webhooks verify body.json --headers headers.txt
-doctor
-import init turnos.csv --output turnos.toml
-import check turnos.csv --map turnos.toml
-import check turnos.xlsx --map turnos.toml --html doubts.html
-import run turnos.csv --map turnos.toml --database sqlite:///clinic.db --send
-import verify turnos.csv --map turnos.toml
-inbox run clinic.webhooks:inbox
-inbox drain clinic.webhooks:inbox
-inbox status --database sqlite:///clinic.db
-inbox dead --database sqlite:///clinic.db
-inbox retry
-inbox purge --older-than 30
-inbox catch-up
-inbox ddl --database sqlite:///clinic.db
-inbox create-tables
-outbox run --until-empty
-outbox status --database sqlite:///clinic.db
-outbox dead --database sqlite:///clinic.db
-outbox failing --database sqlite:///clinic.db
-outbox retry
-outbox discard 0b1c2d3e
-outbox purge --older-than 30
-outbox ddl --database sqlite:///clinic.db
-outbox create-tables
-"""
-"""Examples of each command, one a line, without the name of the program."""
+EXAMPLES = Path(__file__).with_name("examples.txt")
+"""The examples of each command."""
 
 
 app = Application(

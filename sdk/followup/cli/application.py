@@ -3,6 +3,7 @@
 import importlib
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 import typer
@@ -38,9 +39,10 @@ def name_values(parameters: Sequence[Any]) -> None:
             parameter.metavar = next(shown, "TEXT")
 
 
-def examples_of(command: str, examples: str) -> list[str]:
-    """Return those of the examples, one a line, that begin with the command."""
-    return [each for each in examples.splitlines() if f"{each} ".startswith(f"{command} ")]
+def examples_of(command: str, file: Path) -> list[str]:
+    """Return those of the examples in a file, one a line, that begin with the command."""
+    examples = file.read_text(encoding="utf-8").splitlines()
+    return [each for each in examples if f"{each} ".startswith(f"{command} ")]
 
 
 class _Described:
@@ -59,7 +61,8 @@ class _Command(_Described, TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples of the command, if its program has any, and its epilog."""
         program, _, command = ctx.command_path.partition(" ")
-        if found := examples_of(command, getattr(ctx.find_root().command, "examples", "")):
+        file = getattr(ctx.find_root().command, "examples", None)
+        if file is not None and (found := examples_of(command, file)):
             with formatter.section("Examples"):
                 for example in found:
                     formatter.write(f"{'':>{formatter.current_indent}}{program} {example}\n")
@@ -95,7 +98,7 @@ class Deferred(TyperCommand):
 
 class _Group(_Described, TyperGroup):
     deferred: ClassVar[Sequence[Deferred]] = ()
-    examples: ClassVar[str] = ""
+    examples: ClassVar[Path | None] = None
 
     def __init__(self, *, commands: dict[str, Any], **options: Any) -> None:
         deferred: dict[str, Any] = {str(each.name): each for each in self.deferred}
@@ -115,15 +118,15 @@ class Application(typer.Typer):
 
     Args:
         deferred: commands that are imported when they are used. They follow the others in the list.
-        examples: the examples of a program's commands, one a line, without its name. A program, unlike a group of
-            commands, also has options that install and show the completion of its commands in a shell.
+        examples: file with the examples of a program's commands, one a line, without its name. A program, unlike a
+            group of commands, also has options that install and show the completion of its commands in a shell.
         options: the options of ``typer.Typer``.
     """
 
-    def __init__(self, *, deferred: Sequence[Deferred] = (), examples: str | None = None, **options: Any) -> None:
+    def __init__(self, *, deferred: Sequence[Deferred] = (), examples: Path | None = None, **options: Any) -> None:
         super().__init__(
             # Typer makes the group, and takes a class only.
-            cls=type("_Group", (_Group,), {"deferred": deferred, "examples": examples or ""}),
+            cls=type("_Group", (_Group,), {"deferred": deferred, "examples": examples}),
             add_completion=examples is not None,
             pretty_exceptions_enable=False,
             rich_markup_mode=None,
