@@ -92,10 +92,11 @@ class TestSend:
         cancel = {"id": "late", "type": "appointment.cancelled", "data": {"appointment": {"externalId": "A-1"}}}
         events = [event(1), event(2, type="visit.done"), cancel]
         (shell.directory / "events.json").write_text(json.dumps(events))
+        file = shell.directory / "events.json.rejected.jsonl"
+        file.touch(mode=0o644)  # also one that others could read before
         result = shell.run("events", "send", "events.json")
         assert result.returncode != 0
         assert "2 events were rejected" in result.stderr
-        file = shell.directory / "events.json.rejected.jsonl"
         assert os.name != "posix" or file.stat().st_mode & 0o077 == 0
         lines = file.read_text().splitlines()
         rejected = {json.loads(line)["event"]["id"]: json.loads(line)["error"] for line in lines}

@@ -1,6 +1,7 @@
 """Files and servers that fail: missing, locked, read-only, full, in WAL mode, and shared over a fork."""
 
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,7 +17,7 @@ from support.stores import receive, record
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import ConfigurationError, FollowUp, PatientInput, inbound
-from followup.inbox import Inbox
+from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 from followup_mockserver import MockService
 
@@ -198,6 +199,30 @@ def test_a_disk_that_takes_no_data_is_503_and_the_log_shows_no_data(
     outbox, inbox = stores(f"sqlite:///{path}")
     assert (outbox.status().waiting, inbox.status().waiting) == (0, 0)
     assert inbox.receive(body, headers_of(body)) == 204
+
+
+def test_the_statements_that_sqlalchemy_logs_show_no_data(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "sqlalchemy.engine")
+    _, inbox = created(f"sqlite:///{path}")
+
+    @inbox.otherwise
+    def reject(_: Received) -> None:
+        raise ValueError("5555 is no phone")
+
+    assert receive(inbox) == 204
+    assert inbox.drain().failed == 1
+    assert "UPDATE followup_inbox" in caplog.text
+    assert "5555" not in caplog.text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the files of Windows have no such permissions")
+def test_others_than_owner_and_group_cannot_open_a_new_file(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        created(f"sqlite:///{path}")
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o660
 
 
 def test_connections_of_a_users_engine_are_not_shared_with_a_forked_process(path: Path, client: FollowUp) -> None:

@@ -117,7 +117,7 @@ class Database:
         """Create the SQLite file of a URL if it does not exist. Only this does; a misspelt path stays an error."""
         if self._file is not None:
             with suppress(OSError):  # connecting then fails in the same way, with an error of SQLAlchemy
-                self._file.touch()
+                self._file.touch(mode=0o660)  # before the umask; others may not read it
 
     def check_file(self, component: str) -> None:
         """Check that the SQLite file of a URL exists, if its folder does, which may be mounted later.
@@ -192,7 +192,8 @@ def _engine_of(source: object) -> Engine:
         if url.get_driver_name() == "pysqlite":
             options["connect_args"] = {"timeout": _BUSY_TIMEOUT}
     try:
-        return sa.create_engine(url, **options)
+        # Without the values, which are personal data, in logs of statements and in errors.
+        return sa.create_engine(url, hide_parameters=True, **options)
     except NoSuchModuleError:
         raise ConfigurationError(f"database names a driver that SQLAlchemy does not know: {url.drivername}") from None
     except ModuleNotFoundError as error:
