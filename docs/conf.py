@@ -1,5 +1,6 @@
 """The configuration of Sphinx."""
 
+import html
 import importlib
 import importlib.util
 import re
@@ -32,11 +33,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 reference_pages = importlib.import_module("reference_pages")
 anchor = importlib.import_module("reference_generator.markdown").anchor
 narrow_tables = importlib.import_module("narrow_tables")
+llms_text = importlib.import_module("llms_text")
 
 myst_heading_anchors = 3
 myst_heading_slug_func = "reference_generator.markdown.anchor"
 
 CHANGELOG = Path(__file__).parent.parent / "CHANGELOG.md"
+REDIRECTS = {
+    "concepts/time": "how-to/time-travel",
+    "control-api": "reference/control_api/index",
+    "how-to/pagination": "how-to/clients",
+    "versioning": "project",
+}
+"""Pages that have moved into others, by their old path."""
+
 _ANCHOR = re.compile(r'^<a id="[a-z0-9-]+"></a>\n\n', re.MULTILINE)
 
 
@@ -60,8 +70,11 @@ def setup(app: Any) -> None:
         for name, kind, target in objects[app.env.docname]:
             app.env.get_domain("py").note_object(name, kind, target)
 
-    def prepare_tables(_app: Any, _page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    def prepare(app: Any, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
         context["body"] = narrow_tables.prepared(context.get("body", ""))
+        if page in app.env.found_docs:
+            text = html.escape(llms_text.description(page))
+            context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{text}">'
 
     def copy_sources(app: Any, problem: Exception | None) -> None:
         # llms.txt links to the Markdown of the pages.
@@ -70,8 +83,15 @@ def setup(app: Any) -> None:
                 source = CHANGELOG if page == "changelog" else app.env.doc2path(page)
                 shutil.copy(source, Path(app.outdir, f"{page}.md"))
 
+    def redirect(app: Any, problem: Exception | None) -> None:
+        for old, new in REDIRECTS.items() if problem is None and app.builder.name == "html" else ():
+            target = f"{'../' * old.count('/')}{new}.html"
+            moved = f'<meta http-equiv="refresh" content="0; url={target}"><a href="{target}">This page has moved.</a>'
+            Path(app.outdir, f"{old}.html").write_text(f"<!doctype html><title>Moved</title>{moved}")
+
     app.connect("build-finished", copy_sources)
+    app.connect("build-finished", redirect)
     app.connect("source-read", show_changelog)
-    app.connect("html-page-context", prepare_tables)
+    app.connect("html-page-context", prepare)
     app.connect("source-read", remove_anchors)
     app.connect("doctree-read", register)

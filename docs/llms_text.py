@@ -3,7 +3,9 @@
 The format is that of llmstxt.org: a title, a summary, and a list of links under each caption of the table of contents.
 """
 
+import posixpath
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,13 +33,11 @@ DESCRIPTIONS = {
     "troubleshooting": "Error messages and symptoms, with cause and cure.",
     "concepts/webhooks": "Life of a delivery, retries, and the signature in Python, JavaScript, Java, PHP and C#.",
     "concepts/idempotency": "Why a retry is safe; which outcomes are retried; backoff and jitter.",
-    "concepts/time": "Jobs, the clock, and which times are real.",
     "concepts/which-mock": "MockService, MockServer, the pytest fixtures or followup-mock serve: a table to decide.",
     "delivery-guarantees": "What the outbox and the inbox guarantee under which failure.",
     "security": "How the SDK and the mock protect health data, keys and secrets.",
-    "how-to/clients": "API key, base URL, timeouts, deadlines, rate limit, your own httpx client, forks, types.",
+    "how-to/clients": "Configure the client, pass arguments, read results and lists; timeouts, forks, own client.",
     "how-to/retries": "Which exception means what, how to react, and how to resume a call.",
-    "how-to/pagination": "Iterate over lists, page by page or item by item, in both directions.",
     "how-to/import-files": "Send what changed in the CSV or Excel exports of a clinic: map, doubts, nightly runs.",
     "how-to/bulk-sending": "Send thousands of events with send_all, from a program or a file.",
     "how-to/outbox": "Record events in your own database transaction, so that none is lost.",
@@ -52,12 +52,13 @@ DESCRIPTIONS = {
     "how-to/testing": "The pytest plugin and its fixtures.",
     "how-to/async-tests": "Fixtures in asynchronous tests, with pytest-asyncio and anyio.",
     "how-to/test-receivers": "Mount a receiver in a test: exceptions, time limit, lifespan, event loops.",
-    "how-to/time-travel": "advance, step, jobs and reminders.",
+    "how-to/time-travel": "Advance the clock of the mock: jobs, reminders, and which times are real.",
     "how-to/patients-and-staff": "Act as patients, staff and the service's agent in the mock.",
     "how-to/explain": "The chain of causes of an object, a delivery, a message or a request.",
     "how-to/faults": "Make calls and deliveries fail: status, delay, disconnect, truncate.",
     "how-to/random-data": "Hypothesis strategies for arguments and webhooks.",
     "how-to/simulation": "simulate plays random histories of faults and crashes with your integration.",
+    "how-to/advanced-testing": "Simulation, random data, coverage, snapshots, calibration and contract checks.",
     "how-to/coverage": "Which outcomes of each operation a test suite has met.",
     "how-to/snapshots": "Save, load and fork the state of a mock.",
     "how-to/calibrate": "Make the mock behave as your service does, from questions to a test environment.",
@@ -67,10 +68,13 @@ DESCRIPTIONS = {
     "dashboard": "The page of the mock that shows calls, deliveries, patients and messages.",
     "benchmarks": "Measured times, compared with alternatives.",
     "architecture": "The structure of the code, and how to extend it.",
-    "versioning": "What is public, and what a new version may change.",
+    "project": "What is public, what a new version may change, and where the project is described.",
     "changelog": "Changes by version.",
 }
 """Of pages that begin with the problem of the reader; others are described by their first sentence."""
+
+_LONGEST_DESCRIPTION = 160
+"""Characters that other sites show of a description."""
 
 _TOCTREE = re.compile(r"^```\{toctree\}\n((?::.*\n)*)((?:(?!```).*\n)*)```", re.MULTILINE)
 _NOT_TEXT = ("<", "#", "|", "- ", "* ", "![", "1. ", ":", ">")
@@ -94,7 +98,7 @@ def _tables_of(page: str) -> Iterator[tuple[str, list[str]]]:
     folder = Path(page).parent
     for options, names in _TOCTREE.findall((DOCS / f"{page}.md").read_text()):
         [caption] = re.findall(r":caption: (.*)", options) or [""]
-        yield caption, [str(folder / name) for name in names.split()]
+        yield caption, [posixpath.normpath(folder / name) for name in names.split()]
 
 
 def _with_nested(pages: list[str]) -> Iterator[str]:
@@ -108,6 +112,15 @@ def _entry(page: str) -> str:
     text = _text_of(page)
     [title] = re.findall(r"\A# (.*)", text)
     return f"- [{title}]({page}.md): {DESCRIPTIONS.get(page) or _first_sentence(text)}\n"
+
+
+def description(page: str) -> str:
+    """Return the description of a page in its HTML: those of the reference say what is on the page."""
+    text = SUMMARY if page == "index" else DESCRIPTIONS.get(page)
+    if text is None:
+        title, *sections = re.findall(r"^##? (.*)", _text_of(page), re.MULTILINE)
+        text = f"{title}: {_first_sentence(_text_of(page))} {', '.join(sections)}"
+    return textwrap.shorten(text.replace("`", ""), _LONGEST_DESCRIPTION, placeholder=" …")
 
 
 def _text_of(page: str) -> str:

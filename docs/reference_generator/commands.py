@@ -21,8 +21,9 @@ from .markdown import block, bullets, contents, link, page, section, table
 FOLDER = "commands"
 
 _INTRODUCTION = """\
-`followup` needs the extra `cli`, and `followup-mock` the extra `mockserver`. [Commands](../../how-to/commands.md) shows
-them in use. An option of the form `--x / --no-x` is either, and every command explains itself with `--help`.
+`followup` needs the extra `cli`, and `followup-mock` the extra `mockserver`.
+[Use the command line](../../how-to/commands.md) shows them in use. `--x / --no-x` switches something on or off.
+`--help` works with every command.
 """
 
 _LARGE = 9

@@ -18,9 +18,33 @@ from .traffic import RECEIVER, http_message
 FOLDER = "control_api"
 
 _INTRODUCTION = """\
-[The control API](../../control-api.md) gives tests in any language control over the mock. The
-mock itself serves this reference as an OpenAPI document, at `/_mock/openapi.json`. In Python, the
-[test controls](../mock/index.md) are methods of `MockService` and `MockServer`.
+The control API gives tests in any language control over the mock: its clock, faults, patients, staff and organizations.
+For example, this advances the clock by three hours, and runs what becomes due:
+
+```sh
+curl --silent --fail http://127.0.0.1:4210/_mock/clock/advance --json '{"hours": 3}'
+```
+
+It is served under `/_mock`, and is not part of the contract of the service. Requests and responses are JSON in
+camelCase. Errors have the format of the service: an invalid argument is a 400 with the name of the field in
+`error.param`. A call acts on the organization of its `Authorization` key, or on the default organization without a key.
+
+The mock serves this reference as an OpenAPI document at `/_mock/openapi.json`, which
+[API clients](../../how-to/other-languages.md#api-clients) import. In Python, the [test controls](../mock/index.md) are
+methods of `MockService` and `MockServer`. Only the control API has filters and long polling.
+"""
+
+_POLLING = """\
+With `?wait=SECONDS`, the mock responds as soon as there is something new: for requests, messages, deliveries and
+attempts, when more than `seen` (default 0) items match; for changes, when the version differs from `since`.
+
+At most 32 calls can wait at a time. Any further `?wait=` is ignored, and any further advance, step or resend is
+rejected with status 429.
+"""
+
+_ACCESS = """\
+If the mock listens on an address that is not loopback, every call except `health` needs the token that `serve` prints,
+in the header `Mock-Token`. Requests from web pages (foreign `Host` or `Origin`) are always rejected.
 """
 
 _PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -111,7 +135,8 @@ def _index(calls: list[Call]) -> str:
             if each.tag in tags
         ]
         sections.append(section(2, title, table(["Call", "Description"], rows)))
-    return page("Control API", _INTRODUCTION, *sections, contents(_PAGES))
+    general = [section(2, "Long polling", _POLLING), section(2, "Access", _ACCESS)]
+    return page("Control API", _INTRODUCTION, *sections, *general, contents(_PAGES))
 
 
 def _section(call: Call, source: str) -> str:

@@ -12,7 +12,7 @@ from followup._time import REAL_TIME
 
 from .entries import PythonNames, class_section, link_to
 from .error_requests import CONTROL, SERVICE, Provocation, provoked
-from .markdown import block, json_text, page, section, table
+from .markdown import block, contents, json_text, page, section, table
 from .raw_requests import JsonResponse
 
 PATH, CLASSES = "errors", "error_classes"
@@ -84,6 +84,7 @@ def pages() -> Iterator[tuple[str, str]]:
             section(2, "Codes of the operations", _CODES, _example(), _codes()),
             section(2, "Codes of the control API", _CONTROL, _control_codes()),
             section(2, "Errors without a response", _WITHOUT_RESPONSE, _without_response()),
+            contents([CLASSES]),
         ),
     )
     classes = [class_section(each, each.__name__, CLASSES) for each in _classes()]

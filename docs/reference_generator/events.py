@@ -134,7 +134,7 @@ def _index(payloads: Mapping[str, Any]) -> str:
         for each in OUTBOUND
     ]
     return page(
-        "Events",
+        "Catalogue of events",
         _INTRODUCTION,
         section(2, "Inbound events", _INBOUND, table(["Type", "When to send it", "Built by"], received)),
         section(2, "Outbound events", _OUTBOUND, table(["Type", "When it is sent", "Sent", "`ref`"], sent)),

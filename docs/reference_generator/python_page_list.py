@@ -95,7 +95,7 @@ CLIENT = PythonPage(
     title="Clients",
     introduction="""\
 The [operations](operations/index.md) are methods of the attributes of a client, such as `client.patients.create`.
-[Configure the client](../how-to/clients.md) explains the options.
+[Call the API](../how-to/clients.md) explains the options.
 """,
     entries=[
         _entry(followup.FollowUp, constructor=True),
@@ -114,7 +114,7 @@ LISTS = PythonPage(
     title="Pages of lists",
     introduction="""\
 Each `list` operation returns a page. Iterating over it yields its items and those of all following pages:
-[Pagination](../how-to/pagination.md) shows how.
+[Read lists](../how-to/clients.md#read-lists) shows how.
 """,
     entries=[_entry(followup.Page), _entry(followup.AsyncPage), *_records(followup.ResponseInfo)],
 )
@@ -261,7 +261,8 @@ TESTING = PythonPage(
     title="Fixtures, strategies and simulation",
     introduction="""\
 [Test with pytest](../../how-to/testing.md) describes the fixtures; `followup_env` returns a `MockEnvironment`. The
-strategies need the extra `testing`. [Judge an integration](../../how-to/simulation.md) explains the simulation.
+strategies need the extra `testing`. [Find out what your integration survives](../../how-to/simulation.md) explains the
+simulation.
 """,
     entries=[
         _entry(MockEnvironment, package=""),

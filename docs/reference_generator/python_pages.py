@@ -7,12 +7,32 @@ from followup.resources.groups import AsyncGroups, SyncGroups
 from followup_mockserver.control import Control
 
 from .entries import PythonNames, class_section, function_text, members_of
-from .markdown import page, section
+from .markdown import contents, page, section
 from .python_page_list import CLIENT, MOCK, PAGES, Entry
+
+_INDEX = """\
+`followup` exports the client and everything that it returns, takes and raises. Outbox, inbox and imports have modules
+of their own, and need extras. The classes of the mock are under [Mock server](mock/index.md).
+
+| page | contents |
+|---|---|
+| [Clients](client.md) | `FollowUp` and `AsyncFollowUp`: options, closing, other options for some calls |
+| [Results](results.md) | the classes that operations return, with every field |
+| [Inputs](inputs.md) | the dicts that operations take |
+| [Pages of lists](lists.md) | `Page`, `AsyncPage`, and the response behind a result |
+| [Error classes](error_classes.md) | the tree of exceptions; [Errors](errors.md) says when each is raised |
+| [Webhooks](webhooks.md) | `verify_signature`, `construct_event`, `WebhookEvent` |
+| [Outbox](outbox.md) | `followup.outbox`: record events in your own transaction |
+| [Inbox](inbox.md) | `followup.inbox`: store webhooks, and handle each once |
+| [Imports](imports.md) | `followup.imports`: files of a clinic, and the codes of doubts |
+"""
+
+_IN_INDEX = ("client", "results", "inputs", "lists", "webhooks", "outbox", "inbox", "imports")
 
 
 def pages() -> Iterator[tuple[str, str]]:
     """Iterate over the pages: the path of each without its suffix, and its text."""
+    yield "python", page("Python classes and functions", _INDEX, contents(_IN_INDEX))
     described = {entry.described for each in PAGES for entry in each.entries}
     if lacking := [each.__name__ for each in _DESCRIBED_ELSEWHERE[: -len(_GROUPS)] if each not in described]:
         raise AssertionError(f"no page describes {', '.join(lacking)}")

@@ -3,15 +3,11 @@
 import html
 import json
 import re
-import shutil
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
-import pytest
 from contract import specification as spec
-from support.pages import DOCS, ROOT, output_of, read
+from support.pages import DOCS, output_of, read
 
 import followup
 import followup_mockserver
@@ -20,19 +16,6 @@ METHODS = [
     *("FollowUp.with_options", "AsyncFollowUp.with_options", "FollowUp.close", "AsyncFollowUp.close"),
     *("Page.next_page", "FollowUp.events.send_all"),
 ]
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a copy of the documentation as ``nox -s docs`` does, and return the folder of its pages."""
-    folder = tmp_path_factory.mktemp("documents")
-    for name in ("docs", "examples"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("_build", "__pycache__"))
-    shutil.copy(ROOT / "CHANGELOG.md", folder)
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "built"]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=900)
-    assert result.returncode == 0, result.stderr
-    return folder / "built"
 
 
 def entries(built: Path) -> dict[str, str]:
@@ -125,7 +108,7 @@ def test_each_operation_names_its_section_of_the_specification_once() -> None:
     for page in (DOCS / "reference/operations").glob("*.md"):
         text = page.read_text(encoding="utf-8")
         requests = [line for line in text.splitlines() if re.match(r"`(GET|POST|PATCH|DELETE) /v1/", line)]
-        assert [line for line in requests if not re.search(r" · specification, sections? \d", line)] == []
+        assert [line for line in requests if not re.search(r" · specification, (sections )?\[", line)] == []
         assert not re.search(r"^\.$", text, re.MULTILINE), page.name
 
 
