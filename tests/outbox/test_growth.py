@@ -99,7 +99,7 @@ def test_what_the_error_about_older_tables_says_helps(
     insert(old_tables, ("e1", "a", "waiting"), ("e2", "a", "waiting"), ("e3", "b", "waiting"))
     outbox = Outbox(database_url)
     advice = (
-        r"^the outbox's tables have version 1, and this release of followup needs version 3: "
+        r"^the outbox's tables have version 1, and this release of followup needs version 4: "
         r"call outbox\.create_tables\(\) once, or run the SQL of outbox\.ddl\(from_version=1\)$"
     )
     with pytest.raises(ConfigurationError, match=advice):
@@ -130,9 +130,9 @@ def indices_of_new_tables(url: str) -> set[tuple[str, tuple[str | None, ...]]]:
         return indices(connection, "followup_outbox")
 
 
-@pytest.mark.parametrize("version", [0, 4, True, "1"])
+@pytest.mark.parametrize("version", [0, 5, True, "1"])
 def test_a_version_that_does_not_exist_is_a_value_error(sqlite_url: str, version: Any) -> None:
-    with pytest.raises(ValueError, match=r"^from_version must be a version of the outbox's tables, 1 to 3$"):
+    with pytest.raises(ValueError, match=r"^from_version must be a version of the outbox's tables, 1 to 4$"):
         Outbox(sqlite_url).ddl(from_version=version)
 
 

@@ -27,22 +27,6 @@ LONGEST_REASON = 10_000
 """Characters of a reason that are stored."""
 
 
-class Reason(sa.TypeDecorator[str]):
-    """The type of a column with text that others have written: the service, or an exception.
-
-    Whatever the text is, each database can store it: U+0000 and lone surrogates are replaced, and it is cut.
-    """
-
-    impl = sa.Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:  # noqa: ARG002 - the same for all
-        """Return the text as it is stored."""
-        if value is None:
-            return None
-        return value[:LONGEST_REASON].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-
-
 def checked_text(value: object, path: str) -> str:
     """Check a text that is a key in the tables.
 
@@ -77,7 +61,7 @@ def event_table(name: str, *own: sa.Column[Any]) -> sa.Table:
         sa.Column("finished_at", sa.BigInteger),
         sa.Column("lease_token", sa.String(32)),
         sa.Column("lease_ends_at", sa.BigInteger),
-        sa.Column("error", Reason),
+        sa.Column("error", sa.Text),
         sa.UniqueConstraint("name", "event_id", name=f"{name}_event_id"),
     )
 
@@ -95,6 +79,18 @@ VERSIONS = sa.Table(
     sa.Column("component", sa.String(32), primary_key=True),
     sa.Column("version", sa.Integer, nullable=False),
 )
+
+SALTS = sa.Table(
+    "followup_salts",
+    sa.MetaData(),
+    sa.Column("component", sa.String(32), primary_key=True),
+    sa.Column("name", sa.String(LONGEST_TEXT), primary_key=True),
+    # Of the hashes of subjects, encrypted.
+    sa.Column("salt", sa.Text, nullable=False),
+)
+
+TO_SALTS = (str(CreateTable(SALTS, if_not_exists=True)).strip(),)
+"""The migration to the version that has salts."""
 
 _CREATION_LOCK = 0x666F6C6C  # any number that no other program is likely to use
 

@@ -13,7 +13,9 @@ from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, sele
 from followup._frames import clears_frames
 from followup._redaction import redacted
 from followup._results.errors import ConfigurationError
+from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database, StoreTime, reason_of
+from followup._store.execution import Execute, executing, run
 from followup._store.leases import retry_wait, take_lock
 from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
 
@@ -34,11 +36,13 @@ class Store:
     _schema: ClassVar[Schema]
     _events: ClassVar[Table]
 
-    def __init__(self, database: str | URL | Engine, name: str) -> None:
+    def __init__(self, database: str | URL | Engine, name: str, cipher: Cipher | None) -> None:
         try:
             self.name = checked_text(name, "name")
         except ValueError as error:
             raise ConfigurationError(str(error)) from None
+        self._cipher = RowCipher(cipher, self._schema.component, self.name)
+        self._hashed: Hash = unhashed
         self._database = Database(database)
         self._clock = StoreTime()
         self._is_version_checked = False
@@ -68,21 +72,33 @@ class Store:
         It can be called again.
 
         Raises:
-            ConfigurationError: the tables exist, made by a later release.
+            ConfigurationError: the tables exist, made by a later release, or encrypted under another cipher.
         """
         self._schema.create(self._database)
+        if self._cipher.is_on:
+            self._check_tables()
 
     def _check_tables(self, longest_wait: float | None = None) -> None:
-        """Check the version of the tables, unless it was right already.
+        """Check the version of the tables, and that they are encrypted under this cipher, unless both were so already.
 
         Raises:
-            ConfigurationError: they are missing, or have another version.
+            ConfigurationError: they are missing, have another version, or are encrypted under another cipher.
         """
         if not self._is_version_checked:
             self._database.check_file(self._schema.component)
             with self._database.transaction(longest_wait) as connection:
                 self._schema.check(connection)
+                hashed = self._cipher.hash_in(connection.execute(self._cipher.salt_query).all())
+            if hashed is None:
+                with self._database.transaction(longest_wait) as connection:
+                    beginning = self._cipher.hash_on(executing(connection), self._database.dialect, self._adopt)
+                    hashed = run(beginning)
+            self._hashed = hashed
             self._is_version_checked = True
+
+    @staticmethod
+    async def _adopt(execute: Execute, dialect: str, name: str, hashed: Hash) -> None:
+        """Hash the subjects of the events of before the first cipher, in the transaction that stores the salt."""
 
     @contextmanager
     def _checked_transaction(self, longest_wait: float | None = None) -> Iterator[Connection]:

@@ -10,6 +10,7 @@ if find_spec("sqlalchemy") is None:
         "followup.inbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
     )
 
+from followup._store.cipher import Cipher
 from followup.inbox.arrivals import CatchUpReport
 from followup.inbox.handlers import Handler, Received
 from followup.inbox.inbox import Inbox
@@ -17,6 +18,7 @@ from followup.inbox.upkeep import DeadEvent, DrainReport, InboxStatus
 
 __all__ = [
     "CatchUpReport",
+    "Cipher",
     "DeadEvent",
     "DrainReport",
     "Handler",

@@ -19,8 +19,9 @@ from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaD
 
 import followup
 from followup._codec.decode import WireError, decode
+from followup._store.cipher import RowCipher
 from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
-from followup._store.schema import LONGEST_TEXT, WAITING, Schema, checked_text, event_table
+from followup._store.schema import LONGEST_TEXT, SALTS, TO_SALTS, WAITING, Schema, checked_text, event_table
 from followup._telemetry import count_missed_webhooks
 from followup._webhook_event import WebhookEvent
 
@@ -57,7 +58,7 @@ CURSORS = Table(
     Column("read_until_at", BigInteger, nullable=False),
 )
 
-SCHEMA = Schema("inbox", 1, (EVENTS, CURSORS))
+SCHEMA = Schema("inbox", 2, (EVENTS, CURSORS, SALTS), {2: TO_SALTS})
 
 OVERLAP = timedelta(hours=1)
 
@@ -89,22 +90,22 @@ def checked_arrival(event: WebhookEvent, body: bytes) -> Arrival:
     return Arrival(event, body, round(event.occurred_at.timestamp() * 1000))
 
 
-def store(connection: Connection, name: str, clock: StoreTime, arrivals: Iterable[Arrival]) -> int:
+def store(connection: Connection, cipher: RowCipher, clock: StoreTime, arrivals: Iterable[Arrival]) -> int:
     """Store the events that the inbox does not know, and return how many these are."""
-    return sum(_is_added(connection, name, clock, each) for each in arrivals)
+    return sum(_is_added(connection, cipher, clock, each) for each in arrivals)
 
 
-def _is_added(connection: Connection, name: str, clock: StoreTime, arrival: Arrival) -> bool:
+def _is_added(connection: Connection, cipher: RowCipher, clock: StoreTime, arrival: Arrival) -> bool:
     dialect = connection.dialect.name
     inserting = insert_if_absent(
         EVENTS,
         dialect,
-        name=name,
+        name=cipher.name,
         event_id=arrival.event.id,
         type=arrival.event.type,
         ref=arrival.event.ref,
         occurred_at=arrival.occurred_at,
-        body=arrival.body,
+        body=cipher.encrypt(arrival.body),
         state=WAITING,
         attempts=0,
         due_at=0,
@@ -148,7 +149,7 @@ def catch_up(
     readable = [each for each in arrivals if each is not None]
     with inbox._checked_transaction() as connection:
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
-        added = store(connection, inbox.name, inbox._clock, reversed(readable))
+        added = store(connection, inbox._cipher, inbox._clock, reversed(readable))
         # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
         leaves_a_gap = since is not None and cursor is not None and since > cursor
         is_complete = has_reached_the_end and len(readable) == len(arrivals) and not leaves_a_gap

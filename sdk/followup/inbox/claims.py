@@ -8,19 +8,20 @@ A claim is a lease. At its end another process may claim the event again, so who
 lease is still its own: ``mark_done`` is part of the handler's transaction, and fails after the end.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, select, text, tuple_, update
 
 from followup._store import leases
+from followup._store.cipher import UnreadableRows
 from followup._store.database import UNSTORABLE, Dialect, StoreTime, execute_unless_refused
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
 
 if TYPE_CHECKING:
-    from followup.outbox.recording import Execute
+    from followup._store.execution import Execute
 
 LONGEST_WAIT = 600.0
 """Seconds, at most, between two attempts to handle an event."""
@@ -56,14 +57,15 @@ class Claim:
     is_stale: bool
 
 
-def is_work_due(connection: Connection, name: str, now: leases.Now, timeout: float) -> bool:
+def is_work_due(connection: Connection, name: str, now: leases.Now, timeout: float, unreadable: UnreadableRows) -> bool:
     """Return whether a claim is worth the lock. An event that waits for an older one of its ref counts too."""
-    is_due = exists().where(or_(_is_due(name, now), leases.is_over(EVENTS, name, now, timeout)))
+    is_waiting = and_(_is_due(name, now), unreadable.are_not(EVENTS.c.seq))
+    is_due = exists().where(or_(is_waiting, leases.is_over(EVENTS, name, now, timeout)))
     return bool(connection.execute(select(is_due)).scalar_one())
 
 
 def claim_next(
-    connection: Connection, name: str, now: int, timeout: float, max_attempts: int
+    connection: Connection, name: str, now: int, timeout: float, max_attempts: int, unreadable: UnreadableRows
 ) -> tuple[Claim | None, int]:
     """Claim the oldest event that may be handled now.
 
@@ -73,6 +75,7 @@ def claim_next(
         now: the current time, read under the lock.
         timeout: seconds until the lease ends, and until any other lease ends at the latest.
         max_attempts: number of attempts after which an abandoned event is dead.
+        unreadable: takes the events that cannot be decrypted, and that stay as they are.
 
     Returns:
         The claim, None if no event is due; and the number of events that have died, whose last attempt was abandoned.
@@ -83,10 +86,8 @@ def claim_next(
         dead = {"state": DEAD, "finished_at": now, "error": ABANDONED, **leases.RELEASED}
         died = connection.execute(update(EVENTS).where(EVENTS.c.name == name, *dying).values(dead)).rowcount
         leases.end_leases(connection, EVENTS, name, now, timeout, ABANDONED)
-    row = connection.execute(
-        select(EVENTS).where(_is_due(name, now), ~_is_held()).order_by(EVENTS.c.occurred_at, EVENTS.c.seq).limit(1)
-    ).one_or_none()
-    if row is None:
+    row, body = _first(connection, name, now, unreadable)
+    if body is None:
         return None, died
     is_done = (EVENTS.c.name == name, EVENTS.c.ref == row.ref, EVENTS.c.state == DONE)
     newer_is_done = exists().where(*is_done, EVENTS.c.occurred_at > row.occurred_at)
@@ -95,7 +96,7 @@ def claim_next(
         token=new_uuid().hex,
         event_id=row.event_id,
         type=row.type,
-        body=bytes(row.body),
+        body=body,
         attempt=row.attempts + 1,
         is_stale=bool(connection.execute(select(newer_is_done)).scalar_one()),
     )
@@ -103,6 +104,20 @@ def claim_next(
     claiming = update(EVENTS).where(EVENTS.c.seq == claim.seq)
     connection.execute(claiming.values(state=IN_FLIGHT, attempts=claim.attempt, **lease))
     return claim, died
+
+
+def _first(connection: Connection, name: str, now: int, unreadable: UnreadableRows) -> tuple[Any, bytes | None]:
+    """Return the row of the oldest event that may be handled now and can be decrypted, and its body; None if none."""
+    row: Any = None
+    body = None
+    while body is None and not unreadable.are_too_many:
+        due = (_is_due(name, now), ~_is_held(), unreadable.are_not(EVENTS.c.seq))
+        oldest = select(EVENTS).where(*due).order_by(EVENTS.c.occurred_at, EVENTS.c.seq).limit(1)
+        row = connection.execute(oldest).one_or_none()
+        if row is None:
+            break
+        body = unreadable.read(row, bytes(row.body))
+    return row, body
 
 
 def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:

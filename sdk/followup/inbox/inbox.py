@@ -18,6 +18,7 @@ from followup._codec.encode import NOT_GIVEN
 from followup._codec.names import in_utc, kind_of
 from followup._declarations.declarations import lazy
 from followup._frames import clears_frames_of
+from followup._store.cipher import Cipher
 from followup._store.database import reason_of
 from followup._threads import NoThreadError, result_in_thread
 from followup.inbox.apps import ASGIApp, WSGIApp
@@ -71,6 +72,7 @@ class Inbox(ReceivedEvents):
         name: str = "default",
         max_attempts: int = 10,
         handler_timeout: float = 30.0,
+        cipher: Cipher | None = None,
     ) -> None:
         """Create an inbox. Nothing is connected yet.
 
@@ -84,12 +86,14 @@ class Inbox(ReceivedEvents):
             handler_timeout: seconds that a handler may take. One that takes longer goes on, but is never committed,
                 and the event is tried again, perhaps meanwhile. An event whose process was killed is tried again after
                 so many seconds. Use the same number in all processes.
+            cipher: encrypts what is stored, such as a ``Fernet`` of the package ``cryptography``: the bodies of events
+                and the errors of handlers. None stores them in clear.
 
         Raises:
             ConfigurationError: an argument is invalid, or for another database; the message names it.
             TypeError, ValueError: the secret is invalid.
         """
-        super().__init__(database, name)
+        super().__init__(database, name, cipher)
         if isinstance(max_attempts, bool) or not isinstance(max_attempts, int) or max_attempts < 1:
             raise followup.ConfigurationError("max_attempts must be a whole number, 1 or more")
         if isinstance(handler_timeout, bool) or not 1 <= handler_timeout <= LONGEST_HANDLER_TIMEOUT:
@@ -137,7 +141,7 @@ class Inbox(ReceivedEvents):
 
         def work() -> None:
             with self._checked_transaction(LONGEST_WAIT_OF_RECEIVE) as connection:
-                store(connection, self.name, self._clock, [arrival])
+                store(connection, self._cipher, self._clock, [arrival])
 
         if self._database.dialect == "sqlite":
             work()
@@ -229,14 +233,17 @@ class Inbox(ReceivedEvents):
 
         Raises:
             ConfigurationError: the deadline is not a positive number; or the tables are missing, or made by another
-                release.
+                release; or an event cannot be decrypted, which the message names. It stays as it is, and all others
+                were handled.
             sqlalchemy.exc.SQLAlchemyError: the database cannot be reached. An event in flight is tried again.
             RuntimeError: with ``raise_exceptions``, a handler did what the inbox forbids; the message says what.
         """
         seconds = checked_deadline(deadline)
         self._check_tables()
         report = DrainReport()
-        Worker(self, raises=raise_exceptions).work(report, seconds, threading.Event())
+        worker = Worker(self, raises=raise_exceptions)
+        worker.work(report, seconds, threading.Event())
+        worker.unreadable.check()
         report.remaining = self._remaining()
         return report
 

@@ -99,8 +99,8 @@ class ReceivedEvents(Store):
         with self._checked_transaction() as connection:
             return [
                 DeadEvent(
-                    event=decode(WebhookEvent, json.loads(bytes(row.body))),
-                    error=row.error,
+                    event=decode(WebhookEvent, json.loads(self._cipher.decrypt(bytes(row.body), row.event_id))),
+                    error=self._cipher.decrypt(row.error, row.event_id),
                     attempts=row.attempts,
                     received_at=datetime_of(row.received_at),
                 )

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 from followup._codec.decode import decode
 from followup._frames import clear_frames
+from followup._store.cipher import UnreadableRows
 from followup._store.database import Dialect
 from followup._store.leases import limit_idle_time
 from followup._webhook_event import WebhookEvent
@@ -25,8 +26,8 @@ from followup.inbox.handlers import Received, check_result
 from followup.inbox.upkeep import DrainReport
 
 if TYPE_CHECKING:
+    from followup._store.execution import Execute
     from followup.inbox.inbox import Inbox
-    from followup.outbox.recording import Execute
 
 logger = logging.getLogger("followup.inbox")
 
@@ -62,10 +63,12 @@ class Worker:
         self._clock = inbox._clock
         self._timeout = inbox._handler_timeout
         self._raises = raises
+        self.unreadable = UnreadableRows(inbox._cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set; the report counts it."""
         began = self._clock.monotonic()
+        self.unreadable.begin(began)
         while deadline is None or self._clock.monotonic() - began < deadline:
             if stop.is_set() or not self._handle_next(report):
                 break
@@ -75,10 +78,10 @@ class Worker:
         name, max_attempts = self._inbox.name, self._inbox._max_attempts
         with self._database.transaction() as connection:
             now = self._clock.sql(self._database.dialect)
-            if not claims.is_work_due(connection, name, now, self._timeout):
+            if not claims.is_work_due(connection, name, now, self._timeout, self.unreadable):
                 return False
         with self._inbox._locked_transaction() as (connection, present):
-            claim, died = claims.claim_next(connection, name, present, self._timeout, max_attempts)
+            claim, died = claims.claim_next(connection, name, present, self._timeout, max_attempts, self.unreadable)
         report.dead += died
         if claim is None:
             return died > 0
@@ -192,7 +195,8 @@ class Worker:
         # Once more would repeat what such a handler has committed already.
         is_last = claim.attempt >= self._inbox._max_attempts or isinstance(error, TransactionEndedError)
         with self._database.transaction() as connection:
-            wait = claims.mark_failed(connection, claim, self._clock, _stored_text(error), is_last=is_last)
+            reason = self._inbox._cipher.reason(_stored_text(error)) or ""
+            wait = claims.mark_failed(connection, claim, self._clock, reason, is_last=is_last)
         if wait is None:
             return "failed", "another process has it"
         return ("dead", "it is dead") if is_last else ("failed", f"next attempt in {wait / 1000:.1f} s")

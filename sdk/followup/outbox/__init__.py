@@ -10,6 +10,7 @@ if find_spec("sqlalchemy") is None:
         "followup.outbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
     )
 
+from followup._store.cipher import Cipher
 from followup.outbox.events import NewEvent
 from followup.outbox.outbox import Outbox
 from followup.outbox.recording import AsyncRecordingConnection, DjangoConnection, RecordingConnection
@@ -17,6 +18,7 @@ from followup.outbox.upkeep import DeadEvent, DrainReport, FailingEvent, OutboxS
 
 __all__ = [
     "AsyncRecordingConnection",
+    "Cipher",
     "DeadEvent",
     "DjangoConnection",
     "DrainReport",

@@ -21,9 +21,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from sqlalchemy import Connection, Update, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Update, and_, bindparam, delete, func, select, update
 
 from followup._store import leases
+from followup._store.cipher import RowCipher, UnreadableRows
 from followup._store.database import UNSTORABLE, execute_unless_refused, insert_if_absent
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
@@ -48,13 +49,13 @@ class Wait:
     seconds: float
 
 
-def find_due(connection: Connection, name: str, now: int) -> Sequence[int] | None:
+def find_due(connection: Connection, name: str, now: int, unreadable: UnreadableRows) -> Sequence[int] | None:
     """Look for the events of the next call, without the lock, so that an idle relay writes nothing.
 
     Returns:
         Their rows, for ``claim``; none if only leases have ended; None if there is nothing to claim.
     """
-    found = _free_rows(connection, name, now)
+    found = _free_rows(connection, name, now, unreadable)
     over = select(EVENTS.c.seq).where(leases.is_over(EVENTS, name, now, LONGEST_LEASE)).limit(1)
     return found if found or connection.execute(over).first() is not None else None
 
@@ -67,6 +68,7 @@ def claim(
     *,
     requests_per_minute: int,
     lease_seconds: float,
+    unreadable: UnreadableRows,
 ) -> Claim | Wait | None:
     """Claim the events of the next call.
 
@@ -78,6 +80,7 @@ def claim(
         found: the rows that ``find_due`` has found.
         requests_per_minute: maximum number of calls in any 60 s.
         lease_seconds: how long the events belong to this process.
+        unreadable: takes the events that cannot be decrypted, and that stay as they are.
 
     Returns:
         The claim; a wait if the request rate allows no call yet; None if none of the events is due any more.
@@ -89,6 +92,8 @@ def claim(
         .order_by(EVENTS.c.seq)
     )
     rows = _unblocked(connection, name, connection.execute(still_due).all())
+    texts = {row.seq: text for row in rows if (text := unreadable.read(row, row.event)) is not None}
+    rows = [row for row in rows if row.seq in texts]
     if not rows:
         return None
     token, ends_at = new_uuid().hex, now + leases.in_milliseconds(lease_seconds)
@@ -103,17 +108,17 @@ def claim(
         .where(EVENTS.c.seq.in_([row.seq for row in batch]))
         .values(state=IN_FLIGHT, lease_token=token, lease_ends_at=ends_at, attempts=EVENTS.c.attempts + 1)
     )
-    return Claim(token, [ClaimedEvent(row.event_id, row.event, row.attempts + 1) for row in batch])
+    return Claim(token, [ClaimedEvent(row.event_id, texts[row.seq], row.attempts + 1) for row in batch])
 
 
 def settle(
-    connection: Connection, name: str, now: int, lease_token: str, settlement: Settlement, *, holds: bool
+    connection: Connection, cipher: RowCipher, now: int, lease_token: str, settlement: Settlement, *, holds: bool
 ) -> bool:
     """Store what became of the events of a claim, unless the lease has ended and another process has them.
 
     Args:
         connection: a connection in a transaction that holds the lock.
-        name: name of the outbox.
+        cipher: the cipher of the outbox.
         now: the current time.
         lease_token: the token of the claim.
         settlement: what became of the events.
@@ -122,6 +127,7 @@ def settle(
     Returns:
         Whether the events were still claimed under this token.
     """
+    name = cipher.name
     ours = select(EVENTS.c.seq).where(EVENTS.c.name == name, EVENTS.c.lease_token == lease_token).limit(1)
     if connection.execute(ours).first() is None:
         return False
@@ -133,7 +139,7 @@ def settle(
             blocks_subject=bindparam("blocks"),
             due_at=bindparam("due"),
             finished_at=bindparam("finished"),
-            error=bindparam("reason", type_=EVENTS.c.error.type),
+            error=bindparam("reason"),
             attempts=EVENTS.c.attempts - (0 if settlement.counts_as_attempt else 1),
             batch_limit=EVENTS.c.batch_limit if settlement.batch_limit is None else settlement.batch_limit,
             **leases.RELEASED,
@@ -146,7 +152,7 @@ def settle(
             "blocks": verdict.state == WAITING or (verdict.state == DEAD and holds),
             "due": now + verdict.wait,
             "finished": None if verdict.state == WAITING else now,
-            "reason": verdict.reason,
+            "reason": cipher.reason(verdict.reason),
         }
         for event_id, verdict in settlement.verdicts.items()
     ]
@@ -170,12 +176,13 @@ def _store_each(connection: Connection, statement: Update, rows: Sequence[dict[s
             logger.error("event %s cannot be settled: %s", row["id"], stored)
 
 
-def _free_rows(connection: Connection, name: str, now: int) -> Sequence[int]:
+def _free_rows(connection: Connection, name: str, now: int, unreadable: UnreadableRows) -> Sequence[int]:
     """Return the rows of the first events that may be sent now, in the order in which they were recorded.
 
     Each statement is one pass in whatever plan a database makes, which may know nothing about a new table.
     """
-    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
+    is_due = leases.is_due(EVENTS.c, now, LONGEST_WAIT)
+    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, is_due, unreadable.are_not(EVENTS.c.seq))
     first = select(EVENTS.c.seq, EVENTS.c.subject).where(*due).order_by(EVENTS.c.seq).limit(_LOOKED_AT)
     rows = connection.execute(first).all()
     found = [row.seq for row in _unblocked(connection, name, rows)]
@@ -185,8 +192,9 @@ def _free_rows(connection: Connection, name: str, now: int) -> Sequence[int]:
     head = func.min(EVENTS.c.seq).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("head")
     unfinished = select(EVENTS.c.seq, EVENTS.c.state, EVENTS.c.due_at, head)
     each = unfinished.where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery().c
-    heads = select(each.seq).where(each.seq == each.head, each.state == WAITING, leases.is_due(each, now, LONGEST_WAIT))
-    return connection.execute(heads.order_by(each.seq).limit(LARGEST_BATCH)).scalars().all()
+    is_due = and_(each.state == WAITING, leases.is_due(each, now, LONGEST_WAIT), unreadable.are_not(each.seq))
+    heads = select(each.seq).where(each.seq == each.head, is_due).order_by(each.seq).limit(LARGEST_BATCH)
+    return connection.execute(heads).scalars().all()
 
 
 def _unblocked(connection: Connection, name: str, rows: Sequence[Any]) -> Sequence[Any]:

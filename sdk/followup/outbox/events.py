@@ -19,7 +19,7 @@ from followup._api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventTy
 from followup._codec.encode import Encoder, encoder_for, json_bytes
 from followup._codec.names import camel, format_timestamp, kind_of
 from followup._redaction import redacted
-from followup._store.schema import LONGEST_TEXT, Schema, checked_text, event_table
+from followup._store.schema import LONGEST_TEXT, SALTS, TO_SALTS, Schema, checked_text, event_table
 from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput
 
@@ -89,7 +89,8 @@ _TO_VERSION_3 = (
     f"INSERT INTO followup_locks (name, times_taken) VALUES ('{OLDER_SUBJECTS}', 0) ON CONFLICT DO NOTHING",  # noqa: S608 - a constant
 )
 
-SCHEMA = Schema("outbox", 3, (EVENTS, RATES, CALLS), {2: _TO_VERSION_2, 3: _TO_VERSION_3})
+_MIGRATIONS = {2: _TO_VERSION_2, 3: _TO_VERSION_3, 4: TO_SALTS}
+SCHEMA = Schema("outbox", 4, (EVENTS, RATES, CALLS, SALTS), _MIGRATIONS)
 
 LARGEST_BATCH = MAX_EVENTS_PER_BATCH
 

@@ -20,6 +20,7 @@ from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._call.options import checked_deadline
 from followup._frames import clears_frames_of
 from followup._results import errors
+from followup._store.cipher import Cipher, UnreadableRows
 from followup._store.database import reason_of, time_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, verdicts
@@ -62,6 +63,7 @@ class Outbox(RecordedEvents):
         name: str = "default",
         requests_per_minute: int = REQUESTS_PER_MINUTE,
         on_rejected: Literal["hold", "skip"] = "hold",
+        cipher: Cipher | None = None,
     ) -> None:
         """Create an outbox. Nothing is connected yet.
 
@@ -72,11 +74,13 @@ class Outbox(RecordedEvents):
                 in all of them; leave room for other programs that use the same key.
             on_rejected: what an event that the service rejected means for the later events of its subject: ``hold``
                 lets them wait until it is retried or discarded, ``skip`` lets them go on.
+            cipher: encrypts what is stored, such as a ``Fernet`` of the package ``cryptography``. Events and errors are
+                encrypted, and subjects are stored as salted hashes. None stores all of it in clear.
 
         Raises:
             ConfigurationError: an argument is invalid, or for another database; the message names it.
         """
-        super().__init__(database, name)
+        super().__init__(database, name, cipher)
         if isinstance(requests_per_minute, bool) or not isinstance(requests_per_minute, int) or requests_per_minute < 1:
             raise errors.ConfigurationError("requests_per_minute must be a whole number, 1 or more")
         if on_rejected not in ("hold", "skip"):
@@ -107,7 +111,8 @@ class Outbox(RecordedEvents):
             ValueError: the event or the subject is invalid, and the message names the field; or the connection is in
                 autocommit mode without a transaction.
             TypeError: the connection is of another kind.
-            ConfigurationError: the tables are missing in its database, or another release made them.
+            ConfigurationError: the tables are missing in its database, or another release made them; or they are
+                encrypted under a key that the cipher does not have.
         """
         recorded = checked_event(event, subject, self._clock.now())
         record_on(connection, self._storing(recorded))
@@ -137,12 +142,12 @@ class Outbox(RecordedEvents):
 
     def _storing(self, event: Recorded) -> functools.partial[Any]:
         check = not self._has_recorded
-        return functools.partial(store, name=self.name, event=event, clock=self._clock, check_version=check)
+        return functools.partial(store, cipher=self._cipher, event=event, clock=self._clock, check_version=check)
 
     def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:
         """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""
         statement = insertion(self.name, self._database.dialect, self._clock)
-        connection.execute(statement, [columns_of(each) for each in events])
+        connection.execute(statement, [columns_of(each, self._cipher, self._hashed) for each in events])
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.
@@ -160,12 +165,15 @@ class Outbox(RecordedEvents):
         Raises:
             AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait for the next
                 drain.
-            ConfigurationError: the tables are missing, or another release made them.
+            ConfigurationError: the tables are missing, or another release made them; or an event cannot be decrypted,
+                which the message names. It stays as it is, and all others were sent.
         """
         seconds = checked_deadline(deadline)
         report = DrainReport()
         self._check_tables()
-        self._relay(client).work(report, seconds, threading.Event())
+        relay = self._relay(client)
+        relay.work(report, seconds, threading.Event())
+        relay.unreadable.check()
         report.remaining = self._remaining()
         return report
 
@@ -187,10 +195,14 @@ class Outbox(RecordedEvents):
 
     def _sending(
         self, client: FollowUp, report: DrainReport, stop: threading.Event, *raised: type[Exception]
-    ) -> Iterator[None]:
-        """Drain repeatedly as ``run`` does, but raise these errors; yield after each round, which the report counts."""
+    ) -> Iterator[UnreadableRows]:
+        """Drain repeatedly as ``run`` does, but raise these errors.
+
+        It yields after each round, which the report counts, with the events that cannot be decrypted.
+        """
         relay = self._relay(client)
-        return self._rounds(lambda: relay.work(report, None, stop), stop, relay.clock, *raised)
+        for _ in self._rounds(lambda: relay.work(report, None, stop), stop, relay.clock, *raised):
+            yield relay.unreadable
 
     def _relay(self, client: FollowUp) -> "Relay":
         if not isinstance(client, FollowUp):
@@ -230,6 +242,7 @@ class Relay:
         self._call_seconds = min(each for each in limits if each is not None)
         self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
         self._failures = 0
+        self.unreadable = UnreadableRows(outbox._cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
@@ -247,12 +260,14 @@ class Relay:
             self._outbox._has_renewed = True
         self._failures = 0
         ends = None if deadline is None else self.clock.monotonic() + deadline
-        while self._failures < _MOST_FAILURES and not stop.is_set():
+        self.unreadable.begin(self.clock.monotonic())
+        while self._failures < _MOST_FAILURES and not stop.is_set() and not self.unreadable.are_too_many:
             left = None if ends is None else ends - self.clock.monotonic()
             if left is not None and left <= 0:
                 return
             with self._outbox._database.transaction() as connection:
-                found = claims.find_due(connection, self._outbox.name, self.clock.milliseconds(connection))
+                now = self.clock.milliseconds(connection)
+                found = claims.find_due(connection, self._outbox.name, now, self.unreadable)
             if found is None:
                 return
             began = self.clock.monotonic()
@@ -271,6 +286,7 @@ class Relay:
                 found,
                 requests_per_minute=self._outbox._requests_per_minute,
                 lease_seconds=self._lease_seconds,
+                unreadable=self.unreadable,
             )
 
     def _send(self, claimed: verdicts.Claim, report: DrainReport, began: float, left: float | None) -> None:
@@ -328,7 +344,7 @@ class Relay:
         with self._outbox._locked_transaction(self.clock) as (connection, now):
             claims.end_call(connection, name, now, token, settlement, was_made=was_made)
             holds = self._outbox._on_rejected == "hold"
-            is_ours = claims.settle(connection, name, now, token, settlement, holds=holds)
+            is_ours = claims.settle(connection, self._outbox._cipher, now, token, settlement, holds=holds)
         if not is_ours:
             logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", name)
         return is_ours

@@ -1,18 +1,17 @@
 """Records an event in the caller's transaction, on any kind of connection that has one.
 
-``store`` is a coroutine function that knows no connection: it awaits ``execute`` for each statement. On a synchronous
-connection ``execute`` never waits, so the coroutine runs to its end at once. ``record_on`` and ``record_on_async``
-choose ``execute`` by the kind of connection, after they have rejected one in autocommit mode without a transaction: an
-event that commits by itself could not roll back with the caller's writes.
+``store`` is a coroutine function that knows no connection (``_store.execution``). ``record_on`` and ``record_on_async``
+choose its ``execute`` by the kind of connection, after they have rejected one in autocommit mode without a transaction:
+an event that commits by itself could not roll back with the caller's writes.
 """
 
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from sqlalchemy import Connection, Insert, Select, TextClause, Update, text
+from sqlalchemy import Connection, Insert, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect as Compiler
 from sqlalchemy.exc import StatementError
@@ -21,16 +20,15 @@ from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._codec.names import kind_of
+from followup._store.cipher import Hash, RowCipher, unhashed
 from followup._store.database import Dialect, StoreTime, checked_dialect, insert_if_absent
+from followup._store.execution import Execute, Rows, Statement, executing, run
 from followup._store.schema import VERSIONS, WAITING
 from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded
+from followup.outbox.subjects import hash_subjects
 
 if TYPE_CHECKING:
     import psycopg
-
-Rows = Sequence[Sequence[Any]]
-Statement = Insert | Update | Select[Any] | TextClause
-Execute = Callable[[Statement], Awaitable[Rows]]
 
 Recording = Callable[[Execute, Dialect], Coroutine[Any, Any, None]]
 """Writes in the caller's transaction."""
@@ -75,26 +73,30 @@ _VERSION = text(SCHEMA.version_query())
 
 
 async def store(
-    execute: Execute, dialect: Dialect, name: str, event: Recorded, clock: StoreTime, *, check_version: bool
+    execute: Execute, dialect: Dialect, cipher: RowCipher, event: Recorded, clock: StoreTime, *, check_version: bool
 ) -> None:
     """Store an event, unless its id is there already.
 
     Args:
         execute: executes a statement on the caller's connection.
         dialect: the database of the connection.
-        name: name of the outbox.
+        cipher: the cipher of the outbox.
         event: the event.
         clock: the clock of the outbox.
-        check_version: whether the version of the tables is checked too.
+        check_version: whether the version of the tables is checked too, and that they are not encrypted under a cipher
+            that the outbox lacks.
 
     Raises:
-        ConfigurationError: the tables are missing, or have another version.
+        ConfigurationError: the tables are missing, or have another version, or are encrypted under another cipher.
     """
     try:
         async with _savepoint(execute, dialect):
             if check_version:
                 await _check_version(execute)
-            await execute(insertion(name, dialect, clock).values(columns_of(event)))
+            # With a cipher, each time: a salt that this transaction has stored may roll back with it.
+            is_asked = cipher.is_on or check_version
+            hashed = await cipher.hash_on(execute, dialect, hash_subjects) if is_asked else unhashed
+            await execute(insertion(cipher.name, dialect, clock).values(columns_of(event, cipher, hashed)))
     except Exception:
         if not check_version:  # it was right, but perhaps in another database than that of this connection
             async with _savepoint(execute, dialect):
@@ -144,9 +146,9 @@ def insertion(name: str, dialect: Dialect, clock: StoreTime) -> Insert:
     )
 
 
-def columns_of(event: Recorded) -> dict[str, str]:
-    """Return the columns of an event that differ from event to event."""
-    return {"event_id": event.id, "subject": event.subject, "event": event.text}
+def columns_of(event: Recorded, cipher: RowCipher, hashed: Hash) -> dict[str, str]:
+    """Return the columns of an event that differ from event to event, encrypted."""
+    return {"event_id": event.id, "subject": hashed(event.subject), "event": cipher.encrypt(event.text)}
 
 
 def record_on(connection: object, recording: Recording) -> None:
@@ -233,12 +235,6 @@ def _noticing_a_rollback(driver: Any, forbid_more: Callable[[], object] = lambda
         raise
 
 
-def _run(recording: Coroutine[Any, Any, None]) -> None:
-    """Run a recording on a synchronous connection, for which it never waits."""
-    with suppress(StopIteration):
-        recording.send(None)
-
-
 def _on_cursor(
     cursor: Any,
     compiler: Compiler,
@@ -254,7 +250,7 @@ def _on_cursor(
         rows: Rows = cursor.fetchall() if cursor.description else []
         return rows
 
-    _run(recording(execute, dialect))
+    run(recording(execute, dialect))
 
 
 def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
@@ -270,16 +266,12 @@ def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
             transaction.rollback()
     _reject(commits_by_itself)
 
-    async def execute(statement: Statement) -> Rows:
-        result = connection.execute(statement)
-        return result.all() if result.returns_rows else []
-
     # The database of such a pool may be in memory, and end with its connection.
     is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
     forbid_more = (lambda: None) if is_kept else connection.invalidate
     try:
         with _noticing_a_rollback(driver, forbid_more):
-            _run(recording(execute, dialect))
+            run(recording(executing(connection), dialect))
     except StatementError as error:
         error.hide_parameters = True  # its text would contain the event
         raise

@@ -5,21 +5,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
-from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exists, func, select
 
 from followup._frames import clears_frames
 from followup._store.database import datetime_of
+from followup._store.execution import executing, run
 from followup._store.leases import take_lock
 from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
 from followup._store.store import Store, milliseconds_of
 from followup.outbox.events import DISCARDED, EVENTS, OLDER_SUBJECTS, SCHEMA, SENT, as_input, renewed_subject
+from followup.outbox.subjects import hash_subjects, rewrite_subjects
 from followup.resources.event_batches import EventInput
 
 _PURGED_AT_ONCE = 1000
 """Events that one transaction removes, so that it does not lock the database for long."""
-
-_RENEWED_AT_ONCE = 100
-"""Events that are in memory at once."""
 
 
 @attrs.define(kw_only=True)
@@ -112,6 +111,7 @@ class RecordedEvents(Store):
 
     _schema = SCHEMA
     _events = EVENTS
+    _adopt = staticmethod(hash_subjects)
 
     @clears_frames
     def status(self) -> OutboxStatus:
@@ -163,9 +163,9 @@ class RecordedEvents(Store):
                     row,
                     {
                         "id": row["event_id"],
-                        "event": as_input(row["event"]),
+                        "event": as_input(self._cipher.decrypt(row["event"], row["event_id"])),
                         "subject": row["subject"],
-                        "error": row["error"] or "",
+                        "error": self._cipher.decrypt(row["error"] or "", row["event_id"]),
                         "attempts": row["attempts"],
                         "recorded_at": datetime_of(row["recorded_at"]),
                     },
@@ -242,14 +242,5 @@ class RecordedEvents(Store):
                 return
             for name in connection.execute(select(EVENTS.c.name).distinct()).scalars().all():
                 take_lock(connection, SCHEMA.lock_of(name))
-            unfinished = select(EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.subject).where(
-                EVENTS.c.state.in_((WAITING, IN_FLIGHT, DEAD)), EVENTS.c.subject.startswith("patient:")
-            )
-            last = 0
-            while rows := connection.execute(
-                unfinished.where(EVENTS.c.seq > last).order_by(EVENTS.c.seq).limit(_RENEWED_AT_ONCE)
-            ).all():
-                last = rows[-1].seq
-                for row in rows:
-                    subject = renewed_subject(row.event_id, row.event, row.subject)
-                    connection.execute(update(EVENTS).where(EVENTS.c.seq == row.seq).values(subject=subject))
+            older = EVENTS.c.subject.startswith("patient:")
+            run(rewrite_subjects(executing(connection), renewed_subject, older))
