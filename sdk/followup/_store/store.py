@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database, StoreTime, reason_of
 from followup._store.execution import Execute, executing, run
 from followup._store.leases import retry_wait, take_lock
+from followup._store.reencryption import reencrypt
 from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
 
 POLL_SECONDS = 0.5
@@ -35,6 +36,8 @@ class Store:
 
     _schema: ClassVar[Schema]
     _events: ClassVar[Table]
+    _encrypted: ClassVar[Sequence[str]]
+    """The columns that are encrypted; subjects are hashed."""
 
     def __init__(self, database: str | URL | Engine, name: str, cipher: Cipher | None) -> None:
         try:
@@ -77,6 +80,23 @@ class Store:
         self._schema.create(self._database)
         if self._cipher.is_on:
             self._check_tables()
+
+    @clears_frames
+    def reencrypt(self) -> int:
+        """Rewrite all rows under the present cipher, those in clear too.
+
+        Call it once after the key has changed, with a cipher that also decrypts what the old key encrypted, such as
+        ``MultiFernet([Fernet(new), Fernet(old)])``. All other processes must have that cipher already. Relays and
+        workers go on meanwhile. It can be called again at any time.
+
+        Returns:
+            The number of events.
+
+        Raises:
+            ConfigurationError: there is no cipher; or an event cannot be decrypted, which the message names. Nothing
+                was changed then.
+        """
+        return reencrypt(self)
 
     def _check_tables(self, longest_wait: float | None = None) -> None:
         """Check the version of the tables, and that they are encrypted under this cipher, unless both were so already.

@@ -83,6 +83,7 @@ class ReceivedEvents(Store):
 
     _schema = SCHEMA
     _events = EVENTS
+    _encrypted = ("body", "error")
 
     def status(self) -> InboxStatus:
         """Return how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""

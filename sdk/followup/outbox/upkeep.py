@@ -111,6 +111,7 @@ class RecordedEvents(Store):
 
     _schema = SCHEMA
     _events = EVENTS
+    _encrypted = ("event", "error", "subject")
     _adopt = staticmethod(hash_subjects)
 
     @clears_frames
