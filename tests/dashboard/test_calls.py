@@ -56,13 +56,13 @@ class TestList:
         assert views.column("calls", "status") == ["200 fault", "200", "503 fault", "dropped fault"]
         assert views.column("calls", "error code, attempt") == ["", "attempt 3, replayed", "attempt 2", ""]
         assert views.tabs("calls") == {
-            "All": 4, "Errors": 2, "Refused events": 0, "Faults": 3, "Replays": 1
+            "All": 4, "Errors": 2, "Refused events": 0, "Faults": 3, "Replays": 1, "Possible duplicates": 0
         }  # fmt: skip
         assert views.column("calls?show=faults", "status") == ["200 fault", "503 fault", "dropped fault"]
         assert views.column("calls?show=errors", "status") == ["503 fault", "dropped fault"]
         assert views.column("calls?show=replays", "error code, attempt") == ["attempt 3, replayed"]
         assert views.tabs("calls?show=replays&operation=account.retrieve") == {
-            "All": 1, "Errors": 0, "Refused events": 0, "Faults": 1, "Replays": 0
+            "All": 1, "Errors": 0, "Refused events": 0, "Faults": 1, "Replays": 0, "Possible duplicates": 0
         }  # fmt: skip
 
     def test_a_batch_of_which_events_were_refused_is_no_success(self, client: FollowUp, views: Views) -> None:
@@ -72,7 +72,7 @@ class TestList:
             client.events.create(EVENTS[1:3])  # type: ignore[arg-type]
         assert views.column("calls", "status") == ["500", "200 2 of 4 refused", "200"]
         assert views.column("calls", "error code, attempt") == ["events_failed", "", ""]
-        tabs = {"All": 3, "Errors": 2, "Refused events": 2, "Faults": 0, "Replays": 0}
+        tabs = {"All": 3, "Errors": 2, "Refused events": 2, "Faults": 0, "Replays": 0, "Possible duplicates": 0}
         assert views.tabs("calls") == tabs
         for tab in ("errors", "refused_events"):
             assert views.column(f"calls?show={tab}", "status") == ["500", "200 2 of 4 refused"]
@@ -179,7 +179,8 @@ class TestVerdict:
         [
             ({"kind": "status", "status": 503}, "Failed with 503 fault.", 'status=503, when="before", times=1'),
             (
-                {"kind": "status", "status": 500, "when": "after", "skip": 1}, "500 fault Found the patient Ana Díaz .",
+                {"kind": "status", "status": 500, "when": "after", "skip": 1},
+                "500 fault possible duplicate Found the patient Ana Díaz .",
                 'status=500, when="after", skip=1, times=1',
             ),
             ({"kind": "disconnect"}, "dropped fault The connection was dropped without", 'when="before", times=1'),

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.dashboard.columns import TABLES, noun_of
+from followup_mockserver.dashboard.duplicates import suspect_calls, was_done
 from followup_mockserver.dashboard.objects import ListPage, page_after
 from followup_mockserver.dashboard.texts import body_text, events_in, json_body, redacted_headers
 from followup_mockserver.schema.errors import missing
@@ -30,14 +31,16 @@ def is_error(entry: JournalEntry) -> bool:
     return entry.status != 200 or entry.refused > 0
 
 
-TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
+_DUPLICATES = "possible_duplicates"
+
+_TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
     "": lambda _: True,
     "errors": lambda call: is_error(call.entry),
     "refused_events": lambda call: call.entry.refused > 0,
     "faults": lambda call: call.outcome.fault is not None,
     "replays": lambda call: call.entry.replayed,
 }
-"""Value of the filter ``show`` to whether its tab shows a call."""
+"""Value of the filter ``show`` to whether its tab shows a call, without the tab of possible duplicates."""
 
 
 def refused_events(tenant: Tenant) -> dict[str, int]:
@@ -47,7 +50,7 @@ def refused_events(tenant: Tenant) -> dict[str, int]:
 
 
 def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
-    """Return a page of the list of calls. Its rows are pairs of a call and its details, None if they are not kept.
+    """Return a page of the list of calls. A row is a call, its details or None, and its ``SuspectCall`` or None.
 
     Args:
         tenant: the state of the organization.
@@ -55,22 +58,24 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
             object, the idempotency key or the error code contains. The page begins after the call with the request id
             ``after``; an unknown one, such as one from before a reset, selects the first page.
     """
+    suspects = suspect_calls(tenant)
+    tabs = {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects}
     filters = {name: value for name in _FILTERS if (value := query.get(name, "").strip())}
-    if filters.get("show") not in TABS:
+    if filters.get("show") not in tabs:
         filters.pop("show", None)
     calls = list(tenant.journal.recorded_newest_first())
     operations = Counter(call.entry.operation for call in calls)
     found = _matching(calls, filters.get("operation"), filters.get("q"))
     return page_after(
         CALLS,
-        [*filter(TABS[filters.get("show", "")], found)],
+        [*filter(tabs[filters.get("show", "")], found)],
         query.get("after"),
         lambda call: call.entry.request_id,
-        lambda call: (call, tenant.journal.details(call.entry)),
+        lambda call: (call, tenant.journal.details(call.entry), suspects.get(call.entry.request_id)),
         total=len(calls),
         filters=filters,
         counts={
-            "show": {name: sum(map(shows, found)) for name, shows in TABS.items()},
+            "show": {name: sum(map(shows, found)) for name, shows in tabs.items()},
             "operation": {"": len(calls)} | {name: operations[name] for name in OPERATIONS if name in operations},
         },
     )
@@ -142,13 +147,16 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     if call is None:
         raise missing("API call", param="id")
     details = tenant.journal.details(call.entry)
+    suspects = suspect_calls(tenant)
     sharing = _sharing(calls, call)
     group = (call.entry.operation or "").partition(".")[0]
     return {
         "call": call,
         "entry": call.entry,
+        "suspect": suspects.get(request_id),
+        "repeated_by": [each.entry.request_id for each in suspects.values() if each.other == request_id],
         "sharing": sharing if len(sharing) > 1 else [],
-        "was_done": _was_done(call),
+        "was_done": was_done(call),
         "became": _became(tenant, call),
         "results": None if details is None else results_of_batch(call.entry, details),
         "noun": noun_of(group) if group in TABLES else "organization",
@@ -162,14 +170,6 @@ def _sharing(calls: list[RecordedCall], call: RecordedCall) -> list[RecordedCall
     key = call.entry.idempotency_key
     sharing = [] if key is None else [each for each in calls if each.entry.idempotency_key == key]
     return sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
-
-
-def _was_done(call: RecordedCall) -> bool:
-    """Return whether the rule of the operation has run, whatever the client saw."""
-    fault = call.outcome.fault
-    if fault is not None and fault.kind != "delay":
-        return fault.when == "after" and call.entry.error_code in (None, "fault")
-    return call.entry.error_code is None
 
 
 def _became(tenant: Tenant, call: RecordedCall) -> list[str]:

@@ -8,13 +8,15 @@ import attrs
 
 from followup import Event, WebhookEndpoint
 from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
+from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.texts import events_in, json_body
 from followup_mockserver.state.history import EVENT, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
-Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progress", "error", "id"]
-"""How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id."""
+Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progress", "error", "id", "twin"]
+"""How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id, and
+``twin`` what the object seems to repeat."""
 
 Value = Callable[[Any], Any]
 Lookup = Callable[[Tenant, Sequence[Any]], Mapping[str, Any]]
@@ -38,6 +40,7 @@ class Column:
             not empty; other cells are not shown.
         lookup: returns the values of objects that do not have them, by id; then ``value`` is not used.
         hidden_by: filter that gives every row the same value, so that the column is not shown.
+        is_optional: whether the column is only shown if a row has a value.
     """
 
     heading: str
@@ -46,6 +49,7 @@ class Column:
     classes: str = ""
     lookup: Lookup | None = attrs.field(default=None, kw_only=True)
     hidden_by: str | None = attrs.field(default=None, kw_only=True)
+    is_optional: bool = attrs.field(default=False, kw_only=True)
 
     def values(self, tenant: Tenant, objects: Sequence[Any]) -> list[Any]:
         """Return the values of objects."""
@@ -95,6 +99,9 @@ _STATUS = Column("status", "status", "status", classes="at-state")
 _PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden_by="patient")
 _DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide")
 _EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
+_TWIN = Column(
+    "possible duplicate", "id", "twin", "at-note wide", lookup=lambda tenant, _: twins_of(tenant), is_optional=True
+)
 
 
 def _produced(event: Any) -> str | None:
@@ -173,7 +180,12 @@ TABLES: Mapping[str, Table] = {
             Column("status", state_of, "status", classes="at-state"),
             Column("events", "enabled_events", classes="at-detail wide"),
             Column("last delivered", "last_delivered_at", "time", classes="at-when"),
-            Column("last error", lambda endpoint: endpoint.last_error and endpoint.last_error.message, classes="wide"),
+            Column(
+                "last error",
+                lambda endpoint: endpoint.last_error and endpoint.last_error.message,
+                classes="wide",
+                is_optional=True,
+            ),
             _CREATED,
             _ID,
         ),
@@ -195,6 +207,7 @@ TABLES: Mapping[str, Table] = {
             Column("start", "start_at", "time", classes="at-when"),
             _STATUS,
             _DOCTOR,
+            _TWIN,
             Column("type", "type", classes="p3 wide"),
             _EXTERNAL_ID,
             _CREATED,
@@ -239,9 +252,10 @@ TABLES: Mapping[str, Table] = {
             Column("type", "type", classes="at-main"),
             Column("about", _produced, "name", classes="at-detail wide"),
             _STATUS,
-            Column("error", "error", "error", classes="at-note wide"),
+            Column("error", "error", "error", classes="at-note wide", is_optional=True),
+            _TWIN,
             Column("caller's id", "source_ref", "code", classes="p2 wide"),
-            Column("system", "id", classes="p2 wide", lookup=systems_of_events),
+            Column("system", "id", classes="p2 wide", lookup=systems_of_events, is_optional=True),
             Column("request", "id", "call", classes="p2", lookup=requests_of_events),
             Column("received", "received_at", "time", classes="at-when"),
             _ID,

@@ -12,6 +12,7 @@ from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard.calls import is_error, refused_events
 from followup_mockserver.dashboard.columns import TABLES, has_problem, state_of, title_of_view
+from followup_mockserver.dashboard.duplicates import suspect_calls
 from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.tenant import Tenant
@@ -91,6 +92,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     errors = [entry for entry in tenant.journal.newest_first() if is_error(entry)]
     problems = [*filter(has_problem, tenant.webhook_endpoints)]
     pending = [each for each in tenant.webhook_deliveries.find_all("status", "pending") if each.attempts]
+    suspects = [each for each in suspect_calls(tenant).values() if not each.is_recognized]
     retried = sorted(filter(attrgetter("next_attempt_at"), pending), key=attrgetter("next_attempt_at"))
     return {
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
@@ -98,6 +100,8 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "calls": len(tenant.journal),
         "errors": len(errors),
         "last_errors": errors[:ROWS],
+        "suspects": suspects[:ROWS],
+        "all_suspects": len(suspects),
         "deliveries": _counts(tenant.webhook_deliveries, get_args(WebhookDeliveryStatus)),
         "events": _counts(tenant.events, get_args(EventStatus)),
         "refused": refused_events(tenant)["events"],

@@ -103,8 +103,8 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     except UnknownCursor:
         after = before = None
         found, more = collection.page(limit=rows, where=filters)
-    columns = tuple(column for column in table.columns if column.hidden_by not in filters)
-    values = [column.values(tenant, found) for column in columns]
+    shown = [(each, each.values(tenant, found)) for each in table.columns if each.hidden_by not in filters]
+    columns, values = zip(*(pair for pair in shown if any(pair[1]) or not pair[0].is_optional), strict=True)
     newer = found[0].id if found and (after is not None or (before is not None and more)) else None
     return TablePage(
         name=name,

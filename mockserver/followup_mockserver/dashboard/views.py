@@ -17,6 +17,7 @@ from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
 from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
+from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
 from followup_mockserver.dashboard.timeline import job_title, timeline_of
@@ -186,6 +187,7 @@ def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
     outcome = next((record.outcome for record in reversed(records) if record.outcome), None)
     return {
         "requests": [cause for cause in dict.fromkeys(causes) if cause.startswith(REQUEST_ID_PREFIX)],
+        "twin": twins_of(tenant).get(event.id),
         "error_code": outcome.reason if event.status == "failed" and outcome and outcome.kind is Kind.FAILED else None,
         "is_fault": event.error == INJECTED,
         "system": systems_of_events(tenant, [event]).get(event.id),
@@ -193,6 +195,7 @@ def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
 
 
 DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
+    "appointments": lambda tenant, appointment: {"twin": twins_of(tenant).get(appointment.id)},
     "events": _event_details,
     "patients": _patient_details,
     "webhook_deliveries": delivery_details,

@@ -205,6 +205,7 @@ class Exchange:
         fault: the fault that applies to this request, if any.
         is_fault_applied: whether it has changed the response; an error that precedes it may have prevented that.
         late: whether the client stopped waiting during a delay.
+        fingerprint: digest of method, path and body, where the operation takes an idempotency key.
         claimed: the record of the idempotency key, while this request holds it.
         replayed: body of the response to an earlier request with the same idempotency key.
         replay_of: id of that earlier request; None if it is unknown.
@@ -226,6 +227,7 @@ class Exchange:
     fault: Fault | None = None
     is_fault_applied: bool = False
     late: bool = False
+    fingerprint: bytes | None = None
     claimed: IdempotencyRecord | None = None
     replayed: bytes | None = attrs.field(default=None, repr=False)
     replay_of: str | None = None

@@ -20,18 +20,20 @@ _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
 
 
 def claim_idempotency_key(exchange: Exchange) -> None:
-    """Claim the idempotency key, or find the response to replay.
+    """Claim the idempotency key, or find the response to replay. A request without a key gets a fingerprint too.
 
     Raises:
         ServiceError: 400: the key is invalid or was used for another request; 409: such a request is in progress.
     """
     request, tenant = exchange.request, exchange.tenant
     key = request.headers.get("idempotency-key")
-    if key is None or not request.operation.declaration.idempotent:
+    if not request.operation.declaration.idempotent:
+        return
+    fingerprint = exchange.fingerprint = _fingerprint(request)
+    if key is None:
         return
     if not _IDEMPOTENCY_KEY.fullmatch(key):
         raise invalid("parameter_invalid", f"This {IDEMPOTENCY_KEY_RULE}.", "Idempotency-Key")
-    fingerprint = _fingerprint(request)
     with tenant.lock:
         now = tenant.now()
         record = tenant.idempotency.find(key, now)
@@ -169,6 +171,7 @@ def record_call(exchange: Exchange) -> None:
                 about=exchange.about or request.path_id,
                 replay_of=exchange.replay_of if exchange.is_replay else None,
                 fault=copied(fault),
+                fingerprint=exchange.fingerprint if request.body else None,
             ),
             CallDetails(
                 query=request.query,

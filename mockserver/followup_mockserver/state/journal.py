@@ -124,11 +124,14 @@ class CallOutcome(NamedTuple):
             batches, and calls that failed before there was one.
         replay_of: id of the call whose response was replayed; None if there is none, or it is unknown.
         fault: the fault that changed the call, as it was then; None if none did.
+        fingerprint: digest of method, path and body, by which the same request under another idempotency key is
+            recognized; None if there is no body, or the operation takes no key.
     """
 
     about: str | None = None
     replay_of: str | None = None
     fault: Fault | None = None
+    fingerprint: bytes | None = None
 
 
 class RecordedCall(NamedTuple):

@@ -1,0 +1,114 @@
+"""Possible duplicates: requests, inbound events and appointments that an integration seems to have sent twice.
+
+An idempotency key protects a retry only if the retry sends the same key, and the id of an event only if it is made
+once. The usual mistake is a new key or a new id for each attempt, which no service can recognize.
+"""
+
+from collections.abc import Collection, Hashable, Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from followup_mockserver.state.faults import OPERATION_OF_EVENTS
+from followup_mockserver.state.history import EVENT
+from followup_mockserver.state.journal import JournalEntry, RecordedCall
+from followup_mockserver.state.tenant import Tenant
+
+WINDOW = timedelta(minutes=10)
+"""Of the mock's clock: an equal request or event that comes later than this after the other is no duplicate."""
+
+_KINDS = (EVENT, "appointment.created", "appointment.rescheduled")
+
+
+class SuspectCall(NamedTuple):
+    """A call that may be a duplicate.
+
+    Attributes:
+        entry: the call.
+        other: id of the earlier call, event or appointment that it seems to repeat.
+        number: the number of the earlier call; None if ``other`` is no call.
+    """
+
+    entry: JournalEntry
+    other: str
+    number: int | None
+
+    @property
+    def is_recognized(self) -> bool:
+        """Whether the service did nothing twice: it recognizes the events of an equal batch by their ids."""
+        return self.number is not None and self.entry.operation == OPERATION_OF_EVENTS
+
+
+def suspect_calls(tenant: Tenant) -> dict[str, SuspectCall]:
+    """Return the calls that may be duplicates by request id, newest first.
+
+    These are calls that took effect and are equal to one under another idempotency key, and those that brought an
+    event or booked an appointment that ``suspect_objects`` returns.
+    """
+    calls = [*tenant.journal.recorded_newest_first()]
+    done = [call for call in reversed(calls) if call.outcome.fingerprint and not call.entry.replayed and was_done(call)]
+    found = _repeated((call.entry.request_id, call.outcome.fingerprint, call.entry.at) for call in done)
+    objects = suspect_objects(tenant)
+    causes = _causes(tenant, objects)
+    causes |= _causes(tenant, causes.values())
+    for suspect, other in objects.items():
+        cause = causes.get(suspect, "")
+        found.setdefault(causes.get(cause, cause), other)
+    numbers = {call.entry.request_id: call.number for call in calls} if found else {}
+    return {
+        request: SuspectCall(call.entry, found[request], numbers.get(found[request]))
+        for call in calls
+        if (request := call.entry.request_id) in found
+    }
+
+
+def suspect_objects(tenant: Tenant) -> dict[str, str]:
+    """Return inbound events and appointments that may be duplicates, each with the earlier one, by their ids.
+
+    These are events with the same type and data under another id, and appointments of a patient who has another one at
+    the same start.
+    """
+    sent = ((each.id, (each.type, repr(each.data)), each.received_at) for each in tenant.events if each.data)
+    booked = (
+        (each.id, (each.patient, each.start_at), each.start_at)
+        for each in tenant.appointments
+        if each.status != "cancelled"
+    )
+    return {**_repeated(sent), **_repeated(booked)}
+
+
+def twins_of(tenant: Tenant) -> dict[str, str]:
+    """Return what ``suspect_objects`` returns, and the later one of each earlier one."""
+    objects = suspect_objects(tenant)
+    return {earlier: later for later, earlier in objects.items()} | objects
+
+
+def _repeated(items: Iterable[tuple[str, Hashable, datetime]]) -> dict[str, str]:
+    """Return the ids of items, oldest first, whose content an earlier item has within the window, with its id."""
+    found: dict[str, str] = {}
+    last: dict[Hashable, tuple[str, datetime]] = {}
+    for item, content, at in items:
+        earlier = last.get(content)
+        if earlier is not None and at - earlier[1] <= WINDOW:
+            found[item] = earlier[0]
+        last[content] = item, at
+    return found
+
+
+def _causes(tenant: Tenant, ids: Collection[str]) -> dict[str, str]:
+    """Return what caused inbound events, and what gave appointments their starts, by their ids."""
+    if not ids:
+        return {}
+    wanted = {*ids}
+    return {
+        record.id: record.cause
+        for record in tenant.history.records
+        if record.id in wanted and record.cause is not None and record.kind in _KINDS
+    }
+
+
+def was_done(call: RecordedCall) -> bool:
+    """Return whether the rule of the operation has run, whatever the client saw."""
+    fault = call.outcome.fault
+    if fault is not None and fault.kind != "delay":
+        return fault.when == "after" and call.entry.error_code in (None, "fault")
+    return call.entry.error_code is None

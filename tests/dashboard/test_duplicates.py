@@ -1,0 +1,135 @@
+"""Possible duplicates: what an integration sent twice under another idempotency key or another id."""
+
+from typing import Any
+
+import pytest
+
+from followup import FollowUp, InternalServerError
+from followup_mockserver import MockService
+
+from .html import Views
+from .test_overview import panels
+
+ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
+START = "2026-10-01T12:30:00Z"
+DUPLICATES = "calls?show=possible_duplicates"
+
+
+def visit(id: str, phone: str = ANA["phone"]) -> Any:
+    data = {"patient": {"phone": phone}, "visit": {"visitedAt": "2026-09-28T11:00:00Z"}}
+    return {"id": id, "type": "visit.completed", "data": data}
+
+
+class TestRequests:
+    def test_the_same_request_under_another_key_is_marked_and_linked(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        first = client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
+        client.doctors.list()
+        client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
+        assert views.tabs("calls")["Possible duplicates"] == 1
+        (row,) = views.rows(DUPLICATES)
+        assert (row["no."], row["status"]) == ("3", "200 possible duplicate")
+        assert row["error code, attempt"] == "same request as no. 1"
+        original = f"calls/{first.last_response.request_id}"
+        assert views.link(DUPLICATES, "no. 1") == original
+        page = f"calls/{service.requests[0].request_id}"
+        assert "Possible duplicate. The same request as no. 1 ." in views.text(page)
+        assert views.link(page, "no. 1") == original
+        assert f'Call <a href="#/{page}">' in views.html(original)
+        (shown,) = panels(views)["Possible duplicates 1"]
+        assert shown.startswith("treatments.create req_")
+        assert shown.endswith("The same request as no. 1 .")
+        assert "0 errors, 1 possible duplicate" in views.text("overview")
+        assert "No problems" not in views.text("overview")
+
+    @pytest.mark.parametrize(
+        ("calls", "minutes", "marked"),
+        [
+            ([{"idempotency_key": "a"}, {"idempotency_key": "a"}], 0, 0),  # a replay
+            ([{"idempotency_key": "a"}, {"idempotency_key": "b"}], 10, 1),
+            ([{"idempotency_key": "a"}, {"idempotency_key": "b"}], 11, 0),
+            ([{}, {"dosage": "1 every 8 h"}], 0, 0),
+            ([{}, {}, {}], 0, 2),
+        ],
+    )
+    def test_body_key_and_time_decide(
+        self, service: MockService, client: FollowUp, views: Views, calls: list[Any], minutes: int, marked: int
+    ) -> None:
+        for arguments in calls:
+            client.treatments.create(patient=ANA, name="ibuprofen", **arguments)  # type: ignore[arg-type]
+            service.advance(minutes=minutes)
+        assert views.tabs("calls")["Possible duplicates"] == marked
+
+    @pytest.mark.parametrize(("when", "marked"), [("before", 0), ("after", 1)])
+    def test_a_call_without_effect_is_repeated_rightly(
+        self, service: MockService, client: FollowUp, views: Views, when: Any, marked: int
+    ) -> None:
+        service.add_fault(operation="treatments.create", kind="status", status=500, when=when)
+        with pytest.raises(InternalServerError):
+            client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
+        client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
+        assert views.tabs("calls")["Possible duplicates"] == marked
+
+    def test_pings_and_requests_without_a_key(self, client: FollowUp, views: Views) -> None:
+        endpoint = client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        for _ in range(2):
+            client.webhook_endpoints.ping(endpoint.id)
+            views.api.post("/v1/treatments", {"patient": {"phone": ANA["phone"]}, "name": "ibuprofen"})
+        assert views.column(DUPLICATES, "operation") == ["treatments.create"]
+
+
+class TestEvents:
+    def test_the_same_event_with_another_id(self, client: FollowUp, views: Views) -> None:
+        first, second = (client.events.create(visit(name)).results[0].event for name in ("v1", "v2"))
+        client.events.create([visit("v3", "+5491155550002"), {"id": "o1", "type": "order.issued", "data": {}}])
+        client.events.create({"id": "o2", "type": "order.issued", "data": {}})
+        assert views.column(DUPLICATES, "about") == ["v2"]
+        assert f'same event as <a href="#/events/{first}">' in views.html(DUPLICATES)
+        assert [bool(row["possible duplicate"]) for row in views.rows("events")] == [False] * 3 + [True] * 2
+        assert f'<a href="#/events/{second}">' in views.html("events"), "each links to the other"
+        assert "Possible duplicate. The same event as visit.completed ." in views.text(f"events/{second}")
+        assert panels(views)["Possible duplicates 1"]
+
+    def test_a_batch_that_is_sent_again_with_its_ids_is_no_problem(self, client: FollowUp, views: Views) -> None:
+        for _ in range(2):
+            client.events.create([visit("v1")])
+        assert views.column("calls", "status") == ["200 sent again", "200"]
+        assert "possible duplicate" not in views.text("overview")
+        (row,) = views.rows(DUPLICATES)
+        assert row["error code, attempt"] == "same request as no. 1"
+
+
+class TestAppointments:
+    @pytest.mark.parametrize("by_event", [False, True])
+    def test_two_of_one_patient_at_one_start(self, client: FollowUp, views: Views, by_event: bool) -> None:
+        first = client.appointments.create(patient=ANA, start_at=START, external_id="T-1")  # type: ignore[arg-type]
+        client.appointments.create(patient={"phone": "+5491155550002"}, start_at=START)
+        if by_event:
+            data = {"patient": {"phone": ANA["phone"]}, "appointment": {"externalId": "T-2", "startAt": START}}
+            client.events.create({"id": "e1", "type": "appointment.created", "data": data})
+        else:
+            client.appointments.create(patient=first.patient, start_at=START, external_id="T-2")
+        second = next(iter(client.appointments.list()))
+        operation = "events.create" if by_event else "appointments.create"
+        assert views.column(DUPLICATES, "operation") == [operation]
+        assert f'same start as <a href="#/appointments/{first.id}">' in views.html(DUPLICATES)
+        assert [bool(row["possible duplicate"]) for row in views.rows("appointments")] == [True, False, True]
+        assert "Possible duplicate. The same patient and start as Ana Díaz" in views.text(f"appointments/{first.id}")
+        assert views.link(f"appointments/{first.id}", "Ana Díaz") != ""
+        assert f'<a href="#/appointments/{second.id}"' in views.html(f"appointments/{first.id}")
+        (shown,) = panels(views)["Possible duplicates 1"]
+        assert "The same patient and start as Ana Díaz" in shown
+        client.appointments.cancel(first.id)
+        assert views.tabs("calls")["Possible duplicates"] == 0
+        assert "possible duplicate" not in views.rows("appointments")[0]
+
+    def test_an_external_id_that_is_known_books_nothing(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        client.appointments.create(patient=ANA, start_at=START, external_id="T-1")  # type: ignore[arg-type]
+        booked = client.appointments.create(patient=ANA, start_at=START, external_id="T-1")  # type: ignore[arg-type]
+        text = views.text(f"calls/{service.requests[0].request_id}")
+        assert "200 possible duplicate Found the appointment Ana Díaz" in text
+        assert len(list(client.appointments.list())) == 1
+        assert "Possible duplicate" not in views.text(f"appointments/{booked.id}")
