@@ -279,22 +279,15 @@ def _with_proxy(client: httpx.Client | httpx.AsyncClient, step: Send, outcome: O
     """Name the proxy in the error of a request to this machine, which proxies of the environment do not reach."""
     if isinstance(outcome, Response) and (outcome.is_success or outcome.content[:1] == b"{"):
         return outcome
+    from followup._http.network import is_loopback  # imports httpcore, which httpx also imports late
+
     host = httpx.URL(step.url).host
-    if not _is_loopback(host) or (proxy := private_names.proxy_of(client, step.url)) is None:
+    if not is_loopback(host) or (proxy := private_names.proxy_of(client, step.url)) is None:
         return outcome
     note = f"The request went through the proxy {proxy}: set NO_PROXY={host} if it should not"
     if isinstance(outcome, Response):
         return attrs.evolve(outcome, note=note)
     return attrs.evolve(outcome, detail=f"{outcome.detail}. {note}" if outcome.detail else note)
-
-
-def _is_loopback(host: str) -> bool:
-    import ipaddress  # only failed calls need it
-
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _outcome_of(failure: Exception) -> Outcome:

@@ -162,6 +162,13 @@ def _is_address(host: str) -> bool:
     return True
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this computer by its address or name."""
+    if _is_address(host):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
 def look_up(host: str, port: int, seconds: float | None) -> list[str]:
     """Return the addresses of a host. The lookup runs in a thread, because it has no timeout of its own.
 

@@ -106,8 +106,12 @@ class Shown:
         """Print the report, as a JSON object or for a person."""
         if as_json:
             self._print_json()
-        else:
-            self._print_text()
+            return
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _LONGEST_LINE
+        for line in self.summary():
+            say_wrapped("", line)
+        for group in _grouped(self.report, _FIRST):
+            self._print_group(group, width)
 
     def _print_json(self) -> None:
         # The doubts are written one by one, because there may be millions.
@@ -121,22 +125,18 @@ class Shown:
             between = ", "
         write_line("]}")
 
-    def _print_text(self) -> None:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _LONGEST_LINE
-        for line in self.summary():
-            say_wrapped("", line)
-        for group in _grouped(self.report, _FIRST):
-            say("")
-            say(f"{group.code}: {group.counted}")
-            say_wrapped("  ", group.text)
-            rows = [self._cells(each) for each in group.first]
-            widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-            for row in rows:
-                cells = (set_cell_size(cell, length) for cell, length in zip(row, widths, strict=True))
-                line = "    " + "  ".join(cells).rstrip()
-                say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + HIDDEN)
-            if more := group.count - len(rows):
-                say(f"    and {more:,} more")
+    def _print_group(self, group: _Group, width: int) -> None:
+        say("")
+        say(f"{group.code}: {group.counted}")
+        say_wrapped("  ", group.text)
+        rows = [self._cells(each) for each in group.first]
+        widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (set_cell_size(cell, length) for cell, length in zip(row, widths, strict=True))
+            line = "    " + "  ".join(cells).rstrip()
+            say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + HIDDEN)
+        if more := group.count - len(rows):
+            say(f"    and {more:,} more")
 
     def page(self) -> str:
         """Return the report as an HTML page without any other file."""

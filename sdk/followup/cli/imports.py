@@ -197,9 +197,9 @@ def _nothing_done() -> Iterator[None]:
     try:
         yield
     except CommandFailed as error:
-        raise CommandFailed(
-            str(error), output.INTERRUPTED if error.status == output.INTERRUPTED else output.USAGE
-        ) from None
+        if error.status != output.INTERRUPTED:
+            error.status = output.USAGE
+        raise
     except (ConfigurationError, ModuleNotFoundError) as error:  # of a missing extra, which the message names
         reject(str(error))
     except OSError as error:
@@ -213,11 +213,9 @@ def _nothing_done() -> Iterator[None]:
 @contextmanager
 def _progress(file: Path) -> Iterator[Callable[[float], object]]:
     """Show on a terminal how much of a file was read."""
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
     from followup._redaction import visible
     from followup.cli.tables import progress
 
-    with progress(TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn()) as bar:
+    with progress() as bar:
         task = bar.add_task(visible(file.name), total=1.0)
         yield lambda part: bar.update(task, completed=part)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import TextColumn
 
 from followup import EventInput
 from followup._api_rules import REQUESTS_PER_MINUTE
@@ -113,8 +113,7 @@ class Report:
 
 def _inputs(file: Path, sent: deque[FileEvent]) -> Iterator[EventInput]:
     """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[events]} events"))
-    with progress(*columns, TimeRemainingColumn()) as bar:
+    with progress(TextColumn("{task.fields[events]} events")) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
         try:
             is_input = file == STANDARD_INPUT

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -103,15 +103,20 @@ def print_rows(
         console.print(Text(f"{note}--json shows everything.", style="dim"))
 
 
-def progress(*columns: ProgressColumn | str) -> Progress:
+def progress(*columns: ProgressColumn) -> Progress:
     """Return a progress display on standard error that disappears when it is done.
+
+    It shows the description of a task, a bar, these columns, and the time that is left.
 
     It does not redirect standard output: by default, rich would write the output of the command to its own console,
     and not to the pipe.
     """
     shown = Console(stderr=True).is_interactive
     return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
         *columns,
+        TimeRemainingColumn(),
         # Quiet, because some versions of rich end a disabled display with an empty line.
         console=Console(stderr=True, quiet=not shown),
         disable=not shown,

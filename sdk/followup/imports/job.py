@@ -12,7 +12,7 @@ from followup._store.database import StoreTime
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report
 from followup.imports.maps import Map
-from followup.imports.rows import read
+from followup.imports.rows import Rows
 from followup.imports.state import State, StoredState
 from followup.imports.verification import Difference, Verification
 from followup.outbox import Outbox
@@ -81,7 +81,7 @@ class Import:
             OSError: the file cannot be read.
             ConfigurationError: the file is not what the map describes, or changed meanwhile.
         """
-        with closing(read(self.map, file, on_progress=on_progress)) as rows:
+        with closing(Rows(self.map, file, on_progress=on_progress)) as rows:
             return Comparison(self.map, rows, State(), StoreTime().now()).report()
 
     def run(
@@ -104,7 +104,7 @@ class Import:
             ConfigurationError: the file is not what the map describes, or changed meanwhile; or the tables of the
                 outbox are missing.
         """
-        with _opened(database) as outbox, closing(read(self.map, file, on_progress=on_progress)) as rows:
+        with _opened(database) as outbox, closing(Rows(self.map, file, on_progress=on_progress)) as rows:
             while True:
                 state = StoredState(outbox, self.map.name)
                 comparison = Comparison(self.map, rows, state, outbox._clock.now())
@@ -133,7 +133,7 @@ class Import:
             FollowUpError: a call failed.
         """
         with ExitStack() as stack:
-            rows = stack.enter_context(closing(read(self.map, file)))
+            rows = stack.enter_context(closing(Rows(self.map, file)))
             if database is None:
                 state, now = State(), StoreTime().now()
             else:

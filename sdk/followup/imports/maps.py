@@ -6,13 +6,14 @@ import tomllib
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn, get_args
+from typing import Any, Final, Literal, NoReturn, get_args, get_origin
 from zoneinfo import ZoneInfo
 
 import attrs
 import phonenumbers
 
 from followup import ConfigurationError, DoctorInput, PatientInput
+from followup._codec.names import annotations_of
 from followup._store.schema import LONGEST_TEXT
 
 Kind = Literal["appointments", "patients", "visits"]
@@ -36,16 +37,6 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 
 TIMES: Final = ("start_at", "visited_at")
 DATE_OF_BIRTH: Final = "patient.date_of_birth"
-
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "kind": get_args(Kind),
-    "mobiles": ("keep", "assume"),
-    "past": ("skip", "send"),
-    "missing": ("report", "cancel"),
-    "shared_phones": ("reject", "send"),
-}
-_PERCENTAGES = ("max_rejected", "max_gone")
-_MAX_PERCENTAGE = 100
 
 _FORMS = (
     '"Header", or a table with column = "Header", columns = ["Header", …], template = "{Header} …" or value = "text"'
@@ -116,7 +107,8 @@ class Map:
         return " + ".join(column.headers) or None if column else None
 
 
-_SETTINGS = tuple(name for name in attrs.fields_dict(Map) if name != "path")
+_SETTINGS = {name: kind for name, kind in annotations_of(Map).items() if name != "path"}
+_REQUIRED_SETTINGS = [each.name for each in attrs.fields(Map) if each.default is attrs.NOTHING and each.name != "path"]
 
 
 def load(path: str | Path) -> Map:
@@ -158,18 +150,16 @@ class _Reader:
 
     def map(self, document: Mapping[str, Any]) -> Map:
         self._check_names("", document, _SETTINGS)
-        for name in ("kind", "zone", "country", "columns"):
-            if name not in document:
-                self._fail(name, "is required")
+        self._check_required("", document, _REQUIRED_SETTINGS)
         settings = {name: self._setting(name, value) for name, value in document.items() if name != "columns"}
         columns = self._columns(settings["kind"], document["columns"])
         return Map(path=self._path, columns=columns, **settings)
 
     def _setting(self, name: str, value: Any) -> Any:
-        if name in _CHOICES:
-            return self._one_of(name, value, _CHOICES[name])
-        if name in _PERCENTAGES:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MAX_PERCENTAGE:
+        if get_origin(_SETTINGS[name]) is Literal:
+            return self._one_of(name, value, get_args(_SETTINGS[name]))
+        if _SETTINGS[name] is float:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
                 self._fail(name, "must be a percentage from 0 to 100, without quotes")
             return value
         text = self._text(name, value)
@@ -200,9 +190,7 @@ class _Reader:
                 self._fail(f"columns.{each}", "is there twice, with quotes and without them")
             flat |= found
         self._check_names("columns.", flat, FIELDS[kind], f" in a map of {kind}")
-        for name in REQUIRED[kind]:
-            if name not in flat:
-                self._fail(f"columns.{name}", f"is required in a map of {kind}")
+        self._check_required("columns.", flat, REQUIRED[kind], f" in a map of {kind}")
         return {name: self._column(name, value) for name, value in flat.items()}
 
     def _column(self, field: str, value: Any) -> Column:
@@ -271,6 +259,11 @@ class _Reader:
                 close = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {close[0]}?" if close else f"the keys{where} are {', '.join(known)}"
                 self._fail(f"{prefix}{name}", f"is unknown{where}; {hint}")
+
+    def _check_required(self, prefix: str, table: Mapping[str, Any], names: Collection[str], where: str = "") -> None:
+        for name in names:
+            if name not in table:
+                self._fail(f"{prefix}{name}", f"is required{where}")
 
     def _one_of(self, key: str, value: Any, options: tuple[str, ...]) -> Any:
         if value not in options:

@@ -9,9 +9,10 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -33,11 +34,7 @@ _IDS = {"external_id", "patient.external_id"}
 _MOST_VALUES = 30
 """A column with more different values is no status."""
 
-_LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
-    "patient.phone": re.compile(r"(?=(\D*\d){8,15}\D*$)[+(\d][\d\s().+/-]*"),
-    "patient.dni": re.compile(r"(dni\s*)?[\d.]{7,11}(-[\dk]{1,2})?|\d\d-\d{8}-\d", re.IGNORECASE),
-    "patient.email": re.compile(r"[^@\s]+@[^@\s]+\.\w+"),
-}
+_LOOKS = {field: re.compile(form, re.IGNORECASE) for field, form in _WORDS["looks"].items()}
 """What the values of a field look like, whatever its header is."""
 
 _SAMPLE = 1_000
@@ -46,11 +43,7 @@ _SAMPLE = 1_000
 _MOST = 0.6
 """The part of the values that must look like those of a field."""
 
-_DATES = (
-    *("%d/%m/%Y", "%d-%m-%Y", "%d.%m.%Y", "%d/%m/%y", "%d-%m-%y", "%d.%m.%y"),
-    *("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y", "%Y-%m-%d", "%Y/%m/%d", "%Y%m%d"),
-)
-_CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%H.%M", "%Hh%M", "%H:%M hs", "%H:%M h")
+_DATES, _CLOCKS = (tuple(_WORDS["formats"][each]) for each in ("dates", "clocks"))
 _OFFSET = "ISO 8601 with an offset"
 _MOMENTS = (*(day + f" {clock}" for day in _DATES for clock in _CLOCKS), "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", _OFFSET)
 _ISO = {"%Y-%m-%d", *(form for form in _MOMENTS if form.startswith("%Y-%m-%d") and form.endswith(("M", "S"))), _OFFSET}
@@ -100,6 +93,13 @@ def _country_of(phone: str) -> str | None:
     return None
 
 
+def _is_argentine_landline(phone: str) -> bool:
+    """Return whether a phone is written as a landline of Argentina, which may be meant otherwise."""
+    with contextlib.suppress(Invalid):
+        return phone_of(phone, "AR", "assume")[1] == "phone_assumed_mobile"
+    return False
+
+
 @attrs.define(eq=False)
 class _Column:
     """What the header and the values of a column say.
@@ -115,7 +115,7 @@ class _Column:
         example: a value in which day and month can be exchanged.
         is_padded: whether no date or time has a number of one digit.
         ids: hashes of the values.
-        phones: the first values, of a column of phones.
+        landlines: number of values that are Argentine landlines, among the first of a column of phones.
     """
 
     header: str
@@ -129,7 +129,7 @@ class _Column:
     example: str = ""
     is_padded: bool = True
     ids: set[int] = attrs.field(factory=set)
-    phones: list[str] = attrs.field(factory=list)
+    landlines: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.words = _folded(self.header)
@@ -142,20 +142,18 @@ class _Column:
         if not value:
             return
         self.filled += 1
-        self._add_formats(value)
+        if formats := _formats_of(value):
+            self._add_formats(value, formats)
         if self.filled <= _SAMPLE:
             self.looks.update(field for field, pattern in _LOOKS.items() if pattern.fullmatch(value))
-            self.phones += [value] if "patient.phone" in self.fields else []
+            self.landlines += "patient.phone" in self.fields and _is_argentine_landline(value)
         if self.fields & _IDS:
             self.ids.add(hash(value))
         if value.startswith(("+", "00")) and (country := _country_of(value)):
             self.countries[country] += 1
 
-    def _add_formats(self, value: str) -> None:
-        formats = _formats_of(value)
+    def _add_formats(self, value: str, formats: Collection[str]) -> None:
         self.formats.update(formats)
-        if not formats:
-            return
         self.is_padded = self.is_padded and not re.search(r"(?<!\d)\d(?!\d)", value)
         if len(formats) > 1 and len({*re.split(r"\D", value)[:2]}) > 1:
             self.example = self.example or value
@@ -215,21 +213,16 @@ class _Proposal:
         status = self._take("status") if "status" in FIELDS[self._kind] else None
         fields = [*self._columns_of_fields()]
         left = ", ".join(_quoted(each.header) for each in self._columns if each not in self._used)
-        lines = [
-            f"# Proposed by 'followup import init' from {visible(self._name)}, with {self._rows:,} rows.",
-            "# Read each comment, and correct what is wrong. Then see what the file would do:",
-            "#   followup import check FILE --map THIS_FILE",
-            "",
-            f'kind = "{self._kind}"  # guess: {self._kind_because}. Or: "appointments", "patients", "visits"',
-            *self._place(),
-            _WORDS["settings"].strip(),
-            "",
-            "[columns]",
-            *fields,
-            *([f"# Not sent: {left}"] if left else []),
-            *(self._statuses(status) if status else []),
-        ]
-        return "\n".join(lines) + "\n"
+        fields += [f"# Not sent: {left}"] if left else []
+        fields += self._statuses(status) if status else []
+        return Template(_WORDS["proposal"]).substitute(
+            file=visible(self._name),
+            rows=f"{self._rows:,}",
+            kind=self._kind,
+            because=self._kind_because,
+            place="\n".join(self._place()),
+            columns="\n".join(fields),
+        )
 
     def _kind_of(self) -> tuple[str, str]:
         if any(each.fields & {"visited_at", "diagnosis"} for each in self._free):
@@ -294,8 +287,8 @@ class _Proposal:
             comments.append(f"check this: {len(column.ids):,} different values in {self._rows:,} rows")
         if field == DATE_OF_BIRTH:
             return self._with_format(field, [(column, _DATES)], comments)
-        if field == "patient.phone" and (landlines := self._landlines(column)):
-            comments.append(f'{landlines:,} are written as landlines: mobiles = "assume" takes them as mobiles')
+        if field == "patient.phone" and self._country == "AR" and column.landlines:
+            comments.append(f'{column.landlines:,} are written as landlines: mobiles = "assume" takes them as mobiles')
         return _line(field, _quoted(column.header), comments)
 
     def _line_of_name(self) -> str | None:
@@ -359,14 +352,6 @@ class _Proposal:
                 yield f"check this: {_quoted(twin)} fits as many values{meant}"
         if others := column.filled - sum(column.formats[each] for each in best):
             yield f"check this: {others:,} of {column.filled:,} values have another form"
-
-    def _landlines(self, column: _Column) -> int:
-        """Return how many of the first phones are written as landlines, if that may be meant otherwise."""
-        found = 0
-        for each in column.phones if self._country == "AR" else ():
-            with contextlib.suppress(Invalid):
-                found += phone_of(each, "AR", "assume")[1] == "phone_assumed_mobile"
-        return found
 
     def _statuses(self, column: _Column) -> Iterator[str]:
         yield ""

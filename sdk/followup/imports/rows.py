@@ -47,7 +47,7 @@ class Wanted:
     doubts: tuple[Doubt, ...] = ()
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Rejected:
     """A row that cannot be used: at least one of its doubts rejects it.
 
@@ -55,16 +55,14 @@ class Rejected:
         external_id: id of the object, which is not gone therefore; None if the row has none that can be read.
     """
 
-    row: int
     external_id: str | None
     doubts: tuple[Doubt, ...]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Ignored:
     """A row whose status the map ignores; its object is not gone."""
 
-    row: int
     external_id: str | None
 
 
@@ -74,13 +72,28 @@ Row = Wanted | Rejected | Ignored
 class Rows:
     """The rows of a file, which can be iterated more than once; each time the file is read in a stream.
 
-    Empty rows are skipped. Each iteration raises ``ConfigurationError`` if the file has changed since it was opened.
-    Close it when you are done.
+    The file is read once here, to find ids and phones that occur more than once. Empty rows are skipped. Each iteration
+    raises ``ConfigurationError`` if the file has changed since it was opened. Close it when you are done.
+
+    Args:
+        map: the map of the file.
+        file: path of a CSV file or of an Excel workbook (``.xlsx``).
+        on_progress: called now and then with the part of the work that is done, from 0 to 1.
+
+    Attributes:
+        sources: where each field of the map comes from.
+        phone: reads a phone, and remembers the last ones.
+
+    Raises:
+        OSError: the file cannot be read.
+        ConfigurationError: the file is neither CSV nor ``.xlsx``, lacks a column of the map, or changed meanwhile.
     """
 
     def __init__(self, map: Map, file: str | Path, *, on_progress: Callable[[float], object] | None = None) -> None:
-        self._table = Table(file, map.headers, sheet=map.sheet)
-        self._reader = _RowReader(map, self._table)
+        self.map = map
+        self.table = Table(file, map.headers, sheet=map.sheet)
+        self.sources = {field: _Source(column, self.table) for field, column in map.columns.items()}
+        self.phone = lru_cache(_PHONES)(lambda text: phone_of(text, map.country, map.mobiles))
         self._on_progress = on_progress
         self._seen = sqlite3.connect("")  # a temporary file, because a million rows would take too much memory
         try:
@@ -91,11 +104,12 @@ class Rows:
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows, in the order of the file."""
-        for number, cells in self._table.rows(self._progress(0.5)):
-            row = self._reader.read(number, cells)
-            if not isinstance(row, Ignored) and self._is_repeated(row.external_id):
-                found = self._reader.doubt("id_repeated", number, self._reader.map.id_field, row.external_id)
-                row = Rejected(row=number, external_id=row.external_id, doubts=(found, *row.doubts))
+        for number, cells in self.table.rows(self._progress(0.5)):
+            row = _Draft(self, number, cells).row()
+            external_id = row.external_id
+            if external_id is not None and not isinstance(row, Ignored) and self._has("repeated", external_id):
+                found = doubt("id_repeated", number, self.map.column_of(self.map.id_field), external_id)
+                row = Rejected(external_id, (found, *row.doubts))
             yield row
 
     def is_shared(self, phone: str) -> bool:
@@ -107,10 +121,10 @@ class Rows:
         self._seen.close()
 
     def _find_repeated(self) -> None:
-        """Read the file once, for the ids and phones of more than one row. Only hashes are stored."""
+        """Find the ids and phones of more than one row. Only hashes are stored."""
         self._seen.executescript(_SEEN)
-        rows = self._table.rows(self._progress(0))
-        identities = (found for _, cells in rows if (found := self._reader.identity(cells)))
+        rows = self.table.rows(self._progress(0))
+        identities = (found for number, cells in rows if (found := _Draft(self, number, cells).identity()))
         hashes = (tuple(value and hash(value) for value in each) for each in identities)
         self._seen.executemany("INSERT INTO seen VALUES (?, ?, ?, ?)", hashes)
         self._seen.executescript(_REPEATED)
@@ -118,9 +132,6 @@ class Rows:
     def _progress(self, offset: float) -> Callable[[float], object] | None:
         report = self._on_progress
         return None if report is None else lambda part: report(offset + part / 2)
-
-    def _is_repeated(self, external_id: str | None) -> bool:
-        return external_id is not None and self._has("repeated", external_id)
 
     def _has(self, table: str, text: str) -> bool:
         query = f"SELECT 1 FROM {table} WHERE hash = ?"  # noqa: S608 - a constant
@@ -142,21 +153,6 @@ INSERT INTO shared SELECT phone FROM seen WHERE phone IS NOT NULL GROUP BY phone
     OR COUNT(external_id) > 0 AND COUNT(dni) > 0 AND COUNT(external_id + dni) = 0;
 DROP TABLE seen;
 """
-
-
-def read(map: Map, file: str | Path, *, on_progress: Callable[[float], object] | None = None) -> Rows:
-    """Return the rows of a file. It is read once here, to find ids and phones that occur more than once.
-
-    Args:
-        map: the map of the file.
-        file: path of a CSV file or of an Excel workbook (``.xlsx``).
-        on_progress: called now and then with the part of the work that is done, from 0 to 1.
-
-    Raises:
-        OSError: the file cannot be read.
-        ConfigurationError: the file is neither CSV nor ``.xlsx``, lacks a column of the map, or changed meanwhile.
-    """
-    return Rows(map, file, on_progress=on_progress)
 
 
 class _Source:
@@ -191,80 +187,38 @@ _PHONES = 50_000
 """Phones that are remembered while a file is read: they take long, and are read twice, and most patients come again."""
 
 
-class _RowReader:
-    """Reads rows by a map."""
-
-    def __init__(self, map: Map, table: Table) -> None:
-        self.map = map
-        self._table = table
-        self.sources = {field: _Source(column, table) for field, column in map.columns.items()}
-        self.phone = lru_cache(_PHONES)(lambda text: phone_of(text, map.country, map.mobiles))
-
-    def doubt(
-        self, code: str, row: int, field: str | None = None, value: str | None = None, *, detail: str = ""
-    ) -> Doubt:
-        """Return a doubt about a field of a row, or about the row."""
-        return doubt(code, row, self.map.column_of(field) if field else None, value, detail=detail)
-
-    def identity(self, cells: Sequence[Cell]) -> tuple[str | None, ...] | None:
-        """Return id, and phone, DNI and external id of the patient, each if it is valid; None if they do not count."""
-        draft = _Draft(self, 0, self._padded(cells))
-        has_wrong_size = self._size_problem(cells) is not None
-        status = draft.status()
-        if status == "ignore" and not has_wrong_size:
-            return None
-        of_patient = (None, None, None) if has_wrong_size or status == "cancelled" else map(draft.field, _IDENTITY)
-        return draft.field(self.map.id_field), *of_patient
-
-    def read(self, number: int, cells: Sequence[Cell]) -> Row:
-        """Return what a row asks for."""
-        draft = _Draft(self, number, self._padded(cells))
-        if problem := self._size_problem(cells):
-            code, detail = problem
-            found = self.doubt(code, number, detail=detail)
-            return Rejected(row=number, external_id=draft.field(self.map.id_field), doubts=(found,))
-        return draft.row()
-
-    def replaced(self, number: int, cells: Sequence[Cell]) -> Iterator[Doubt]:
-        """Yield a doubt if cells have characters that could not be decoded."""
-        if not self._table.replaces:
-            return
-        header = self._table.header
-        texts = {header[position]: text for position, cell in enumerate(cells) if REPLACED in (text := text_of(cell))}
-        if texts:
-            yield doubt("encoding_replaced", number, " + ".join(texts), " ".join(texts.values()))
-
-    def _padded(self, cells: Sequence[Cell]) -> Sequence[Cell]:
-        missing = len(self._table.header) - len(cells)
-        return [*cells, *[None] * missing] if missing > 0 else cells
-
-    def _size_problem(self, cells: Sequence[Cell]) -> tuple[str, str] | None:
-        width = len(self._table.header)
-        if len(cells) < width and not self._table.is_workbook:
-            return "row_short", f"{len(cells)} of the {width} cells of the header"
-        if any(map(text_of, cells[width:])):
-            return "row_long", f"more than the {width} cells of the header"
-        return None
-
-
 class _Draft:
     """A row that is being read, with the doubts about it so far."""
 
-    def __init__(self, reader: _RowReader, number: int, cells: Sequence[Cell]) -> None:
-        self._reader = reader
-        self._map = reader.map
+    def __init__(self, file: Rows, number: int, cells: Sequence[Cell]) -> None:
+        missing = len(file.table.header) - len(cells)
+        self._file = file
+        self._map = file.map
         self._number = number
-        self._cells = cells
+        self._cells = [*cells, *[None] * missing] if missing > 0 else cells
+        self._size_problem = _size_problem(file.table, cells)
         self._doubts: list[Doubt] = []
         self._written: dict[str, str] = {}
+
+    def identity(self) -> tuple[str | None, ...] | None:
+        """Return id, and phone, DNI and external id of the patient, each if it is valid; None if they do not count."""
+        status = self._status()
+        if status == "ignore" and not self._size_problem:
+            return None
+        has_patient = status != "cancelled" and not self._size_problem
+        of_patient = map(self._field, _IDENTITY) if has_patient else (None, None, None)
+        return self._field(self._map.id_field), *of_patient
 
     def row(self) -> Row:
         """Return what the row asks for."""
         id_field = self._map.id_field
-        status = self.status()
-        external_id = self.field(id_field)
+        status = self._status()
+        external_id = self._field(id_field)
+        if self._size_problem:
+            code, detail = self._size_problem
+            return Rejected(external_id, (doubt(code, self._number, detail=detail),))
         if status == "ignore":
-            return Ignored(row=self._number, external_id=external_id)
+            return Ignored(external_id)
         if not self._text(id_field):
             self._doubt("id_missing", id_field, self._map.column_of(id_field) or id_field)
         state: dict[str, Any] = {"status": status}
@@ -272,12 +226,13 @@ class _Draft:
             doubts_before = len(self._doubts)
             state["at"] = self._at()
             del self._doubts[doubts_before:]  # a cancellation needs no time
-            state["reason"] = self.field("reason")
+            state["reason"] = self._field("reason")
         elif status != "unknown":
             state |= self._booked()
-        doubts = (*self._doubts, *self._reader.replaced(self._number, self._cells))
+        self._check_decoding()
+        doubts = tuple(self._doubts)
         if external_id is None or any(each.rejects for each in doubts):
-            return Rejected(row=self._number, external_id=external_id, doubts=doubts)
+            return Rejected(external_id, doubts)
         return Wanted(row=self._number, external_id=external_id, written=self._written, doubts=doubts, **state)
 
     def _booked(self) -> dict[str, Any]:
@@ -287,15 +242,15 @@ class _Draft:
             state["at"] = self._at()
         for group in ("patient", "doctor"):
             fields = [field for field in self._map.columns if field.startswith(f"{group}.")]
-            found = {field.partition(".")[2]: value for field in fields if (value := self.field(field)) is not None}
+            found = {field.partition(".")[2]: value for field in fields if (value := self._field(field)) is not None}
             state[group] = found or None
         if not any(map(self._text, _IDENTITY)):
             self._doubt("patient_missing")
-        return state | {name: self.field(name) for name in ("type", "diagnosis", "notes")}
+        return state | {name: self._field(name) for name in ("type", "diagnosis", "notes")}
 
-    def status(self) -> Literal["booked", "cancelled", "ignore", "unknown"]:
+    def _status(self) -> Literal["booked", "cancelled", "ignore", "unknown"]:
         """Return what the status of the row means."""
-        source = self._reader.sources.get("status")
+        source = self._file.sources.get("status")
         if source is None:
             return "booked"
         text = self._text("status")
@@ -304,7 +259,7 @@ class _Draft:
             self._doubt("value_unknown", "status")
         return meaning or "unknown"
 
-    def field(self, field: str) -> str | None:
+    def _field(self, field: str) -> str | None:
         """Return the value of a field as it is sent; None if it is empty or invalid, which is a doubt."""
         text = self._text(field)
         if not text:
@@ -322,18 +277,18 @@ class _Draft:
     def _read(self, field: str, text: str) -> tuple[str, str | None]:
         match field:
             case "patient.phone":
-                return self._reader.phone(text)
+                return self._file.phone(text)
             case "patient.dni":
                 value, code = document_of(text, self._map.country)
                 return checked(value, field), code
             case "patient.date_of_birth":
-                source = self._reader.sources[field]
+                source = self._file.sources[field]
                 return date_of(source.cells(self._cells), source.column.formats, field), None
         return checked(text, field), None
 
     def _at(self) -> datetime | None:
         field = "start_at" if self._map.kind == "appointments" else "visited_at"
-        source = self._reader.sources[field]
+        source = self._file.sources[field]
         try:
             checked_length(self._text(field), field)
             instant, is_ambiguous = instant_of(source.cells(self._cells), source.column.formats, self._map.zone)
@@ -347,13 +302,33 @@ class _Draft:
     def _text(self, field: str) -> str:
         """Return the text of a field as the file has it; empty if the map has no such field."""
         if field not in self._written:
-            source = self._reader.sources.get(field)
+            source = self._file.sources.get(field)
             self._written[field] = source.text(self._cells) if source else ""
         return self._written[field]
 
+    def _check_decoding(self) -> None:
+        """Add a doubt if cells have characters that could not be decoded."""
+        if not self._file.table.replaces:
+            return
+        cells = zip(self._file.table.header, self._cells, strict=False)
+        texts = {header: text for header, cell in cells if REPLACED in (text := text_of(cell))}
+        if texts:
+            found = doubt("encoding_replaced", self._number, " + ".join(texts), " ".join(texts.values()))
+            self._doubts.append(found)
+
     def _doubt(self, code: str, field: str | None = None, detail: str = "") -> None:
-        value = None if field is None else self._text(field)
-        self._doubts.append(self._reader.doubt(code, self._number, field, value, detail=detail))
+        column, value = (None, None) if field is None else (self._map.column_of(field), self._text(field))
+        self._doubts.append(doubt(code, self._number, column, value, detail=detail))
+
+
+def _size_problem(table: Table, cells: Sequence[Cell]) -> tuple[str, str] | None:
+    """Return the code of the doubt about a row that is too short or too long, and its detail."""
+    width = len(table.header)
+    if len(cells) < width and not table.is_workbook:
+        return "row_short", f"{len(cells)} of the {width} cells of the header"
+    if any(map(text_of, cells[width:])):
+        return "row_long", f"more than the {width} cells of the header"
+    return None
 
 
 _STATUSES: Mapping[str, Status] = {each: each for each in get_args(Status)}

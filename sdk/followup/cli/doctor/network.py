@@ -1,6 +1,5 @@
 """The environment variables, and the way to the service, through a proxy if there is one: DNS, TCP and TLS."""
 
-import ipaddress
 import os
 import re
 import socket
@@ -13,7 +12,7 @@ import httpx
 
 from followup import ConfigurationError
 from followup._call.options import checked_base_url, checked_key
-from followup._http.network import look_up
+from followup._http.network import is_loopback, look_up
 from followup.cli.doctor import Finding, fail, ok
 
 BASE_URL = "FOLLOWUP_BASE_URL"
@@ -65,21 +64,14 @@ def check_way(base_url: str, proxy: str | None, seconds: float) -> Iterator[Find
         name = host.hostname or ""
         advice = f"Check HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or exclude the service: export NO_PROXY={name}"
         through = f"requests to {name} go through the proxy {hop.netloc}"
-        if _is_loopback(name) and not _is_loopback(hop.hostname or ""):
+        if is_loopback(name) and not is_loopback(hop.hostname or ""):
             yield fail("environment", f"{through}, but {name} is this computer", f"Set NO_PROXY={name}.")
         else:
             yield ok("environment", through)
-    elif _is_loopback(host.hostname or ""):
+    elif is_loopback(host.hostname or ""):
         advice = f"Start the mock (followup-mock serve), or check the host and the port in {BASE_URL}."
     yield from _check_connection(hop, seconds, advice)
     yield _check_tls(host, seconds)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
@@ -109,7 +101,7 @@ def _check_connection(hop: SplitResult, seconds: float, advice: str) -> Iterator
 
 def _check_tls(host: SplitResult, seconds: float) -> Finding:
     """Make a TLS handshake as the clients do, without sending a request."""
-    if host.scheme != "https" and _is_loopback(host.hostname or ""):
+    if host.scheme != "https" and is_loopback(host.hostname or ""):
         return ok("TLS", "not used: http to this computer")
     if host.scheme != "https":
         detail = f"http to {host.hostname} would send the key and the data of patients unencrypted"

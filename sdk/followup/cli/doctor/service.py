@@ -63,17 +63,13 @@ def examine(seconds: float) -> Steps:
                 return
 
 
-def _after(check: str, reason: str) -> Unchecked:
-    return Unchecked(CHECKS[CHECKS.index(check) + 1 :], reason)
-
-
 def _examine(seconds: float) -> Steps:
     base_url, key = check_variable(BASE_URL), check_variable(API_KEY)
     yield from (base_url, key)
     if os.environ.get(SECRET):
         yield check_variable(SECRET)
     if base_url.outcome == "FAIL":
-        yield _after("environment", f"{BASE_URL} cannot be used")
+        yield Unchecked(CHECKS[1:], f"{BASE_URL} cannot be used")
         return
     has_key = key.outcome == "OK"
     try:
