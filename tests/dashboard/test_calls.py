@@ -23,6 +23,10 @@ EVENTS = [
 ]
 
 
+OMITTED = [("phone", '"+5491155550001"', "omitted"), ("fullName", '"Ana"', "omitted")]
+"""The differences of a body without any of the fields of the first."""
+
+
 def sent(service: MockService, index: int = 0) -> str:
     """Return the path of the page of one of the last calls; 0 is the last."""
     return f"calls/{service.requests[index].request_id}"
@@ -229,9 +233,45 @@ class TestSharedKey:
         page = sent(service, 2)
         assert "Calls with this idempotency key 3" in views.text(page)
         rows = views.rows(page)
-        assert [row["attempt"] for row in rows] == ["3", "2 (this call)", "1"]
+        assert [row["attempt"] for row in rows] == ["another request", "2 (this call)", "1"]
         assert [row["status"] for row in rows] == ["400", "200", "dropped fault"]
         assert [row["response"] for row in rows] == ["idempotency_key_reused", "replayed", ""]
+
+    @pytest.mark.parametrize(
+        ("other", "shown"),
+        [
+            (
+                b'{"phone": "+5491155550001", "fullName": "Eva", "email": null}',
+                [("fullName", '"Ana"', '"Eva"'), ("email", "omitted", "null")],
+            ),
+            (b'{"fullName": "Ana"}', [("phone", '"+5491155550001"', "omitted")]),
+            (b'[{"a": {"b": 1}}, true]', [*OMITTED, ("[0].a.b", "omitted", "1"), ("[1]", "omitted", "true")]),
+            (b'{"fullName": "Ana", "phone": "+5491155550001"}', "Only the form of the body: both say the same"),
+            (b"no JSON", "not kept whole, or are not JSON"),
+            (b" " * 70_000 + b"{}", "not kept whole, or are not JSON"),
+        ],
+        ids=["changed and added", "removed", "a list", "another order", "no JSON", "long"],
+    )
+    def test_the_differences_from_the_first_request_are_shown(
+        self, service: MockService, views: Views, other: bytes, shown: Any
+    ) -> None:
+        headers = {"Idempotency-Key": "k", "Content-Type": "application/json"}
+        for body in (b'{"phone": "+5491155550001", "fullName": "Ana"}', b'{"phone": "12"}', other):
+            views.api.request("POST", "/v1/patients", content=body, headers=headers)
+        page = sent(service)
+        if isinstance(shown, str):
+            assert shown in views.text(page)
+        else:
+            assert [(row["field"], row["call 1"], row["this call"]) for row in views.rows(page)] == shown
+        assert "What differs" not in views.text(sent(service, 2))
+
+    def test_another_operation_with_the_key_is_named(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        client.patients.create(phone=ANA["phone"], idempotency_key="k")
+        with pytest.raises(APIStatusError):
+            client.treatments.create(patient={"phone": ANA["phone"]}, name="ibuprofen", idempotency_key="k")
+        assert "Call 1 was POST /v1/patients , this one is POST /v1/treatments ." in views.text(sent(service))
 
     def test_a_key_of_many_calls_has_the_latest_and_the_first(
         self, service: MockService, client: FollowUp, views: Views

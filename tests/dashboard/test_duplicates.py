@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from followup import FollowUp, InternalServerError
+from followup import FollowUp, InternalServerError, InvalidRequestError
 from followup_mockserver import MockService
 
 from .html import Views
@@ -70,6 +70,12 @@ class TestRequests:
             client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
         client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
         assert views.tabs("calls")["Possible duplicates"] == marked
+
+    def test_a_request_that_is_rejected_twice(self, client: FollowUp, views: Views) -> None:
+        for _ in range(2):
+            with pytest.raises(InvalidRequestError):
+                client.patients.create(phone="12")
+        assert views.tabs("calls")["Possible duplicates"] == 0
 
     def test_pings_and_requests_without_a_key(self, client: FollowUp, views: Views) -> None:
         endpoint = client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, get_args
 from urllib.parse import quote, urlencode
@@ -14,8 +15,8 @@ from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.dashboard.columns import TABLES, noun_of
 from followup_mockserver.dashboard.duplicates import suspect_calls, was_done
 from followup_mockserver.dashboard.objects import ListPage, page_after
-from followup_mockserver.dashboard.texts import body_text, events_in, json_body, redacted_headers
-from followup_mockserver.schema.errors import missing
+from followup_mockserver.dashboard.texts import body_differences, body_text, events_in, json_body, redacted_headers
+from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, missing
 from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.state.tenant import Tenant
@@ -155,6 +156,7 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         "entry": call.entry,
         "suspect": suspects.get(request_id),
         "repeated_by": [each.entry.request_id for each in suspects.values() if each.other == request_id],
+        "reused": _reused(tenant, calls, call),
         "sharing": sharing if len(sharing) > 1 else [],
         "was_done": was_done(call),
         "became": _became(tenant, call),
@@ -170,6 +172,29 @@ def _sharing(calls: list[RecordedCall], call: RecordedCall) -> list[RecordedCall
     key = call.entry.idempotency_key
     sharing = [] if key is None else [each for each in calls if each.entry.idempotency_key == key]
     return sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
+
+
+def _reused(tenant: Tenant, calls: list[RecordedCall], call: RecordedCall) -> dict[str, Any] | None:
+    """Return the first call with an idempotency key that was reused, and the differences; None if it was not."""
+    if call.entry.error_code != KEY_REUSED:
+        return None
+    sharing = [each for each in calls if each.entry.idempotency_key == call.entry.idempotency_key]
+    earlier = [each for each in sharing if each.number < call.number and was_done(each) and not each.entry.replayed]
+    if not earlier:
+        return None
+    details = [tenant.journal.details(each.entry) for each in (earlier[0], call)]
+    return {"first": earlier[0], "differences": _differences(*details), "max_rows": MAX_SHARING}
+
+
+def _differences(
+    before: CallDetails | None, after: CallDetails | None
+) -> list[tuple[str, str | None, str | None]] | None:
+    """Return the fields in which the bodies of two calls differ; None if that is not known."""
+    if before is None or after is None:
+        return None
+    with suppress(ServiceError):  # a truncated body is no JSON
+        return body_differences(before.request_body or b"", after.request_body or b"")
+    return None
 
 
 def _became(tenant: Tenant, call: RecordedCall) -> list[str]:

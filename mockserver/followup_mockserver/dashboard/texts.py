@@ -82,6 +82,31 @@ def events_in(body: Any) -> list[Any]:
     return events if isinstance(events, list) else [] if events is None else [events]
 
 
+def body_differences(before: bytes, after: bytes) -> list[tuple[str, str | None, str | None]]:
+    """Return the fields in which two JSON bodies differ: the path, and the values as JSON, None where it is omitted.
+
+    Returns:
+        The differences, such as ``("patient.phone", '"12"', None)``, in the order of the bodies; none if the bodies
+        differ in their form only.
+
+    Raises:
+        ServiceError: a body is not JSON that the page can show.
+    """
+    old, new = (dict(_fields_in(decoded_json(body, _MAX_DEPTH), "")) for body in (before, after))
+    return [(path, old.get(path), new.get(path)) for path in {**old, **new} if old.get(path) != new.get(path)]
+
+
+def _fields_in(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            yield from _fields_in(each, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and value:
+        for index, each in enumerate(value):
+            yield from _fields_in(each, f"{path}[{index}]")
+    else:
+        yield path, json.dumps(value, ensure_ascii=False)
+
+
 def body_text(body: bytes, is_whole: bool = True) -> str:
     """Return a body as text, indented if it is JSON.
 

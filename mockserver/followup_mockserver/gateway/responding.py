@@ -8,7 +8,7 @@ from typing import Any
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
 from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of, parse_json
 from followup_mockserver.rules import events
-from followup_mockserver.schema.errors import ServiceError, invalid, missing
+from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, invalid, missing
 from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.collection import PageResult
@@ -43,7 +43,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
             raise ServiceError(
                 400,
                 "idempotency_error",
-                "idempotency_key_reused",
+                KEY_REUSED,
                 "This key was used with another method, path or body; use a new one for a new request.",
                 param="Idempotency-Key",
             )

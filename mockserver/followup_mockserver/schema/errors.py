@@ -4,6 +4,9 @@ from typing import Any
 
 from followup._for_mockserver import camel
 
+KEY_REUSED = "idempotency_key_reused"
+"""Code of the error for an idempotency key that was used for another request."""
+
 
 class ServiceError(Exception):
     """A request that the service rejects.
