@@ -4,16 +4,21 @@ The gateway validates requests with the schemas of the document, under the optio
 """
 
 import functools
+import json
+from pathlib import Path
 from typing import Any, cast
 
 from followup import EventBatch, WebhookEvent
 from followup import _for_mockserver as sdk
-from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, REQUEST_EXAMPLES, Operation
+from followup_mockserver.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.schema.shapes import HTTPS_URL, MAX_BODY_BYTES, MAX_HEAD_BYTES, Schema, open_schema, shape_of
 from followup_mockserver.webhooks.payloads import USER_AGENT
 
 Document = dict[str, Any]
+
+_EXAMPLES = json.loads(Path(__file__).with_name("request_examples.json").read_text(encoding="utf-8"))
+"""Request bodies by operation."""
 
 _ERRORS = {
     "400": "The request is not valid, or its idempotency key was used with a different request.",
@@ -142,8 +147,8 @@ def _request_body(operation: Operation) -> Document | None:
             name: {**each, **described.get(name, {})} for name, each in operation.body.schema["properties"].items()
         }
     media: Document = {"schema": schema}
-    if operation.name in REQUEST_EXAMPLES:
-        media["example"] = REQUEST_EXAMPLES[operation.name]
+    if operation.name in _EXAMPLES:
+        media["example"] = _EXAMPLES[operation.name]
     return {"required": operation.body_required, "content": {"application/json": media}}
 
 

@@ -5,8 +5,10 @@ A route that is added to ``ROUTES`` is in the document at once; it needs an exam
 
 import functools
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, get_origin
 
 import attrs
@@ -21,6 +23,9 @@ from followup_mockserver.schema.shapes import Convert, Schema, Shape, Shapes, sh
 from followup_mockserver.state.journal import OMITTED_IF_EMPTY
 
 Document = dict[str, Any]
+
+_EXAMPLES = json.loads(Path(__file__).with_name("control_examples.json").read_text(encoding="utf-8"))
+"""Request bodies by method and path."""
 
 _STATUS: Schema = {"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]}
 _SNAPSHOT: Schema = {"type": "object", "description": "A snapshot: versioned, JSON-compatible, opaque."}
@@ -147,8 +152,8 @@ def _add_input(operation: Document, method: str, path: str, function: Callable[.
         ]
     elif properties:
         media: Document = {"schema": {**schema, "properties": properties}}
-        if (method, path) in REQUEST_EXAMPLES:
-            media["example"] = REQUEST_EXAMPLES[method, path]
+        if f"{method} {path}" in _EXAMPLES:
+            media["example"] = _EXAMPLES[f"{method} {path}"]
         operation["requestBody"] = {"required": "required" in schema, "content": {"application/json": media}}
 
 
@@ -206,33 +211,3 @@ class _Responses(Shapes):
             "properties": {camel(each.name): self.of(annotations[each.name]).schema for each in fields},
             "required": [camel(each.name) for each in fields if not each.metadata.get(OMITTED_IF_EMPTY)],
         }
-
-
-_PATIENT = {"phone": "+54 9 11 5555-0000", "fullName": "Ana Pérez"}
-
-REQUEST_EXAMPLES: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("POST", "/clock/advance"): {"hours": 3},
-    ("POST", "/deliveries/disturb"): {"kind": "duplicate", "type": "appointment.created"},
-    ("POST", "/webhook_endpoints"): {"url": "http://127.0.0.1:8000/hooks", "enabledEvents": ["*"]},
-    ("POST", "/doctors"): {"fullName": "Dra. Julia Gómez", "externalId": "D-9"},
-    ("PATCH", "/doctors/{id}"): {"active": False},
-    ("PATCH", "/patients/{id}"): {"optedOut": True},
-    ("POST", "/patients/{id}/handoff"): {"reason": "Asks for a person."},
-    ("POST", "/appointments"): {"patient": _PATIENT, "startAt": "2030-01-01T14:30:00Z", "source": "agent"},
-    ("POST", "/appointments/{id}/reschedule"): {"startAt": "2030-01-02T14:30:00Z"},
-    ("POST", "/appointments/{id}/cancel"): {"reason": "The patient is travelling."},
-    ("POST", "/visits"): {"patient": _PATIENT, "visitedAt": "2026-09-28T15:00:00Z"},
-    ("POST", "/events"): {
-        "event": {"id": "row-1", "type": "patient.upserted", "data": {"patient": _PATIENT}},
-        "source": "import",
-    },
-    ("POST", "/intake_requests/{id}/answer"): {"address": "Calle 1", "coverage": {"insurer": "Salud Sur"}},
-    ("POST", "/intake_requests/{id}/discard"): {"reason": "Another clinic has admitted the patient."},
-    ("POST", "/organizations"): {"name": "Laboratory", "keys": [{"name": "tests", "scopes": ["patients:read"]}]},
-    ("PATCH", "/organization"): {"serviceLines": ["follow_up"], "reminderHours": [24, 3]},
-    ("POST", "/api_keys"): {"name": "read only", "scopes": ["patients:read"]},
-    ("PATCH", "/api_keys/{value}"): {"revoked": True},
-    ("POST", "/faults"): {"operation": "patients.create", "kind": "status", "status": 503, "times": 2},
-    ("POST", "/trigger"): {"type": "webhook.ping"},
-}
-"""Request bodies by method and path."""

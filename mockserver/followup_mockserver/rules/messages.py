@@ -3,7 +3,10 @@
 They are jobs, which are scheduled, moved and cancelled with what they are about. Patients who have opted out get none.
 """
 
+import json
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup_mockserver.rules.stages import UPCOMING, follows_appointment
@@ -13,50 +16,10 @@ from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
-TEXTS = {
-    "es": {
-        "greeting": "Hola {name}.",
-        "reminder": "{greeting} Le recordamos su turno del {day} a las {time} en {organization}.",
-        "post_visit": "{greeting} ¿Cómo se siente después de su visita a {organization}?",
-        "intake": "{greeting} Para completar su solicitud en {organization} nos falta: {missing}.",
-        "day": "%d/%m/%Y",
-        "time": "%H:%M",
-        "fullName": "nombre completo",
-        "dni": "documento",
-        "phone": "teléfono",
-        "coverage.insurer": "obra social",
-        "address": "domicilio",
-        "requestedService": "servicio solicitado",
-    },
-    "en": {
-        "greeting": "Hello {name}.",
-        "reminder": "{greeting} This is a reminder of your appointment on {day} at {time} at {organization}.",
-        "post_visit": "{greeting} How are you feeling after your visit to {organization}?",
-        "intake": "{greeting} To complete your request at {organization} we still need: {missing}.",
-        "day": "%d %B %Y",
-        "time": "%H:%M",
-        "fullName": "full name",
-        "dni": "national document",
-        "phone": "phone",
-        "coverage.insurer": "health insurance",
-        "address": "address",
-        "requestedService": "requested service",
-    },
-    "pt": {
-        "greeting": "Olá {name}.",
-        "reminder": "{greeting} Lembramos a sua consulta de {day} às {time} em {organization}.",
-        "post_visit": "{greeting} Como se sente depois da sua visita a {organization}?",
-        "intake": "{greeting} Para completar o seu pedido em {organization} falta: {missing}.",
-        "day": "%d/%m/%Y",
-        "time": "%H:%M",
-        "fullName": "nome completo",
-        "dni": "documento",
-        "phone": "telefone",
-        "coverage.insurer": "plano de saúde",
-        "address": "endereço",
-        "requestedService": "serviço solicitado",
-    },
-}
+TEXTS: Mapping[str, Mapping[str, str]] = json.loads(
+    Path(__file__).with_name("messages.json").read_text(encoding="utf-8")
+)
+"""The texts by language."""
 
 OPTED_OUT = Outcome(Kind.OPTED_OUT)
 NO_PHONE = Outcome(Kind.NO_PHONE)
@@ -126,7 +89,7 @@ def _patient(tenant: Tenant, about: Appointment | Visit) -> Patient:
     return patient
 
 
-def _texts(tenant: Tenant) -> dict[str, str]:
+def _texts(tenant: Tenant) -> Mapping[str, str]:
     return TEXTS[tenant.organization.language]
 
 
