@@ -17,9 +17,9 @@ SUMMARY = (
 )
 
 NOTES = """\
-The client is the package `followup`, and the mock is `followup_mockserver`. In a clone of the repository,
-`python -m pip install '.[all]'` installs both, with the commands `followup` and `followup-mock`. Arguments and fields
-have snake_case names in Python and camelCase names on the wire.
+The client is the package `followup`, and the mock is `followup_mockserver`. `python -m pip install 'followup[all]'`
+installs both, with the commands `followup` and `followup-mock`. Arguments and fields have snake_case names in Python
+and camelCase names on the wire.
 """
 
 DESCRIPTIONS = {

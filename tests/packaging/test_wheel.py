@@ -1,9 +1,13 @@
 """The contents of the wheel, and an installation without extras."""
 
+import email
 import json
 import os
+import re
+import runpy
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -69,6 +73,66 @@ def test_the_sbom_lists_each_required_package_and_the_extras_that_need_it(wheel:
     properties = {each["name"]: {p["name"]: p["value"] for p in each["properties"]} for each in sbom["components"]}
     assert properties["typer"] == {"followup:versions": "<0.29,>=0.19", "followup:extras": "cli"}
     assert set(sbom["dependencies"][0]["dependsOn"]) == {f"pkg:pypi/{name}" for name in scopes}
+
+
+def test_the_readme_of_the_wheel_has_only_absolute_links_and_all_have_targets(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+    shown = email.message_from_bytes(archive.read(name))
+    links = re.findall(r"\]\(([^)]+)\)", shown.get_payload())
+    assert len(links) == len(re.findall(r"\]\(", (ROOT / "README.md").read_text(encoding="utf-8"))) > 50
+    in_repository = re.compile(rf"https://github\.com/example/followup/(blob|raw)/v{shown['Version']}/([^#]+)")
+    targets = [found.groups() for each in links if (found := in_repository.match(each))]
+    assert [each for each in links if not each.startswith("https://")] == []
+    assert [path for _, path in targets if not (ROOT / path).exists()] == []
+    assert [path for kind, path in targets if kind == "raw"] == ["docs/images/patient.png"]
+
+
+def test_the_project_has_the_same_addresses_everywhere() -> None:
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    named = re.compile(r"https://(?:github\.com/[\w-]+/followup\b|[\w-]+\.github\.io/[\w/-]*)")
+    places = ["CITATION.cff", "README.md", ".github/ISSUE_TEMPLATE/config.yml", "pyproject.toml"]
+    found = {each for place in places for each in named.findall((ROOT / place).read_text(encoding="utf-8"))}
+    assert {each.removesuffix("tutorial") for each in found} == {urls["Repository"], urls["Documentation"]}
+
+
+@pytest.mark.parametrize(
+    ("tag", "home", "message"),
+    [
+        ("v0.3.0", "clinic/followup", ""),
+        ("v0.4.0", "clinic/followup", "the tag is v0.4.0, but sdk/followup/_version.py has 0.3.0"),
+        (
+            "v0.3.0",
+            "fork/followup",
+            "names https://github.com/clinic/followup as the repository, but this is fork/followup",
+        ),
+        ("v0.2.0", "clinic/followup", "the tag is v0.2.0"),
+    ],
+)
+def test_a_release_needs_the_tag_of_its_version_and_the_repository_of_the_project(
+    tmp_path: Path, tag: str, home: str, message: str
+) -> None:
+    version = tmp_path / "sdk/followup/_version.py"
+    version.parent.mkdir(parents=True)
+    version.write_text('__version__ = "0.3.0"\n')
+    (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://github.com/clinic/followup"\n')
+    changes = tmp_path / "CHANGELOG.md"
+    changes.write_text("# Changelog\n\n## Unreleased\n\n## 0.3.0 (2026-12-01)\n")
+    problems = runpy.run_path(str(ROOT / "tools/release.py"))["problems"]
+    variables = {"GITHUB_REF_NAME": tag, "GITHUB_REPOSITORY": home}
+    found = " ".join(problems(tmp_path, variables))
+    assert message in found
+    assert bool(found) == bool(message)
+    changes.write_text("# Changelog\n\n## Unreleased\n")
+    assert "CHANGELOG.md has no section '## 0.3.0 (DATE)'" in " ".join(problems(tmp_path, variables))
+
+
+def test_the_workflow_runs_the_tests_with_each_supported_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    prefix = "Programming Language :: Python :: 3."
+    supported = [f'"3.{each.removeprefix(prefix)}"' for each in project["classifiers"] if each.startswith(prefix)]
+    checks = (ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8")
+    assert f"python: [{', '.join(supported)}]" in checks
 
 
 def test_the_sdk_works_without_the_extras(without_extras: Path) -> None:

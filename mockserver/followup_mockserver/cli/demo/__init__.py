@@ -21,6 +21,7 @@ from followup.cli.values import STANDARD_INPUT, read_standard_input
 from followup_mockserver.service.server import MockServer
 
 DEFAULT_FILE = Path(__file__).with_name("clinic.csv")
+QUICKSTART = "https://example.github.io/followup/tutorial.html"
 START_TIME = "2026-12-01T09:00:00Z"
 """The mock's clock starts here, so that the appointments of the default file are always in the future."""
 
@@ -107,7 +108,8 @@ def demo(
     write_line("\nThat was the whole cycle. What next?")
     say("  followup-mock serve    Start the mock server, and develop against it.")
     say("  followup --help        Call the API from the command line.")
-    say('  The page "Quickstart"  Write your own webhook receiver in five minutes.')
+    say("  The quickstart         Write your own webhook receiver in five minutes:")
+    say(f"                         {QUICKSTART}")
 
 
 def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
