@@ -3,9 +3,9 @@
 SQLAlchemy, Django and aiosqlite open their connections with these drivers, so their commits are seen here as well.
 """
 
+import asyncio
+import contextvars
 import functools
-import os
-import re
 import sqlite3
 import sys
 import threading
@@ -13,38 +13,43 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
+import anyio.to_thread
+
+from followup_mockserver.simulation import sqlite
 from followup_mockserver.simulation.clinic import Crash
-from followup_mockserver.simulation.commits import (
-    IMPLICIT_BEGIN,
-    OpenDatabases,
-    adopt,
-    commits,
-    databases_of_thread,
-    first_word,
-)
+from followup_mockserver.simulation.commits import OpenDatabases, adopt, commits, databases_of_thread, first_word
+from followup_mockserver.simulation.loop import SimulatedLoop
+
+_Replacement = tuple[Any, str, Callable[..., Any]]
+"""A class or module, the name of a function in it, and what is called instead: with that function and its arguments."""
 
 
 @contextmanager
 def observed_drivers() -> Iterator[None]:
-    """Let the connections that a clinic opens within this block report their commits."""
+    """Let the connections and threads that a clinic opens within this block be known to the simulation."""
+    connect = sqlite3.connect
     with ExitStack() as stack:
-        stack.enter_context(_everywhere(sqlite3.connect, _connect(sqlite3.connect)))
-        stack.enter_context(_replaced(threading.Thread, "start", _starting))
-        for replacements in _REPLACEMENTS:
+        stack.enter_context(_everywhere(connect, functools.partial(sqlite.connecting, connect)))
+        for replacements in (_of_threads, _of_psycopg, _of_sqlalchemy):
             with suppress(ImportError):
-                for owner, attribute, wrapper in replacements():
-                    stack.enter_context(_replaced(owner, attribute, wrapper))
+                for each in replacements():
+                    stack.enter_context(_replaced(*each))
         yield
 
 
 @contextmanager
-def _replaced(owner: Any, attribute: str, wrapper: Callable[[Any], Any]) -> Iterator[None]:
-    original = getattr(owner, attribute)
-    setattr(owner, attribute, functools.wraps(original)(wrapper(original)))
+def _replaced(owner: Any, name: str, replacement: Callable[..., Any]) -> Iterator[None]:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return replacement(original, *arguments, **named)
+
+    setattr(owner, name, call)
     try:
         yield
     finally:
-        setattr(owner, attribute, original)
+        setattr(owner, name, original)
 
 
 @contextmanager
@@ -64,176 +69,30 @@ def _replace_in_modules(old: Any, new: Any) -> None:
             names[name] = new
 
 
-def _starting(start: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
-    def start_adopted(thread: threading.Thread) -> None:
-        adopt(thread)
-        start(thread)
-
-    return start_adopted
+# --- threads ---------------------------------------------------------------------------------------------------------
 
 
-# --- sqlite3 ---------------------------------------------------------------------------------------------------------
-
-_PARAMETERS: tuple[str, ...] = (
-    "database",
-    "timeout",
-    "detect_types",
-    "isolation_level",
-    "check_same_thread",
-    "factory",
-)
-_PARAMETERS += ("cached_statements", "uri")
+def _of_threads() -> list[_Replacement]:
+    return [(threading.Thread, "start", _starting), (anyio.to_thread, "run_sync", _running_in_thread)]
 
 
-def _connect(original: Callable[..., sqlite3.Connection]) -> Callable[..., sqlite3.Connection]:
-    @functools.wraps(original)
-    def connect(*values: Any, **named: Any) -> sqlite3.Connection:
-        databases = databases_of_thread()
-        if databases is None or len(values) > len(_PARAMETERS):
-            return original(*values, **named)
-        arguments = dict(zip(_PARAMETERS, values, strict=False)) | named
-        factory = arguments.pop("factory", sqlite3.Connection)
-        return original(arguments.pop("database"), factory=_observed(_ObservedConnection, factory), **arguments)
-
-    return connect
+def _starting(start: Any, thread: threading.Thread) -> None:
+    adopt(thread)
+    start(thread)
 
 
-@functools.cache
-def _observed(observed: type, factory: Any) -> Any:
-    """Return a factory whose objects are observed, below what a class of the user overrides."""
-    if not isinstance(factory, type) or issubclass(observed, factory):
-        return observed if isinstance(factory, type) else factory
-    return type(factory.__name__, (factory, observed), {})
-
-
-class _ObservedConnection(sqlite3.Connection):
-    """A connection of sqlite3. The end of its process can close it from another thread, so it checks threads itself."""
-
-    def __init__(self, database: Any, *, check_same_thread: bool = True, **arguments: Any) -> None:
-        databases = databases_of_thread()
-        assert databases is not None
-        self._databases = databases
-        self._name = os.fsdecode(database).partition("?")[0].rpartition("/")[2]
-        self._thread = threading.get_ident() if check_same_thread else None
-        databases.process.check()
-        super().__init__(database, check_same_thread=False, **arguments)
-        databases.connections[self] = _close_sqlite
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        ends = (name, value) in (("isolation_level", None), ("autocommit", True))  # they commit what is open
-        with self._commit() if ends else nullcontext():
-            super().__setattr__(name, value)
-
-    def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
-        self._check()
-        return super().cursor(_observed(_ObservedCursor, factory))
-
-    def execute(self, sql: str, *parameters: Any) -> Any:
-        return self.cursor().execute(sql, *parameters)
-
-    def executemany(self, sql: str, parameters: Any) -> Any:
-        return self.cursor().executemany(sql, parameters)
-
-    def executescript(self, script: str) -> Any:
-        return self.cursor().executescript(script)
-
-    def commit(self) -> None:
-        self._check()
-        with self._commit():
-            super().commit()
-
-    def rollback(self) -> None:
-        if self._databases.process.has_crashed:
-            with suppress(sqlite3.Error):  # it is closed
-                super().rollback()
-            return
-        self._check()
-        super().rollback()
-
-    def close(self) -> None:
-        if not self._databases.process.has_crashed:
-            self._check()
-        super().close()
-
-    def __exit__(self, type: Any, value: Any, traceback: Any) -> Any:
-        if type is not None:
-            self.rollback()
-            return False
-        self._check()
-        with self._commit():
-            return super().__exit__(type, value, traceback)
-
-    def _check(self) -> None:
-        self._databases.process.check()
-        if self._thread not in (None, threading.get_ident()):
-            raise sqlite3.ProgrammingError(
-                "SQLite objects created in a thread can only be used in that same thread. The object was created in "
-                f"thread id {self._thread} and this is thread id {threading.get_ident()}."
-            )
-
-    def _commit(self) -> AbstractContextManager[None]:
-        return self._databases.committing(self._name) if self.in_transaction else nullcontext()
-
-    def _statement(self, sql: str) -> AbstractContextManager[None]:
-        self._check()
-        self._databases.writing(sql)
-        begins = self.isolation_level is not None and getattr(self, "autocommit", -1) == -1
-        if begins and not self.in_transaction and first_word(sql) in IMPLICIT_BEGIN:
-            return nullcontext()
-        is_commit = commits(sql, in_transaction=self.in_transaction)
-        return self._databases.committing(self._name) if is_commit else nullcontext()
-
-
-class _ObservedCursor(sqlite3.Cursor):
-    connection: _ObservedConnection  # pyright: ignore[reportIncompatibleMethodOverride]
-
-    def execute(self, sql: str, *parameters: Any) -> Any:
-        with self.connection._statement(sql):
-            return super().execute(sql, *parameters)
-
-    def executemany(self, sql: str, parameters: Any) -> Any:
-        with self.connection._statement(sql):
-            return super().executemany(sql, parameters)
-
-    def executescript(self, script: str) -> Any:
-        connection = self.connection
-        connection._check()
-        if getattr(connection, "autocommit", -1) == -1:
-            connection.commit()  # as executescript does by itself
-        done, is_open = "", connection.in_transaction
-        try:
-            for statement in _statements(script):
-                is_commit = commits(statement, in_transaction=is_open)
-                with connection._databases.committing(connection._name) if is_commit else nullcontext():
-                    done += statement
-                word = first_word(statement)
-                is_open = word == "BEGIN" or (is_open and not is_commit and word != "ROLLBACK")
-        except Crash:
-            with suppress(sqlite3.Error):
-                super().executescript(done)
-            raise
-        return super().executescript(script)
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Yield the statements of a script; joined, they are the script."""
-    statement = ""
-    for part in re.split("(?<=;)", script):
-        statement += part
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
-    yield statement
-
-
-def _close_sqlite(connection: sqlite3.Connection) -> None:
-    connection.interrupt()
-    sqlite3.Connection.close(connection)
+async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: Any) -> Any:
+    """Let the threads that anyio starts for a simulated loop be those that the loop knows."""
+    loop = asyncio._get_running_loop()  # None in an event loop of trio
+    if not isinstance(loop, SimulatedLoop):
+        return await run_sync(func, *args, **options)
+    async with options.get("limiter") or anyio.to_thread.current_default_thread_limiter():
+        with anyio.CancelScope(shield=not options.get("abandon_on_cancel")):
+            run: Any = contextvars.copy_context().run
+            return await loop.run_in_executor(None, run, func, *args)
 
 
 # --- psycopg ---------------------------------------------------------------------------------------------------------
-
-_Replacement = tuple[Any, str, Callable[[Any], Any]]
 
 
 def _of_psycopg() -> list[_Replacement]:
@@ -248,53 +107,37 @@ def _of_psycopg() -> list[_Replacement]:
     ]
 
 
-def _opening(init: Any) -> Any:
-    def opened(connection: Any, *arguments: Any, **named: Any) -> None:
-        init(connection, *arguments, **named)
-        databases = connection._databases_of_clinic = databases_of_thread()
-        if databases is not None:
-            databases.connections[connection] = _close_psycopg
-
-    return opened
+def _opening(init: Any, connection: Any, *arguments: Any, **named: Any) -> None:
+    init(connection, *arguments, **named)
+    databases = connection._databases_of_clinic = databases_of_thread()
+    if databases is not None:
+        databases.connections[connection] = _close_psycopg
 
 
-def _executing_command(execute: Any) -> Any:
-    def executed(connection: Any, command: Any, *arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
-        databases = getattr(connection, "_databases_of_clinic", None)
-        if (
-            databases is not None
-            and databases.process.has_crashed
-            and first_word(_text(command, connection)) == "ROLLBACK"
-        ):
-            if connection.closed:
-                return None  # it is rolled back
-            databases = None
-        try:
-            with _reported(connection, databases, command):
-                return (yield from execute(connection, command, *arguments, **named))
-        except Crash:
-            if databases is not None:  # psycopg warns of a connection that is freed before it is closed, so it is kept
-                databases.connections[connection] = functools.partial(lambda kept, _: _close_psycopg(kept), connection)
-            raise
-
-    return executed
+def _executing_command(execute: Any, connection: Any, command: Any, **named: Any) -> Generator[Any, Any, Any]:
+    databases = getattr(connection, "_databases_of_clinic", None)
+    if databases is not None and databases.process.has_crashed and first_word(_text(command, connection)) == "ROLLBACK":
+        if connection.closed:
+            return None  # it is rolled back
+        databases = None
+    try:
+        with _reported(connection, databases, command):
+            return (yield from execute(connection, command, **named))
+    except Crash:
+        if databases is not None:  # psycopg warns of a connection that is freed before it is closed, so it is kept
+            databases.connections[connection] = functools.partial(lambda kept, _: _close_psycopg(kept), connection)
+        raise
 
 
-def _beginning_query(begin: Any) -> Any:
-    def begun(cursor: Any, *arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
-        if (databases := getattr(cursor._conn, "_databases_of_clinic", None)) is not None:
-            databases.process.check()
-        return (yield from begin(cursor, *arguments, **named))
-
-    return begun
+def _beginning_query(begin: Any, cursor: Any, *arguments: Any, **named: Any) -> Any:
+    if (databases := getattr(cursor._conn, "_databases_of_clinic", None)) is not None:
+        databases.process.check()
+    return begin(cursor, *arguments, **named)
 
 
-def _executing(execute: Any) -> Any:
-    def executed(cursor: Any, query: Any, *arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
-        with _reported(cursor._conn, getattr(cursor._conn, "_databases_of_clinic", None), query):
-            return (yield from execute(cursor, query, *arguments, **named))
-
-    return executed
+def _executing(execute: Any, cursor: Any, query: Any, *arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
+    with _reported(cursor._conn, getattr(cursor._conn, "_databases_of_clinic", None), query):
+        return (yield from execute(cursor, query, *arguments, **named))
 
 
 def _reported(connection: Any, databases: OpenDatabases | None, query: Any) -> AbstractContextManager[None]:
@@ -345,37 +188,25 @@ def _of_sqlalchemy() -> list[_Replacement]:
 _OBSERVED_DRIVERS = ("pysqlite", "aiosqlite", "psycopg", "psycopg_async")
 
 
-def _connecting(connect: Any) -> Any:
-    def connected(engine: Any) -> Any:
-        databases = databases_of_thread()
-        if databases is None:
-            return connect(engine)
-        databases.process.check()
-        databases.engines.add(engine)
-        connection = connect(engine)
-        if engine.driver not in _OBSERVED_DRIVERS:
-            databases.connections[connection] = type(connection).invalidate
-        return connection
-
-    return connected
+def _connecting(connect: Any, engine: Any) -> Any:
+    databases = databases_of_thread()
+    if databases is None:
+        return connect(engine)
+    databases.process.check()
+    databases.engines.add(engine)
+    connection = connect(engine)
+    if engine.driver not in _OBSERVED_DRIVERS:
+        databases.connections[connection] = type(connection).invalidate
+    return connection
 
 
-def _committing(commit: Any) -> Any:
-    def committed(dialect: Any, connection: Any) -> None:
-        databases = None if dialect.driver in _OBSERVED_DRIVERS else databases_of_thread()
-        with nullcontext() if databases is None else databases.committing(dialect.name):
-            commit(dialect, connection)
-
-    return committed
+def _committing(commit: Any, dialect: Any, connection: Any) -> None:
+    databases = None if dialect.driver in _OBSERVED_DRIVERS else databases_of_thread()
+    with nullcontext() if databases is None else databases.committing(dialect.name):
+        commit(dialect, connection)
 
 
-def _recording(record: Any) -> Any:
-    def recorded(outbox: Any, connection: Any, event: Any, *arguments: Any, **named: Any) -> Any:
-        if (databases := databases_of_thread()) is not None:
-            databases.recording(event)
-        return record(outbox, connection, event, *arguments, **named)
-
-    return recorded
-
-
-_REPLACEMENTS = (_of_psycopg, _of_sqlalchemy)
+def _recording(record: Any, outbox: Any, connection: Any, event: Any, *arguments: Any, **named: Any) -> Any:
+    if (databases := databases_of_thread()) is not None:
+        databases.recording(event)
+    return record(outbox, connection, event, *arguments, **named)

@@ -6,22 +6,18 @@ task is waited for, and which of several tasks goes on follows from the history.
 
 import asyncio
 import contextlib
-import contextvars
 import queue
-import random
-import re
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor
-from pathlib import Path
+from contextvars import Context
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
-from weakref import WeakKeyDictionary
-
-import anyio.to_thread
 
 from followup._for_mockserver import Time
 from followup_mockserver.simulation.promises import RETURNS, PromiseBroken
+from followup_mockserver.simulation.tasks import UNDECIDED, TaskOrder, module_of, name_of, place_of, task_of
+from followup_mockserver.simulation.unconnected import NotSimulated, UnconnectedLoop
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -43,14 +39,8 @@ _PATIENCE = 0.2
 _LONGEST_THREAD = 60.0
 """Seconds, in real time, within which a thread must end if nothing else can run."""
 
-_LATENCIES = (0.0, 0.0, 0.05, 1.0, 10.0)
-"""Seconds that a request or a response may be under way, in simulated time."""
-
 _THREADED = ("aiosqlite.core", "sqlalchemy.dialects.sqlite.aiosqlite")
 """Modules whose futures get their results from a thread."""
-
-_CHANGE = 0.1
-"""The probability that the task that went on is a slow one from now on."""
 
 _CLEANUPS = 5
 """How often a task is cancelled that goes on in spite of it."""
@@ -60,15 +50,8 @@ Wait = Callable[[float | None], bool]
 """Lets so many seconds pass, or the time until the next webhook if it is None; returns whether there is one."""
 
 
-class NotSimulated(RuntimeError):
-    """The clinic uses something that a simulation cannot control."""
-
-
-class SimulatedLoop(asyncio.BaseEventLoop):
+class SimulatedLoop(UnconnectedLoop):
     """An event loop that runs only while the simulation lets it, in the thread that created it.
-
-    Attributes:
-        refused: the first use of something that a simulation cannot control; None if there was none.
 
     Args:
         time: the simulated time.
@@ -80,43 +63,31 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def __init__(self, time: Time, wait: Wait, check: Callable[[], None]) -> None:
         super().__init__()
-        self.refused: NotSimulated | None = None
         self._clock = time
         self._wait = wait
         self._check = check
         self._thread = threading.get_ident()
 
         self._handles: list[asyncio.Handle] = []
-        self._repeated: list[asyncio.Handle] = []
+        self._repeated: list[tuple[Any, Any]] = []
         self._timers: list[asyncio.TimerHandle] = []
-        self._tasks: dict[asyncio.Task[Any], float] = {}
-        self._latencies: WeakKeyDictionary[asyncio.Task[Any], float] = WeakKeyDictionary()
+        self._order = TaskOrder()
         self._failed: list[asyncio.Task[Any]] = []
         self._errors: list[tuple[str, BaseException]] = []
         self._posts: queue.SimpleQueue[tuple[str, asyncio.Handle, tuple[Any, ...]]] = queue.SimpleQueue()
         self._owed: dict[object, asyncio.Handle | None] = {}
         self._connections: dict[int, Any] = {}
         self._is_submitting = False
-        self.set_order(0)
 
     # --- what the simulation does ------------------------------------------------------------------------------------
 
-    def set_order(self, order: int) -> None:
-        """Choose the order in which ready tasks go on: 0 is the one in which they became ready, any other is random.
-
-        With an odd number a task that is slow stays slow, and so does its network; with an even one, each choice is
-        independent.
-        """
-        self._order = order
-        self._random = random.Random(order)  # noqa: S311 - it is reproducible on purpose
-        self._tasks = dict.fromkeys(self._tasks, -1.0)
-        self._latencies.clear()
+    def set_order(self, number: int) -> None:
+        """Choose the order in which ready tasks go on; see ``TaskOrder``."""
+        self._order = TaskOrder(number, self._order.tasks)
 
     def latency(self) -> float:
         """Return for how many seconds a request or a response of the current task is under way."""
-        latency = self._random.choice(_LATENCIES) if self._order else 0.0
-        task = asyncio.current_task(self)
-        return latency if task is None or self._order % 2 == 0 else self._latencies.setdefault(task, latency)
+        return self._order.latency(asyncio.current_task(self))
 
     def run(self, coroutine: Any, name: str) -> Any:
         """Run a coroutine to its end, and other tasks meanwhile; return its result.
@@ -135,11 +106,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 if not self._step():
                     break
             else:
-                self._never_rest(f"{name} does not return, {_place_of(task)}. ")
+                self._never_rest(f"{name} does not return, {place_of(task)}. ")
             if not self._wait(self.seconds_to_timer()):
                 break
             self._check()
-        raise PromiseBroken(RETURNS, f"{name} waits for something that never happens, {_place_of(task)}.")
+        raise PromiseBroken(RETURNS, f"{name} waits for something that never happens, {place_of(task)}.")
 
     def settle(self) -> None:
         """Run what is ready, until all tasks wait for time to pass or for something from outside."""
@@ -149,7 +120,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._never_rest()
 
     def _never_rest(self, what: str = "") -> NoReturn:
-        names = ", ".join(map(_name_of, self._tasks)) or "callbacks of the event loop"
+        names = ", ".join(map(name_of, self._order.tasks)) or "callbacks of the event loop"
         raise PromiseBroken(RETURNS, f"{what}Without waiting, these go on for ever: {names}.")
 
     def seconds_to_timer(self) -> float | None:
@@ -165,7 +136,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         errors, self._errors = self._errors, []
         for task in failed:
             if getattr(task, "_log_traceback", True) and isinstance(error := task.exception(), Exception):
-                yield f"A background task ({_name_of(task)})", error
+                yield f"A background task ({name_of(task)})", error
         yield from errors
 
     def end(self) -> None:
@@ -174,7 +145,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.set_order(0)
         for _ in range(_CLEANUPS):
             with self._running():
-                for task in [*self._tasks, *(asyncio.all_tasks(self) - self._tasks.keys())]:
+                for task in [*self._order.tasks, *(asyncio.all_tasks(self) - self._order.tasks.keys())]:
                     task.cancel()
             self._timers.clear()
             with contextlib.suppress(NotSimulated):
@@ -215,9 +186,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 self._repeated.clear()
                 return False
             handle = self._handles.pop(position)
-            task = _task_of(handle)
+            task = task_of(handle)
             if task is None:
-                self._repeated.append(handle)
+                self._repeated.append(_call_of(handle))
             else:
                 self._repeated.clear()
             if not handle.cancelled():
@@ -230,7 +201,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return True
 
     def _take_leave(self, task: "asyncio.Task[Any]") -> None:
-        self._tasks.pop(task, None)
+        self._order.tasks.pop(task, None)
         if not task.cancelled():
             if getattr(task, "_log_traceback", True):
                 self._failed.append(task)
@@ -254,23 +225,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """
         tasks: dict[int, asyncio.Task[Any]] = {}
         for position, handle in enumerate(self._handles):
-            task = _task_of(handle)
+            task = task_of(handle)
             if task is not None:
                 tasks[position] = task
-            elif not any(_is_same(handle, each) for each in self._repeated):
+            elif _call_of(handle) not in self._repeated:
                 return position
-        positions = list(tasks)
-        if not self._order or len(tasks) < 2:
-            return positions[0] if positions else None
-        if self._order % 2 == 0:
-            return positions[self._random.randrange(len(tasks))]
-        for task in tasks.values():
-            if self._tasks.get(task, -1.0) < 0:
-                self._tasks[task] = self._random.random()
-        first = max(positions, key=lambda position: self._tasks[tasks[position]])
-        if self._random.random() < _CHANGE:
-            self._tasks[tasks[first]] = -1.0
-        return first
+        return self._order.choice(tasks) if tasks else None
 
     def _collect(self) -> None:
         """Wait for the threads that work for tasks, and take what they passed on, in the order of the work."""
@@ -284,18 +244,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             thread, handle, arguments = post
             future = next((each for each in arguments if isinstance(each, asyncio.Future) and each in self._owed), None)
             if future is None:
-                raise self._refusal(f"The thread {thread} called call_soon_threadsafe() on the event loop.")
+                raise self.refusal(f"The thread {thread} called call_soon_threadsafe() on the event loop.")
             self._owed[future] = handle
         for owed, answer in list(self._owed.items()):
             if answer is not None:
                 del self._owed[owed]
                 self._handles.append(answer)
         if is_owed and not can_go_on and not self._handles:
-            raise self._refusal(f"A thread that a task waits for has not ended within {_LONGEST_THREAD:g} s.")
-
-    def _refusal(self, detail: str) -> NotSimulated:
-        self.refused = self.refused or NotSimulated(f"{detail} {_WHAT_IS_SIMULATED}")
-        return self.refused
+            raise self.refusal(f"A thread that a task waits for has not ended within {_LONGEST_THREAD:g} s.")
 
     def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
         if not self.is_closed() and threading.get_ident() == self._thread:
@@ -312,18 +268,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._depth > 0
 
     def call_soon(
-        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: contextvars.Context | None = None
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Add a callback that is ready."""
         handle = asyncio.Handle(callback, args, self, context)
         if not self.is_closed():
             self._handles.append(handle)
-            if (task := _task_of(handle)) is not None:
-                self._tasks.setdefault(task, -1.0)
+            if (task := task_of(handle)) is not None:
+                self._order.tasks.setdefault(task, UNDECIDED)
         return handle
 
     def call_at(
-        self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: contextvars.Context | None = None
+        self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Add a timer."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)
@@ -331,7 +287,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return handle
 
     def call_soon_threadsafe(
-        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: contextvars.Context | None = None
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Take a callback from a thread that works for a task."""
         if threading.get_ident() == self._thread and not self._is_submitting:
@@ -348,7 +304,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Make a future; the result of one that aiosqlite makes comes from a thread."""
         future = super().create_future()
         caller = sys._getframe(1)
-        if _module_of(caller) in _THREADED:
+        if module_of(caller) in _THREADED:
             self._owed[future] = None
             connection = caller.f_locals.get("self")
             if caller.f_code.co_name == "stop":
@@ -376,89 +332,6 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._errors.append(("A callback of the event loop", error))
 
 
-def _refuse(name: str) -> Callable[..., Any]:
-    def refuse(self: SimulatedLoop, *_: Any, **__: Any) -> Any:
-        caller = sys._getframe(1)
-        while caller.f_back is not None and _module_of(caller).startswith("asyncio."):
-            caller = caller.f_back
-        raise self._refusal(f"{_module_of(caller)} called {name}() on the event loop.")
-
-    return refuse
-
-
-for _name in (
-    *("add_reader", "add_writer", "add_signal_handler", "getaddrinfo", "sock_connect", "connect_read_pipe"),
-    *("create_connection", "create_datagram_endpoint", "create_server", "create_unix_connection"),
-    *("create_unix_server", "subprocess_exec", "subprocess_shell", "connect_write_pipe"),
-):
-    setattr(SimulatedLoop, _name, _refuse(_name))
-
-_WHAT_IS_SIMULATED = (
-    "A simulation controls the tasks of asyncio, the clients that it made, aiosqlite, and the threads of "
-    "asyncio.to_thread() and of anyio.to_thread.run_sync(), but no sockets, processes and other threads. "
-    "Use SQLite in the simulation, or make the method an ordinary one that calls asyncio.run()."
-)
-
-
-@contextlib.contextmanager
-def threads_of_anyio() -> Iterator[None]:
-    """Let the threads that anyio starts for a simulated loop be those that the loop knows, until the block ends."""
-    original = anyio.to_thread.run_sync
-
-    async def run_sync(func: Any, *args: Any, **options: Any) -> Any:
-        loop = asyncio._get_running_loop()  # None in an event loop of trio
-        if not isinstance(loop, SimulatedLoop):
-            return await original(func, *args, **options)
-        async with options.get("limiter") or anyio.to_thread.current_default_thread_limiter():
-            with anyio.CancelScope(shield=not options.get("abandon_on_cancel")):
-                run: Any = contextvars.copy_context().run
-                return await loop.run_in_executor(None, run, func, *args)
-
-    anyio.to_thread.run_sync = run_sync  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        anyio.to_thread.run_sync = original
-
-
-@contextlib.contextmanager
-def outside_of_the_running_loop() -> Iterator[None]:
-    """Hide the event loop that runs in this thread, such as that of a test, from the code within this block."""
-    loop = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(loop)
-
-
-def _task_of(handle: asyncio.Handle) -> "asyncio.Task[Any] | None":
-    owner = getattr(getattr(handle, "_callback", None), "__self__", None)
-    return owner if isinstance(owner, asyncio.Task) else None
-
-
-def _is_same(one: asyncio.Handle, other: asyncio.Handle) -> bool:
-    """Return whether two handles call the same function with the same arguments."""
-    (function, args), (other_function, others) = ((each._callback, each._args) for each in (one, other))  # type: ignore[attr-defined]
-    return bool(function == other_function) and [*map(id, args or ())] == [*map(id, others or ())]
-
-
-def _module_of(frame: Any) -> str:
-    return str(frame.f_globals.get("__name__", ""))
-
-
-def _name_of(task: "asyncio.Task[Any]") -> str:
-    """Return the name that somebody gave to a task; otherwise that of its function: numbers differ in each run."""
-    name = task.get_name()
-    return str(getattr(task.get_coro(), "__qualname__", name)) if re.fullmatch(r"Task-\d+", name) else name
-
-
-def _place_of(task: "asyncio.Task[Any]") -> str:
-    """Return the innermost place of the clinic's own code where a task waits."""
-    waiting: Any = task.get_coro()
-    place = "outside of its own code"
-    while (frame := getattr(waiting, "cr_frame", None)) is not None:
-        if not _module_of(frame).startswith("asyncio."):
-            place = f"in {waiting.__qualname__}(), {Path(frame.f_code.co_filename).name}, line {frame.f_lineno}"
-        waiting = waiting.cr_await
-    return place
+def _call_of(handle: asyncio.Handle) -> tuple[Any, Any]:
+    """Return the function that a callback calls, and its arguments."""
+    return handle._callback, handle._args  # type: ignore[attr-defined]

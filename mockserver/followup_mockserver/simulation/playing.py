@@ -21,10 +21,9 @@ from followup_mockserver.simulation import promises
 from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of, patients_of
 from followup_mockserver.simulation.commits import Commits
 from followup_mockserver.simulation.history import History, Step, call_that_repeats
-from followup_mockserver.simulation.loop import threads_of_anyio
 from followup_mockserver.simulation.network import Network, PendingFaults
 from followup_mockserver.simulation.promises import Entry, Finding, Ledger, Operation, PromiseBroken, Story
-from followup_mockserver.simulation.running import Runner, TimeOfStores
+from followup_mockserver.simulation.running import ClinicTime, Runner
 from followup_mockserver.simulation.traffic import Traffic, what_happened
 
 DURATIONS = (
@@ -106,7 +105,7 @@ class _Play:
     """One history in the course of being played."""
 
     def __init__(self, player: Player, service: MockService, folder: Path, sequels: Sequence[str] | None) -> None:
-        url, secret = player.clinic.receiver_url, player.secret
+        clinic, secret = player.clinic, player.secret
         self._player = player
         self._service = service
         self._time = service._time_of(service.api_key)
@@ -116,17 +115,12 @@ class _Play:
         network = Network(service, self._pending, self._story)
         self.commits = Commits(self._pending, self._story, sequels)
         self._runner = Runner(
-            player.clinic, service, self._time, network, self.commits, self._story, folder, secret, self._pass_time
+            clinic, service, ClinicTime(self._time), network, self.commits, self._story, folder, secret, self._pass_time
         )
-        self._traffic = Traffic(service, self._runner, self._pending, self._story, url, secret)
+        self._traffic = Traffic(service, self._runner, self._pending, self._story, clinic.receiver_url, secret)
 
     def play(self, history: History) -> Finding | None:
-        with (
-            _reproducible_random(),
-            threads_of_anyio(),
-            reproducible_randomness(0),
-            virtual_store_time(TimeOfStores(self._time)),
-        ):
+        with _reproducible_random(), reproducible_randomness(0), virtual_store_time(self._runner.time):
             try:
                 if not any(isinstance(first, steps.CrashAtStart) for first in history[:1]):
                     self._runner.up()

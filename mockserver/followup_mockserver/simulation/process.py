@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from followup import AsyncFollowUp, FollowUp
 from followup._for_mockserver import SIGNATURE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time
+from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic, Crash
 from followup_mockserver.simulation.loop import SimulatedLoop, Wait
 from followup_mockserver.webhooks.applications import Applications
@@ -34,31 +34,28 @@ class Process:
 
     Args:
         clinic: creates the instance.
-        base_url: base URL of the service.
-        api_key: the API key.
-        time: the time of the service's clock.
+        service: the service.
+        time: the time of its clients.
         wait: lets time pass when the tasks of the clinic wait; see ``SimulatedLoop``.
         carry: carries the requests.
     """
 
     def __init__(
-        self, clinic: Callable[[], Clinic], *, base_url: str, api_key: str, time: Time, wait: Wait, carry: Carry
+        self, clinic: Callable[[], Clinic], service: MockService, time: Time, wait: Wait, carry: Carry
     ) -> None:
         self.has_crashed = False
         self.is_starting = True
         self.next_action: Callable[[str], object] | None = None
         self.receiving: Receiving | None = None
-        own_time = _ProcessTime(self, time)
+        self.loop = SimulatedLoop(time, wait, self.check)
         transport = _Transport(self, carry)
-        self.loop = SimulatedLoop(own_time, wait, self.check)
-        http_client, async_http_client = httpx.Client(transport=transport), httpx.AsyncClient(transport=transport)
-        self.client = FollowUp(base_url=base_url, api_key=api_key, http_client=http_client)
-        asynchronous = AsyncFollowUp(base_url=base_url, api_key=api_key, http_client=async_http_client)
+        self.client = service.client(http_client=httpx.Client(transport=transport))
+        asynchronous = service.async_client(http_client=httpx.AsyncClient(transport=transport))
         for client in (self.client, asynchronous):
-            use_virtual_time(client, lambda _: own_time, transport_enforces_limits=True)
+            use_virtual_time(client, lambda _: time, transport_enforces_limits=True)
         self.clinic = clinic()
         self.clinic.async_client, self.clinic._client = asynchronous, self.client
-        self.clinic._clock = own_time.now
+        self.clinic._clock = time.now
         self.clinic._call = self.call
 
     def call(self, method: str, *arguments: Any) -> Any:
@@ -91,27 +88,6 @@ class Process:
         """Raise ``Crash`` if the process is over: code of a dead process must not act any more."""
         if self.has_crashed:
             raise self.crash()
-
-
-class _ProcessTime:
-    """The time of the clients of a process. Waiting in a process that is over raises ``Crash``."""
-
-    def __init__(self, process: Process, time: Time) -> None:
-        self.monotonic = time.monotonic
-        self.now = time.now
-        self._process = process
-        self._time = time
-
-    def sleep(self, seconds: float) -> None:
-        self._process.check()
-        self._time.sleep(seconds)
-
-    async def sleep_async(self, seconds: float) -> None:
-        self._process.check()
-        if isinstance(asyncio.get_running_loop(), SimulatedLoop):
-            await asyncio.sleep(seconds)
-        else:
-            await self._time.sleep_async(seconds)
 
 
 class _Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):

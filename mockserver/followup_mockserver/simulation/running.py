@@ -17,10 +17,11 @@ from followup._for_mockserver import Time, clear_frames
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic, Crash
 from followup_mockserver.simulation.commits import Commits, OpenDatabases, databases_of_thread, leave_thread
-from followup_mockserver.simulation.loop import NotSimulated, SimulatedLoop, Wait
+from followup_mockserver.simulation.loop import SimulatedLoop, Wait
 from followup_mockserver.simulation.network import Network
 from followup_mockserver.simulation.process import Process, Receiving
 from followup_mockserver.simulation.promises import STARTS, PromiseBroken, Story
+from followup_mockserver.simulation.unconnected import NotSimulated
 
 CallOutcome = Literal["returned", "raised", "crashed"]
 
@@ -63,7 +64,7 @@ class Runner:
     Args:
         clinic: the user's class.
         service: the service.
-        time: the time of its clock.
+        time: the time of its clients.
         network: carries the requests.
         commits: its commits.
         story: learns what happens.
@@ -74,7 +75,7 @@ class Runner:
 
     _clinic: type[Clinic]
     _service: MockService
-    _time: Time
+    time: Time
     _network: Network
     _commits: Commits
     _story: Story
@@ -183,14 +184,7 @@ class Runner:
             self._story.add("The clinic restarted.")
         self._starts += 1
         faults, url = self._network.faults, self._clinic.receiver_url
-        process = Process(
-            self._clinic,
-            base_url=self._service.url,
-            api_key=self._service.api_key,
-            time=self._time,
-            wait=self._wait,
-            carry=self._network.carry,
-        )
+        process = Process(self._clinic, self._service, self.time, self._wait, self._network.carry)
         process.clinic.secret = self._secret
         self.process = process
         self._databases = OpenDatabases(process, self._commits)
@@ -202,13 +196,13 @@ class Runner:
                 continue
             receiver, error = self._result_of(process, method, *arguments)
             if error is not None:
-                process.has_crashed = True
                 problem = f"{method}() raised {self._text_of(error)}"
                 if self._network.faults == faults:
                     self._story.add(problem)
                     raise PromiseBroken(STARTS, problem) from error
                 self._story.add(f"The clinic did not start: {problem}")
-                self._time.sleep(_SECONDS_BETWEEN_STARTS)
+                self.time.sleep(_SECONDS_BETWEEN_STARTS)
+                process.has_crashed = True
             if process.has_crashed:
                 return
             process.is_starting = False
@@ -238,11 +232,11 @@ class Runner:
         return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
 
 
-class TimeOfStores:
-    """The time of every Outbox and Inbox in a simulation.
+class ClinicTime:
+    """The time of every client, Outbox and Inbox in a simulation. Waiting in a process that is over raises ``Crash``.
 
-    A thread of a process that has crashed ends in its next wait. While the simulating thread is busy, a wait of another
-    thread ends when that one has moved the clock far enough, or after some milliseconds.
+    While the simulating thread is busy, a wait of another thread ends when that one has moved the clock far enough, or
+    after some milliseconds.
 
     Args:
         time: the time of the service's clock.
@@ -258,12 +252,11 @@ class TimeOfStores:
     def sleep(self, seconds: float) -> None:
         """Let the time of the service pass."""
         if threading.get_ident() != self._simulating:
-            databases = databases_of_thread()
             ends = self._time.monotonic() + seconds
             self._real_wait.wait(_PATIENCE)
-            if databases is not None:
-                databases.process.check()
             seconds = ends - self._time.monotonic()
+        if (databases := databases_of_thread()) is not None:
+            databases.process.check()
         if seconds > 0:
             self._time.sleep(seconds)
 

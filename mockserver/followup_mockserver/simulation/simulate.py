@@ -1,5 +1,6 @@
 """``simulate``: plays random histories, and reports the shortest one that breaks a promise."""
 
+import asyncio
 import random
 import threading
 import warnings
@@ -13,7 +14,6 @@ from followup_mockserver.schema.checks import integer
 from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.simulation.drivers import observed_drivers
 from followup_mockserver.simulation.history import History, histories, history_of, shrunk
-from followup_mockserver.simulation.loop import outside_of_the_running_loop
 from followup_mockserver.simulation.playing import Player
 from followup_mockserver.simulation.promises import Finding, report_of
 from followup_mockserver.simulation.running import fast_collections
@@ -63,7 +63,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     integer(1)("examples", examples)
     if seed is not None:
         integer(0)("seed", seed)
-    with fast_collections() as begin, _silent_crashes(), observed_drivers(), outside_of_the_running_loop():
+    with fast_collections() as begin, _silent_crashes(), observed_drivers(), _outside_of_the_running_loop():
         player = Player(clinic, begin)
         found = _Search(player).search(
             examples, random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
@@ -160,3 +160,14 @@ def _silent_crashes() -> Iterator[None]:
         yield
     finally:
         threading.excepthook = before
+
+
+@contextmanager
+def _outside_of_the_running_loop() -> Iterator[None]:
+    """Hide the event loop that runs in this thread, such as that of a test, from the code within this block."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)

@@ -1,0 +1,87 @@
+"""The tasks of a simulated event loop: the order in which they go on, and what reports call them."""
+
+import asyncio
+import random
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+Task = asyncio.Task[Any]
+
+UNDECIDED = -1.0
+"""The priority of a task for which none has been drawn."""
+
+_LATENCIES = (0.0, 0.0, 0.05, 1.0, 10.0)
+"""Seconds that a request or a response may be under way, in simulated time."""
+
+_CHANGE = 0.1
+"""The probability that the task that went on is a slow one from now on."""
+
+
+class TaskOrder:
+    """The order in which ready tasks go on.
+
+    Attributes:
+        tasks: the tasks that have not ended, with their priorities.
+
+    Args:
+        number: 0 is the order in which they became ready, any other number a random one. With an odd number a task that
+            is slow stays slow, and so does its network; with an even one, each choice is independent.
+        tasks: the tasks that there are already.
+    """
+
+    def __init__(self, number: int = 0, tasks: Iterable[Task] = ()) -> None:
+        self.tasks = dict.fromkeys(tasks, UNDECIDED)
+        self._number = number
+        self._random = random.Random(number)  # noqa: S311 - it is reproducible on purpose
+        self._latencies: WeakKeyDictionary[Task, float] = WeakKeyDictionary()
+
+    def latency(self, task: Task | None) -> float:
+        """Return for how many seconds a request or a response of a task is under way."""
+        latency = self._random.choice(_LATENCIES) if self._number else 0.0
+        return latency if task is None or self._number % 2 == 0 else self._latencies.setdefault(task, latency)
+
+    def choice(self, ready: Mapping[int, Task]) -> int:
+        """Return the key of the task that goes on."""
+        keys = list(ready)
+        if not self._number or len(keys) < 2:
+            return keys[0]
+        if self._number % 2 == 0:
+            return keys[self._random.randrange(len(keys))]
+        for task in ready.values():
+            if self.tasks.get(task, UNDECIDED) < 0:
+                self.tasks[task] = self._random.random()
+        first = max(keys, key=lambda key: self.tasks[ready[key]])
+        if self._random.random() < _CHANGE:
+            self.tasks[ready[first]] = UNDECIDED
+        return first
+
+
+def task_of(handle: asyncio.Handle) -> Task | None:
+    """Return the task whose next step a callback is; None if it is something else."""
+    owner = getattr(getattr(handle, "_callback", None), "__self__", None)
+    return owner if isinstance(owner, asyncio.Task) else None
+
+
+def module_of(frame: Any) -> str:
+    """Return the name of the module of a frame."""
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def name_of(task: Task) -> str:
+    """Return the name that somebody gave to a task; otherwise that of its function: numbers differ in each run."""
+    name = task.get_name()
+    return str(getattr(task.get_coro(), "__qualname__", name)) if re.fullmatch(r"Task-\d+", name) else name
+
+
+def place_of(task: Task) -> str:
+    """Return the innermost place of the clinic's own code where a task waits."""
+    waiting: Any = task.get_coro()
+    place = "outside of its own code"
+    while (frame := getattr(waiting, "cr_frame", None)) is not None:
+        if not module_of(frame).startswith("asyncio."):
+            place = f"in {waiting.__qualname__}(), {Path(frame.f_code.co_filename).name}, line {frame.f_lineno}"
+        waiting = waiting.cr_await
+    return place
