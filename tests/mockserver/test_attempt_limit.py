@@ -18,11 +18,10 @@ from support.server import Action, Received, ScriptedServer, endless, hang, inte
 from support.waiting import succeeded, wait_for
 
 from followup import WebhookDelivery
-from followup._for_mockserver import NoThreadError
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.webhooks import attempts as attempting
 from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
-from followup_mockserver.webhooks.network_sender import MAX_LOOKUPS, Lookups, Sender, TooManyLookupsError
+from followup_mockserver.webhooks.network_sender import Sender
 
 LIMIT = 0.3
 TOO_LATE = f"No response within {LIMIT} s."
@@ -111,32 +110,8 @@ class TestSockets:
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answered.wait(HANG_GUARD) and [])
         try:
             assert_too_late(delivered(service, "https://clinic.example/"))
-            service.resend(service.deliveries[0].id)
-            assert look_ups() == 1, "one thread for a name, however many attempts wait for it"
-            lookups = Lookups()
-            for number in range(MAX_LOOKUPS):
-                with pytest.raises(TimeoutError):
-                    lookups.addresses(f"{number}.example", 443, time.monotonic() + 0.01)
-            with pytest.raises(TooManyLookupsError):
-                lookups.addresses("another.example", 443, time.monotonic() + HANG_GUARD)
-            assert lookups.addresses("192.0.2.1", 443, time.monotonic() + HANG_GUARD) == ["192.0.2.1"]
-            assert look_ups() == 1 + MAX_LOOKUPS
         finally:
             answered.set()
-        wait_for(lambda: not look_ups())
-        assert lookups.addresses("another.example", 443, time.monotonic() + HANG_GUARD) == []
-
-    def test_a_name_is_looked_up_again_after_no_thread_could_be_started(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(_: threading.Thread) -> None:
-            raise RuntimeError("can't start new thread")
-
-        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [])
-        lookups, ends = Lookups(), time.monotonic() + HANG_GUARD
-        with monkeypatch.context() as patched:
-            patched.setattr(threading.Thread, "start", fail)
-            with pytest.raises(NoThreadError):
-                lookups.addresses("clinic.example", 443, ends)
-        assert lookups.addresses("clinic.example", 443, ends) == []
 
     def test_section_6_2_neither_has_a_receiver_that_does_not_read(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -208,11 +183,6 @@ class TestSockets:
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: elsewhere)
         delivery = delivered(service, "http://localhost:8000/")
         assert delivery.last_error == "No response (NotALoopbackAddressError)."
-
-
-def look_ups() -> int:
-    """The threads that look up names."""
-    return [each.name for each in threading.enumerate()].count("followup-mock-lookup")
 
 
 def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> AttemptResult:

@@ -15,11 +15,11 @@ from followup_mockserver.schema.formats import parse_webhook_url
 from followup_mockserver.state.history import JOB_PREFIX
 from followup_mockserver.state.jobs import Job, JobKind, Timer
 from followup_mockserver.state.outcomes import Kind, Outcome
+from followup_mockserver.state.records import AttemptInProgress, Trigger
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempts as attempting
-from followup_mockserver.webhooks.attempts import DueAttempt, Trigger
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 
 logger = logging.getLogger("followup_mockserver")
@@ -74,7 +74,7 @@ class ScheduledAttempt(NamedTuple):
     """A delivery attempt to send, and the timer that scheduled it."""
 
     timer: Timer
-    attempt: DueAttempt
+    attempt: AttemptInProgress
 
 
 def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:

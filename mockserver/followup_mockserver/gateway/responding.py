@@ -40,23 +40,17 @@ def claim_idempotency_key(exchange: Exchange) -> None:
         if record is None:
             exchange.claimed = tenant.idempotency.begin(key, fingerprint, now)
         elif record.fingerprint != fingerprint:
-            raise ServiceError(
-                400,
-                "idempotency_error",
-                KEY_REUSED,
-                "This key was used with another method, path or body; use a new one for a new request.",
-                param="Idempotency-Key",
-            )
+            message = "This key was used with another method, path or body; use a new one for a new request."
+            raise _key_error(400, KEY_REUSED, message)
         elif record.response is None:
-            raise ServiceError(
-                409,
-                "idempotency_error",
-                "idempotency_key_in_use",
-                "Another request with this key is in progress; try again with the same key.",
-                param="Idempotency-Key",
-            )
+            message = "Another request with this key is in progress; try again with the same key."
+            raise _key_error(409, "idempotency_key_in_use", message)
         else:
             exchange.replayed, exchange.replay_of = record.response, record.request_id
+
+
+def _key_error(status: int, code: str, message: str) -> ServiceError:
+    return ServiceError(status, "idempotency_error", code, message, param="Idempotency-Key")
 
 
 def release_idempotency_key(exchange: Exchange) -> None:

@@ -3,9 +3,11 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Literal
 
 import attrs
 
+from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import format_timestamp
 
 MESSAGE_PREFIX = "msg_"
@@ -127,21 +129,26 @@ class Attempt:
     response: ReceiverResponse | None = attrs.field(default=None, repr=False)
 
 
+Trigger = Literal["schedule", "manual", "disturbance"]
+
+
 @attrs.define(kw_only=True, eq=False)
 class AttemptInProgress:
     """An attempt that has been taken from the scheduler, or started as a manual retry, and has not ended.
 
-    A snapshot is taken as if such an attempt had not begun.
+    It may wait for a worker; its content is determined when it begins. A snapshot is taken as if it had not begun.
 
     Attributes:
-        delivery: id of the delivery.
+        delivery: the delivery.
+        endpoint: the endpoint of the delivery.
         trigger: as in ``Attempt``.
         cause: id of the job or the control call that makes it.
         counted: whether the delivery counts it already.
     """
 
-    delivery: str
-    trigger: str
+    delivery: WebhookDelivery = attrs.field(repr=False)
+    endpoint: WebhookEndpoint = attrs.field(repr=False)
+    trigger: Trigger
     cause: str | None
     counted: bool = False
 

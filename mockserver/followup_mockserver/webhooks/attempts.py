@@ -5,7 +5,7 @@ A delivery is attempted up to nine times.
 
 import time
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
@@ -16,7 +16,7 @@ from followup_mockserver.state import observers
 from followup_mockserver.state.history import ATTEMPT, Record
 from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.outcomes import Kind, Outcome
-from followup_mockserver.state.records import Attempt, AttemptInProgress, ReceiverResponse
+from followup_mockserver.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.payloads import body_of, headers_of
 
@@ -40,32 +40,12 @@ class AttemptResult:
     raised: BaseException | None = attrs.field(default=None, repr=False)
 
 
-Trigger = Literal["schedule", "manual", "disturbance"]
-
-
 @attrs.frozen(kw_only=True)
-class DueAttempt:
-    """An attempt that is due. It may wait for a worker; its content is determined when it begins.
-
-    Attributes:
-        delivery: the delivery.
-        endpoint: the endpoint of the delivery.
-        trigger: ``schedule`` for a regular attempt, ``manual`` for a manual retry, ``disturbance`` for a repetition
-            that a webhook fault adds.
-        progress: the attempt in the tenant's list of those in progress.
-    """
-
-    delivery: WebhookDelivery = attrs.field(repr=False)
-    endpoint: WebhookEndpoint = attrs.field(repr=False)
-    trigger: Trigger
-    progress: AttemptInProgress
-
-
-@attrs.frozen(kw_only=True)
-class PreparedAttempt(DueAttempt):
+class PreparedAttempt:
     """An attempt that is ready to be sent.
 
     Attributes:
+        due: the attempt in progress.
         number: number of the attempt, 1 for the first.
         url: URL that it is sent to.
         timestamp: real time of sending, in seconds since the epoch.
@@ -73,6 +53,7 @@ class PreparedAttempt(DueAttempt):
         body: the raw body.
     """
 
+    due: AttemptInProgress
     number: int
     url: str = attrs.field(repr=False)
     timestamp: int
@@ -83,22 +64,22 @@ class PreparedAttempt(DueAttempt):
     def headers(self) -> dict[str, str]:
         """The request headers."""
         return headers_of(
-            event_type=self.delivery.event_type,
+            event_type=self.due.delivery.event_type,
             number=self.number,
             timestamp=self.timestamp,
             signature=self.signature,
         )
 
 
-def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> DueAttempt | None:
+def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> AttemptInProgress | None:
     """Return the next attempt of a delivery, which has the current cause; None if the delivery has been deleted."""
     delivery = tenant.webhook_deliveries.get(delivery_id)
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None:
         return None
-    progress = AttemptInProgress(delivery=delivery.id, trigger=trigger, cause=tenant.cause)
-    tenant.attempts_in_progress.append(progress)
-    return DueAttempt(delivery=delivery, endpoint=endpoint, trigger=trigger, progress=progress)
+    due = AttemptInProgress(delivery=delivery, endpoint=endpoint, trigger=trigger, cause=tenant.cause)
+    tenant.attempts_in_progress.append(due)
+    return due
 
 
 def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
@@ -106,7 +87,7 @@ def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
     return tenant.options.forward_to or endpoint.url
 
 
-def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
+def begin(tenant: Tenant, due: AttemptInProgress) -> PreparedAttempt | None:
     """Prepare an attempt, and count it. It is in progress until ``finish`` is called.
 
     Returns:
@@ -117,7 +98,7 @@ def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
     """
     delivery, endpoint, trigger = due.delivery, due.endpoint, due.trigger
     if not _can_begin(tenant, due):
-        tenant.attempts_in_progress.remove(due.progress)
+        tenant.attempts_in_progress.remove(due)
         if trigger == "manual" and delivery.id in tenant.webhook_deliveries:
             raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
         return None
@@ -126,7 +107,7 @@ def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
     if trigger != "disturbance":
         # Counted at its beginning, because a manual retry that begins before its end is the next attempt.
         tenant.webhook_deliveries.update(delivery, attempts=number)
-        due.progress.counted = True
+        due.counted = True
     # Real time, because the receiver compares it with its own clock. All other times are on the mock's clock.
     timestamp = int(time.time())
     secret = tenant.secrets[endpoint.id]
@@ -138,19 +119,16 @@ def begin(tenant: Tenant, due: DueAttempt) -> PreparedAttempt | None:
         elif fault.kind == "wrong_signature":
             secret = f"not {secret}"
     return PreparedAttempt(
-        delivery=delivery,
-        endpoint=endpoint,
+        due=due,
         number=number,
-        trigger=trigger,
         url=url_of(tenant, endpoint),
         timestamp=timestamp,
         signature=sign(body, secret, timestamp),
         body=body,
-        progress=due.progress,
     )
 
 
-def _can_begin(tenant: Tenant, due: DueAttempt) -> bool:
+def _can_begin(tenant: Tenant, due: AttemptInProgress) -> bool:
     if due.delivery.id not in tenant.webhook_deliveries:
         return False
     return due.delivery.status == "pending" if due.trigger == "schedule" else due.endpoint.status != "disabled"
@@ -158,26 +136,26 @@ def _can_begin(tenant: Tenant, due: DueAttempt) -> bool:
 
 def finish(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
     """Record the result of an attempt, schedule the next one if needed, and return its outcome."""
-    tenant.attempts_in_progress.remove(prepared.progress)
-    if prepared.delivery.id not in tenant.webhook_deliveries:
+    tenant.attempts_in_progress.remove(prepared.due)
+    if prepared.due.delivery.id not in tenant.webhook_deliveries:
         return Outcome(Kind.DELETED_MEANWHILE)
-    with tenant.caused_by(prepared.progress.cause):
+    with tenant.caused_by(prepared.due.cause):
         return _recorded(tenant, prepared, result)
 
 
 def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
-    delivery, endpoint, outcome = prepared.delivery, prepared.endpoint, result.outcome
+    delivery, outcome = prepared.due.delivery, result.outcome
     now = tenant.now()
     attempt_id = f"{delivery.id}.{prepared.number}"
     tenant.history.add(Record(now, ATTEMPT, attempt_id, tenant.cause, outcome, delivery.id))
     _release(tenant, delivery)
     attempt = Attempt(
         delivery=delivery.id,
-        webhook_endpoint=endpoint.id,
+        webhook_endpoint=delivery.webhook_endpoint,
         event_type=delivery.event_type,
         number=prepared.number,
         at=now,
-        trigger=prepared.trigger,
+        trigger=prepared.due.trigger,
         status_code=outcome.status,
         seconds=result.seconds,
         error=outcome.error,
@@ -188,7 +166,7 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     )
     tenant.attempts.add(attempt)
     before = delivery.status
-    ended = _apply(tenant, prepared, outcome, now)
+    ended = _apply(tenant, prepared.due, outcome, now)
     for observer in observers.observers:
         observer.attempt_ended(
             observers.EndedAttempt(
@@ -202,10 +180,10 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     return ended
 
 
-def _apply(tenant: Tenant, prepared: PreparedAttempt, outcome: Outcome, now: datetime) -> Outcome:
+def _apply(tenant: Tenant, due: AttemptInProgress, outcome: Outcome, now: datetime) -> Outcome:
     """Change the delivery and its endpoint as the outcome requires, and return it with the time of the next attempt."""
-    delivery, endpoint = prepared.delivery, prepared.endpoint
-    if prepared.trigger == "disturbance" or (delivery.status != "pending" and outcome.tone != "succeeded"):
+    delivery, endpoint = due.delivery, due.endpoint
+    if due.trigger == "disturbance" or (delivery.status != "pending" and outcome.tone != "succeeded"):
         # A repetition does not change the delivery, and neither does a failed manual retry after its end.
         return outcome
     changes: dict[str, Any] = {"last_status_code": outcome.status, "last_error": outcome.error}

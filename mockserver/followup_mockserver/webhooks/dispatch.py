@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.interrupts import deferred_interrupts, interruptible
 from followup_mockserver.state.outcomes import Kind, Outcome
+from followup_mockserver.state.records import AttemptInProgress
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempts as attempting
-from followup_mockserver.webhooks.attempts import AttemptResult, DueAttempt, PreparedAttempt
+from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.network_sender import Sender
 from followup_mockserver.webhooks.receivers import Mounts
 
@@ -61,7 +62,7 @@ class Dispatcher:
         self._mounted_sender: MountedSender | None = None
         self._closed = False
 
-    def attempt(self, tenant: Tenant, due: DueAttempt) -> Sending[Attempted]:
+    def attempt(self, tenant: Tenant, due: AttemptInProgress) -> Sending[Attempted]:
         """Make an attempt, and record its outcome.
 
         Raises:

@@ -145,10 +145,10 @@ class MountedCall:
     def describe(self) -> str:
         """Return which receiver raised the exception, in which attempt: ids and URLs, no payload."""
         what = "the startup of the receiver" if self._in_startup else "the receiver"
-        attempt = self._attempt
+        number, delivery = self._attempt.number, self._attempt.due.delivery
         return (
-            f"{what} mounted at {without_query(self._mount.url)}, in attempt {attempt.number} of the delivery "
-            f"{attempt.delivery.id} ({attempt.delivery.event_type}) to {without_query(attempt.url)}"
+            f"{what} mounted at {without_query(self._mount.url)}, in attempt {number} of the delivery "
+            f"{delivery.id} ({delivery.event_type}) to {without_query(self._attempt.url)}"
         )
 
     # --- the course of the call ----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ not intercept the mock's own webhooks. For the same reason they ignore the proxy
 An attempt has one time limit for all of its operations together, from lookup to response. The timeout of a socket
 applies to each read: a peer that sends a byte now and then, or one interim response after another, never exceeds it, so
 the timeout is set to the remaining time before each operation. Lookups of the operating system can take minutes and
-cannot be interrupted: each has a thread of its own, which the attempts to its host share.
+cannot be interrupted: each has a thread of its own, which its attempt abandons.
 """
 
 import contextlib
@@ -18,11 +18,10 @@ import socket
 import ssl
 import threading
 import weakref
-from concurrent.futures import Future
 from functools import cached_property
 from typing import Any
 
-from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, NoThreadError, addresses_of, run_in_thread
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, result_within
 from followup_mockserver.schema.formats import WebhookUrl, is_loopback_address, parse_webhook_url
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.outcomes import Kind, Outcome
@@ -34,50 +33,16 @@ class NotALoopbackAddressError(OSError):
     """Raised for a host of an http URL that is not this machine: only those may receive webhooks in clear text."""
 
 
-MAX_LOOKUPS = 32
-"""Lookups in progress at the same time, each in a thread that ends when the operating system responds."""
+def addresses(host: str, port: int, ends: float) -> list[str]:
+    """Return the addresses of a host, in the order in which they should be tried.
 
-
-class TooManyLookupsError(OSError):
-    """Raised when ``MAX_LOOKUPS`` lookups are in progress, so that another one would not end in time."""
-
-
-class Lookups:
-    """Looks up the addresses of hosts. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._in_progress: dict[str, Future[list[str]]] = {}
-
-    def addresses(self, host: str, port: int, ends: float) -> list[str]:
-        """Return the addresses of a host, in the order in which they should be tried.
-
-        Raises:
-            OSError, NoThreadError: the host does not exist, or cannot be looked up now.
-            TimeoutError: the lookup has not ended at the instant ``ends`` of ``RealTime.monotonic``.
-        """
-        with contextlib.suppress(ValueError):
-            return [str(ipaddress.ip_address(host))]
-        with self._lock:
-            if (found := self._in_progress.get(host)) is None:
-                if len(self._in_progress) >= MAX_LOOKUPS:
-                    raise TooManyLookupsError(f"{MAX_LOOKUPS} names are being looked up")
-                found = self._in_progress[host] = Future()
-                try:
-                    run_in_thread(lambda: self._look_up(host, port), "followup-mock-lookup")
-                except NoThreadError:
-                    del self._in_progress[host]
-                    raise
-        return found.result(time_left(ends))
-
-    def _look_up(self, host: str, port: int) -> None:
-        found = self._in_progress[host]
-        try:
-            found.set_result(addresses_of(host, port))
-        except Exception as error:  # noqa: BLE001 - raised again in each waiting thread
-            found.set_exception(error)
-        finally:
-            del self._in_progress[host]  # without the lock: at exit this runs in the thread that holds it
+    Raises:
+        OSError, NoThreadError: the host does not exist, or cannot be looked up now.
+        TimeoutError: the lookup has not ended at the instant ``ends`` of ``RealTime.monotonic``.
+    """
+    with contextlib.suppress(ValueError):
+        return [str(ipaddress.ip_address(host))]
+    return result_within(time_left(ends), lambda: addresses_of(host, port), "followup-mock-lookup")
 
 
 class TimedSocket(socket.socket):
@@ -128,14 +93,14 @@ def connect(url: WebhookUrl, found: list[str], ends: float) -> socket.socket:
         OSError: the host is not this machine although it must be; the error of the last address.
         TimeoutError: the last address did not respond in time.
     """
-    addresses = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
-    for position, address in enumerate(addresses):
+    allowed = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
+    for position, address in enumerate(allowed):
         # Each address gets its share of the remaining time, so that one that hangs leaves time for the others.
-        share = time_left(ends) / (len(addresses) - position)
+        share = time_left(ends) / (len(allowed) - position)
         try:
             connected = socket.create_connection((address, url.port), share)
         except OSError:
-            if position + 1 == len(addresses):
+            if position + 1 == len(allowed):
                 raise
         else:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -210,7 +175,6 @@ class Connections:
     """The open connections of a sender. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lookups = Lookups()
         self._lock = threading.Lock()
         self._kept: list[Connection] = []
         self._in_use: set[Connection] = set()
@@ -270,7 +234,7 @@ class Connections:
         return None
 
     def _opened(self, url: WebhookUrl, ends: float) -> TimedSocket:
-        connected = connect(url, self._lookups.addresses(url.host, url.port, ends), ends)
+        connected = connect(url, addresses(url.host, url.port, ends), ends)
         if url.scheme == "http":
             return TimedSocket(fileno=connected.detach())
         with contextlib.closing(connected):  # the TLS socket takes the connection over, unless the handshake fails

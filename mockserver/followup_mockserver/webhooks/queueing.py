@@ -31,7 +31,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
         return (_NO_ENDPOINT,)
     checked = [(each, _reason_not_to_send(each, event_type)) for each in tenant.webhook_endpoints]
     subscribers = [endpoint for endpoint, reason in checked if reason is None]
-    queued = iter(_queue(tenant, subscribers, event_type, data_of(event), _ref_of(tenant, event)))
+    queued = iter(queue(tenant, subscribers, event_type, data_of(event), _ref_of(tenant, event), is_reported=True))
     return [Receipt(endpoint.id, None if reason else next(queued).id, reason) for endpoint, reason in checked]
 
 
@@ -57,23 +57,16 @@ def queue(
     type: OutboundEventType,
     data: Mapping[str, Any],
     ref: str,
+    *,
+    is_reported: bool = False,
 ) -> list[WebhookDelivery]:
-    """Record an event that no domain event reports, a ping or a triggered one, and queue it for these endpoints."""
+    """Queue one event for these endpoints; the first attempt of each delivery is due at once.
+
+    The history gets a record of it, unless a domain event reports it: of a ping, or of a triggered event.
+    """
     receipts: list[Receipt] = []
-    tenant.history.add(Record(tenant.now(), type, ref, tenant.cause, Outcome(Kind.SENT), receipts=receipts))
-    queued = _queue(tenant, endpoints, type, data, ref)
-    receipts += [Receipt(each.webhook_endpoint, each.id, None) for each in queued]
-    return queued
-
-
-def _queue(
-    tenant: Tenant,
-    endpoints: Sequence[WebhookEndpoint],
-    type: OutboundEventType,
-    data: Mapping[str, Any],
-    ref: str,
-) -> list[WebhookDelivery]:
-    """Queue one event for these endpoints; the first attempt of each delivery is due at once."""
+    if not is_reported:
+        tenant.history.add(Record(tenant.now(), type, ref, tenant.cause, Outcome(Kind.SENT), receipts=receipts))
     if not endpoints:
         return []  # an event that nobody receives uses up no ``occurredAt``
     now, occurred_at = tenant.now(), format_timestamp(tenant.next_event_time())
@@ -103,6 +96,7 @@ def _queue(
         tenant.webhook_deliveries.add(delivery)
         _schedule_first(tenant, delivery)
         queued.append(delivery)
+        receipts.append(Receipt(endpoint.id, delivery_id, None))
     return queued
 
 

@@ -300,7 +300,7 @@ def copy_state(old: Tenant, new: Tenant) -> None:
 
 def _requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
     """Make an attempt that was in progress due again, as if it had not begun."""
-    delivery = tenant.webhook_deliveries.get(attempt.delivery)
+    delivery = tenant.webhook_deliveries.get(attempt.delivery.id)
     if delivery is None:
         return
     if attempt.counted:
