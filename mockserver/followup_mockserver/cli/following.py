@@ -12,7 +12,7 @@ import select
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -56,7 +56,12 @@ _Follow = Annotated[bool, typer.Option("--follow", help="Go on with a line for e
 
 
 def follow(
-    remote: Remote, fetch: Callable[[], Sequence[Row]], write: Callable[[Row], None], *, last: int | None = None
+    remote: Remote,
+    fetch: Callable[[], Sequence[Row]],
+    write: Callable[[Row], None],
+    *,
+    last: int | None = None,
+    identity: Callable[[Row], str] = str,
 ) -> None:
     """Report the rows of a list, and then each row that is new or has changed, until Ctrl-C or SIGTERM.
 
@@ -67,6 +72,7 @@ def follow(
         fetch: fetches the list, the oldest row first.
         write: reports a row.
         last: number of rows that are reported of those that are there at first; None: all.
+        identity: returns what distinguishes a row from one that is new or has changed.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
@@ -75,7 +81,7 @@ def follow(
         for row in rows if last is None else rows[-last:]:
             write(row)
         while True:
-            known: Counter[str] = Counter(map(str, rows))
+            known = Counter(map(identity, rows))
             before = version
             while version == before:
                 version = remote.call(routes.changes, since=before, wait=longest_wait())["version"]
@@ -83,8 +89,8 @@ def follow(
             rows = fetch()
             # Counted, because two rows can be equal while the clock is frozen.
             for row in rows:
-                if known[str(row)]:
-                    known[str(row)] -= 1
+                if known[identity(row)]:
+                    known[identity(row)] -= 1
                 else:
                     write(row)
 
@@ -219,11 +225,16 @@ def listen(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or _secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)
+    query = {"webhook_endpoint": endpoint["id"]}
     with contextlib.suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C, or the reader of the pipe is gone
         _write_now(f"signing secret  {endpoint['secret']}")
         warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
-        for attempt in _attempts(remote, endpoint["id"]):
-            _write_now(_line_of(attempt))
+        follow(
+            remote,
+            lambda: remote.call(routes.attempts, **query)["data"],
+            lambda attempt: _write_now(_line_of(attempt)),
+            identity=lambda attempt: str({**attempt, "response": None}),  # which the mock does not keep for ever
+        )
     # Otherwise the next run would receive each webhook twice.
     remote.call(routes.delete_webhook_endpoint, endpoint["id"])
 
@@ -256,27 +267,6 @@ def _secret_of(url: str) -> str:
 def _write_now(line: str) -> None:
     say(line)
     flush()
-
-
-def _attempts(remote: Remote, endpoint: str) -> Iterator[Mapping[str, Any]]:
-    reported: Counter[str] = Counter()
-    while True:
-        query = {"webhook_endpoint": endpoint, "wait": longest_wait(), "seen": reported.total()}
-        attempts = remote.call(routes.attempts, **query)["data"]
-        end_if_unread()
-        # Counted, because a repeated attempt can equal the one that it repeats.
-        known = reported.copy()
-        reported = Counter(map(_identity, attempts))
-        for attempt in attempts:
-            if known[_identity(attempt)]:
-                known[_identity(attempt)] -= 1
-            else:
-                yield attempt
-
-
-def _identity(attempt: Mapping[str, Any]) -> str:
-    """Return what identifies an attempt: all but the response, which the mock does not keep for ever."""
-    return str({**attempt, "response": None})
 
 
 def _line_of(attempt: Mapping[str, Any]) -> str:

@@ -157,7 +157,7 @@ class ClockControls:
             RuntimeError: as ``advance``.
             BaseException: as ``advance``.
         """
-        return self._engine.step(self._access.tenant)
+        return self._engine.advance(self._access.tenant, None)
 
     async def step_async(self) -> Advanced:
         """Do the same as ``step`` in an asyncio task; see ``advance_async``.
@@ -169,7 +169,7 @@ class ClockControls:
             RuntimeError: as ``advance_async``.
             BaseException: as ``advance_async``.
         """
-        return await self._engine.step_async(self._access.tenant)
+        return await self._engine.advance_async(self._access.tenant, None)
 
     def _target(
         self, *, seconds: float, minutes: float, hours: float, days: float, to: datetime | str | None

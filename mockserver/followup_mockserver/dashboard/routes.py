@@ -7,7 +7,7 @@ from flask import Blueprint, Response, current_app, g, render_template, request
 
 from followup_mockserver.control import access_to
 from followup_mockserver.http.control_routes import PREFIX
-from followup_mockserver.http.guard import current_control, current_guard
+from followup_mockserver.http.guard import current_control, current_mock
 from followup_mockserver.schema.errors import ServiceError
 
 _HEADERS = {
@@ -34,10 +34,10 @@ dashboard = Blueprint(
 def check_access() -> None:
     """Reject web pages of other hosts, and requests for data without the token."""
     if request.endpoint == f"{dashboard.name}.{view.__name__}":
-        current_guard().check(request.headers)
+        current_mock()._guard.check(request.headers)
     else:
         # A browser cannot send the token when it opens the page, which holds no data.
-        current_guard().check_origin(request.headers)
+        current_mock()._guard.check_origin(request.headers)
 
 
 @dashboard.after_request

@@ -97,36 +97,42 @@ class Engine:
         """Whether the engine has stopped, so that no further job starts."""
         return self._registry.stopped
 
-    def advance(self, tenant: Tenant, target: Target) -> Advanced:
+    def advance(self, tenant: Tenant, target: Target | None) -> Advanced:
         """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
 
         Args:
             tenant: the tenant.
-            target: returns the instant.
+            target: returns the instant; None: run the next job alone, at the time at which it is due.
 
         Raises:
-            RuntimeError: called from a webhook handler that another ``advance`` or ``step`` is waiting for, or in the
-                event loop of an application or a task that this call would block.
+            RuntimeError: called from a webhook handler that another call is waiting for, or in the event loop of an
+                application or a task that this call would block.
             BaseException: the exception of a mounted receiver; the attempt has been recorded.
         """
-        return self._run_jobs(tenant, "advance", lambda run: self._advancing(tenant, run, target))
+        self._dispatcher.check_thread()
+        run = self._run_of(tenant)
+        try:
+            with deferred_interrupts(), run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
+                return self._dispatcher.drive(self._advancing(tenant, run, target))
+        except _ReceiverRaised as end:
+            raised = end.error
+        finally:
+            self.wake()
+        raise raised  # not in the except clause, so that its context and its cause stay as they are
 
-    async def advance_async(self, tenant: Tenant, target: Target) -> Advanced:
+    async def advance_async(self, tenant: Tenant, target: Target | None) -> Advanced:
         """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
-        return await self._run_jobs_async(tenant, "advance", lambda run: self._advancing(tenant, run, target))
-
-    def step(self, tenant: Tenant) -> Advanced:
-        """Advance the clock to the due time of the next job, and run that job only.
-
-        Raises:
-            RuntimeError: as ``advance``.
-            BaseException: as ``advance``.
-        """
-        return self._run_jobs(tenant, "step", lambda run: self._stepping(tenant, run))
-
-    async def step_async(self, tenant: Tenant) -> Advanced:
-        """Do the same as ``step`` in a task: asynchronous receivers run in the running event loop."""
-        return await self._run_jobs_async(tenant, "step", lambda run: self._stepping(tenant, run))
+        if self._background is not None:
+            return await _in_thread(lambda: self.advance(tenant, target))
+        run = self._run_of(tenant)
+        try:
+            with run.entered():
+                async with run.turns.held_by_task():
+                    with self._clock_held(tenant, run, target):
+                        return await self._dispatcher.drive_async(self._advancing(tenant, run, target))
+        except _ReceiverRaised as end:
+            raised = end.error
+        raise raised
 
     def resend(self, tenant: Tenant, delivery_id: str) -> None:
         """Make a manual retry of a delivery now.
@@ -150,43 +156,13 @@ class Engine:
         if raised is not None:
             raise raised
 
-    def _run_jobs(self, tenant: Tenant, name: str, jobs: Callable[[Run], Sending[T]]) -> T:
-        self._dispatcher.check_thread()
-        run = self._run_of(tenant)
-        try:
-            with (
-                deferred_interrupts(),
-                run.entered(),
-                run.turns.held(),
-                self._clock_held(tenant, run, name),
-            ):
-                return self._dispatcher.drive(jobs(run))
-        except _ReceiverRaised as end:
-            raised = end.error
-        finally:
-            self.wake()
-        raise raised  # not in the except clause, so that its context and its cause stay as they are
-
-    async def _run_jobs_async(self, tenant: Tenant, name: str, jobs: Callable[[Run], Sending[T]]) -> T:
-        if self._background is not None:
-            return await _in_thread(lambda: self._run_jobs(tenant, name, jobs))
-        run = self._run_of(tenant)
-        try:
-            with run.entered():
-                async with run.turns.held_by_task():
-                    with self._clock_held(tenant, run, name):
-                        return await self._dispatcher.drive_async(jobs(run))
-        except _ReceiverRaised as end:
-            raised = end.error
-        raise raised
-
     @contextmanager
-    def _clock_held(self, tenant: Tenant, run: Run, name: str) -> Iterator[None]:
+    def _clock_held(self, tenant: Tenant, run: Run, target: Target | None) -> Iterator[None]:
         """Hold the tenant's clock while a control call runs its jobs."""
         run.clear()
         with tenant.lock:
             tenant.clock.hold()
-            control = tenant.history.begin_control(tenant.now(), name)
+            control = tenant.history.begin_control(tenant.now(), "step" if target is None else "advance")
             run.control = control.id
         try:
             yield
@@ -202,18 +178,14 @@ class Engine:
         with self._runs_lock:
             return self._runs.setdefault(tenant, Run(lambda: self.stopped))
 
-    def _advancing(self, tenant: Tenant, run: Run, target: Target) -> Sending[Advanced]:
+    def _advancing(self, tenant: Tenant, run: Run, target: Target | None) -> Sending[Advanced]:
         with tenant.lock:
-            to = target(tenant.clock.now())
-        while (yield from self._run_next_instant(tenant, run, to)):
+            to = None if target is None else target(tenant.clock.now())
+        while (yield from self._run_next_instant(tenant, run, to)) and to is not None:
             pass
         with tenant.lock:
-            tenant.clock.advance_to(to)
-            return run.result(tenant.now())
-
-    def _stepping(self, tenant: Tenant, run: Run) -> Sending[Advanced]:
-        yield from self._run_next_instant(tenant, run, None)
-        with tenant.lock:
+            if to is not None:
+                tenant.clock.advance_to(to)
             return run.result(tenant.now())
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:

@@ -18,7 +18,7 @@ from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
 from followup_mockserver.http.control import control_api
 from followup_mockserver.http.control_routes import PREFIX
-from followup_mockserver.http.guard import EXTENSION, ServedMock, current_gateway, current_guard
+from followup_mockserver.http.guard import EXTENSION, ServedMock, current_mock
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state import faults, observers
@@ -63,7 +63,7 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
     # Each access through the proxy ``flask.request`` costs time, and this view runs for every call.
     current: flask.Request = flask.request._get_current_object()  # type: ignore[attr-defined]
     environ = current.environ
-    response = current_gateway().handle(
+    response = current_mock()._gateway.handle(
         Request(
             operation=operation,
             path=current.path.removeprefix("/api"),
@@ -141,7 +141,7 @@ def create_app(mock: ServedMock, dashboard: Blueprint) -> Flask:
 
 def reject_web_pages() -> None:
     """Reject a request that a web page of another host could have sent, where the guard protects the operations."""
-    guard = current_guard()
+    guard = current_mock()._guard
     if guard.protects_api:
         guard.check_host(request.environ.get("HTTP_HOST", ""), request.environ.get("HTTP_ORIGIN"))
 
@@ -150,7 +150,7 @@ def contract() -> flask.Response:
     """Serve the OpenAPI document, which depends on the options of the mock."""
     from followup_mockserver.contract.openapi import document  # imported late, because few mocks are asked for it
 
-    options = current_gateway().options
+    options = current_mock()._gateway.options
     return jsonify(
         document(refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks)
     )
@@ -165,7 +165,7 @@ def control_contract() -> flask.Response:
 
 def handle_service_error(error: ServiceError) -> flask.Response:
     """Return the error in the format of the service."""
-    return flask_response(current_gateway().reject(error))
+    return flask_response(current_mock()._gateway.reject(error))
 
 
 def _report(status: int, code: str) -> None:

@@ -19,7 +19,7 @@ from followup._for_mockserver import IntakeRequests, Model, annotations_of, came
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.request import body_too_large, check_json_type, parse_json, query_values
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES
-from followup_mockserver.http.guard import Guard, current_control, current_guard, current_waiting_calls
+from followup_mockserver.http.guard import Guard, current_control, current_mock
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Shape, object_shape
 from followup_mockserver.schema.validation import Validator
@@ -34,9 +34,9 @@ def check_access() -> None:
     """Reject web pages of other hosts, and calls without the token."""
     if request.endpoint == f"{control_api.name}.{health.__name__}":
         # A program that polls until the mock is up does not need to know the token.
-        current_guard().check_origin(request.headers)
+        current_mock()._guard.check_origin(request.headers)
     else:
-        current_guard().check(request.headers)
+        current_mock()._guard.check(request.headers)
 
 
 @control_api.get("/health", provide_automatic_options=False)
@@ -63,7 +63,7 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
     if "wait" in arguments and not 0 <= arguments["wait"] <= LONGEST_WAIT:
         raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_WAIT:g} seconds.", "wait")
     path_arguments = () if path_id is None else (path_id,)
-    with current_waiting_calls().admit(function, arguments) as admitted:
+    with current_mock()._waiting_calls.admit(function, arguments) as admitted:
         return _response(function(current_control(), *path_arguments, **admitted))
 
 

@@ -163,22 +163,8 @@ class ServedMock(Protocol):
     _waiting_calls: WaitingCalls
 
 
-def current_gateway() -> Gateway:
-    """Return the gateway of the current mock."""
-    return _current_mock()._gateway
-
-
-def current_guard() -> Guard:
-    """Return the guard of the current mock."""
-    return _current_mock()._guard
-
-
-def current_waiting_calls() -> WaitingCalls:
-    """Return the limit on the waiting calls of the current mock."""
-    return _current_mock()._waiting_calls
-
-
-def _current_mock() -> ServedMock:
+def current_mock() -> ServedMock:
+    """Return the mock that serves the current request."""
     # An attribute read through the proxy ``current_app`` takes six times as long, and every call needs the mock twice.
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
     mock: ServedMock = app.extensions[EXTENSION]
