@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 _ARGENTINA = 54
 _MEXICO = 52
 
+OBSOLETE_IN_MEXICO = "1|4[45]"
+"""Pattern of what was once dialled before the ten digits of a Mexican number: 1, or 044 and 045 without the zero."""
+
 _SCHEME = "tel:"
 _CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
 """Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
@@ -70,3 +73,26 @@ def e164(number: "PhoneNumber") -> str:
     import phonenumbers
 
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def same_numbers(text: str, other: str) -> set[str]:
+    """Return the spellings in E.164 of the number in a text; empty if it is no possible number.
+
+    An Argentine mobile and the landline with the same digits are one number.
+
+    Args:
+        text: the number, in any notation.
+        other: a number with the country code that the text may lack. If both have one, each keeps its own.
+    """
+    import phonenumbers
+
+    found = (possible_number(each, "", OBSOLETE_IN_MEXICO) for each in (other, text))
+    code = next((each.country_code for each in found if each is not None), None)
+    country = "" if code is None else phonenumbers.region_code_for_country_code(code)
+    number = possible_number(text, country, OBSOLETE_IN_MEXICO)
+    if number is None:
+        return set()
+    if number.country_code != _ARGENTINA:
+        return {e164(number)}
+    digits = str(number.national_number).removeprefix("9")
+    return {f"+{_ARGENTINA}{digits}", f"+{_ARGENTINA}9{digits}"}

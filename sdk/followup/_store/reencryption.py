@@ -70,7 +70,7 @@ def _changes(store: "Store", rows: Sequence[Row[*tuple[Any, ...]]]) -> dict[str,
     for row in rows:
         for column, of_column in changes.items():
             stored = getattr(row, column)
-            if stored is None or (column == "subject" and is_hashed(stored)):
+            if not stored or (column == "subject" and is_hashed(stored)):  # nothing is stored of erased events
                 continue
             if column == "subject":
                 new = store._hashed(stored)

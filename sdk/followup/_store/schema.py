@@ -150,7 +150,7 @@ class Schema:
             if database.dialect == "postgresql":
                 # Two processes that create the same table at the same time would fail otherwise.
                 connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
-            found = self._found_version(connection)
+            found = self.found_version(connection)
             if found is not None:
                 for statement in self._changes(found):
                     connection.exec_driver_sql(statement)
@@ -160,7 +160,8 @@ class Schema:
             for statement in self._statements(database.dialect):
                 connection.exec_driver_sql(statement)
 
-    def _found_version(self, connection: sa.Connection) -> int | None:
+    def found_version(self, connection: sa.Connection) -> int | None:
+        """Return the version of the tables in a database; None if there are none."""
         if not sa.inspect(connection).has_table(VERSIONS.name):
             return None
         return connection.execute(sa.text(self.version_query())).scalar_one_or_none()
@@ -171,7 +172,7 @@ class Schema:
         Raises:
             ConfigurationError: they do not; the message says what to do.
         """
-        self.check_version(self._found_version(connection))
+        self.check_version(self.found_version(connection))
 
     def check_version(self, found: int | None) -> None:
         """Check the version found in a database; None if there is none.

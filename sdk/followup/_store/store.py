@@ -120,6 +120,12 @@ class Store:
     async def _adopt(execute: Execute, dialect: str, name: str, hashed: Hash) -> None:
         """Hash the subjects of the events of before the first cipher, in the transaction that stores the salt."""
 
+    def _has_tables(self) -> bool:
+        """Return whether there are tables, of whatever version, in a database that exists."""
+        self._database.check_file(self._schema.component)
+        with self._database.transaction() as connection:
+            return self._schema.found_version(connection) is not None
+
     @contextmanager
     def _checked_transaction(self, longest_wait: float | None = None) -> Iterator[Connection]:
         """Begin a transaction on tables that exist and have the right version."""

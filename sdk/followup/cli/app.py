@@ -33,6 +33,7 @@ _OTHERS = {
     "import": "Send what changed in the tables that a clinic's system exports.",
     "inbox": "Handle the webhooks that an inbox has stored, and look after them.",
     "outbox": "Send recorded events from your database to the service.",
+    "person": "Export or erase one person's data in your database.",
     "webhooks": "Verify webhooks that you received.",
 }
 """The other commands and groups, each in a module of the same name, if Python allows it."""

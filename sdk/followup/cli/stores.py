@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import attrs
 import typer
 
-from followup import ConfigurationError
+from followup import ConfigurationError, FollowUpError
 from followup._codec.names import camel
 from followup.cli.application import Application
 from followup.cli.options import AsJson, keyword, own_parameters
@@ -58,7 +58,7 @@ def store_errors(database: str | None = None) -> Iterator[None]:
 
     try:
         yield
-    except (ConfigurationError, ValueError) as error:
+    except (FollowUpError, ValueError) as error:
         fail(_with_commands(str(error)))
     except sqlalchemy.exc.SQLAlchemyError as error:
         fail(f"{_shown(database)} failed: {reason_of(error)}")

@@ -168,6 +168,8 @@ class Comparison:
     def _update_patient(self, entry: _Entry, known: Known) -> tuple[Known, list[EventInput]]:
         """Return the state with the present patient, and the event, unless this run has it for another row."""
         now = entry.new
+        if known.patient is None:
+            return known, []  # the patient was erased
         patient: Any = dict(entry.wanted.patient or {})
         if known.phone and now.phone and known.phone != now.phone:
             self.spool.add_doubts([self._doubt("phone_changed", entry.wanted, "patient.phone")])
@@ -230,4 +232,6 @@ def _may_meet_others(entry: _Entry, known: Known | None) -> bool:
     new = entry.new
     if new.status == CANCELLED or new.phone is None:
         return False
-    return known is None or (new.patient, new.phone) != (known.patient, known.phone)
+    if known is None:
+        return True
+    return known.patient is not None and (new.patient, new.phone) != (known.patient, known.phone)

@@ -3,11 +3,8 @@
 import re
 from unicodedata import category
 
-from followup._phones import e164, is_landline, make_mobile, possible_number
+from followup._phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
 from followup.imports.values import Invalid
-
-_MEXICAN_PREFIX = "1|4[45]"
-"""1 after the country code, and 01, 044 and 045, whose zero is dropped."""
 
 _BETWEEN_NUMBERS = re.compile(r"[/;,|\n]")
 _LONGEST_AREA_CODE = 5
@@ -25,7 +22,7 @@ def phone_of(text: str, country: str, mobiles: str) -> tuple[str, str | None]:
     Raises:
         Invalid: it is not one possible phone number.
     """
-    number = None if _is_several(text) else possible_number(text, country, _MEXICAN_PREFIX)
+    number = None if _is_several(text) else possible_number(text, country, OBSOLETE_IN_MEXICO)
     if number is None:
         raise Invalid("phone_invalid", country)
     if mobiles == "assume" and make_mobile(number):

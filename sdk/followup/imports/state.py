@@ -1,9 +1,4 @@
-"""What an import has recorded: a row for each object, with its start and status, and salted hashes of all else.
-
-A hash is keyed with a salt that is random for each import, so that two databases have different hashes of one phone.
-The external id of an appointment has to be known again, because an appointment that is missing in a file may have to be
-cancelled. It is stored under a mask of the same salt, so that it cannot be read in a copy of this table alone.
-"""
+"""What an import has recorded, in the tables of ``followup._store.imported``, and how it is compared and changed."""
 
 import hashlib
 import secrets
@@ -16,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from followup._store.database import Database, insert_if_absent
+from followup._store.imported import IMPORTS, OBJECTS, SCHEMA, salted_hash
 from followup._store.leases import limit_idle_time, take_lock
-from followup._store.schema import LONGEST_TEXT, Schema
 from followup.outbox import Outbox
 from followup.outbox.events import Recorded
 
@@ -25,36 +20,6 @@ BOOKED: Final = "booked"
 CANCELLED: Final = "cancelled"
 RECORDED: Final = "recorded"
 """The status of a patient or a visit, which has no other."""
-
-IMPORTS = sa.Table(
-    "followup_imports",
-    sa.MetaData(),
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("outbox", sa.String(LONGEST_TEXT), nullable=False),
-    sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
-    sa.Column("salt", sa.LargeBinary, nullable=False),
-    # How many runs have recorded anything: a run that began before another one ended notices it by this number.
-    sa.Column("runs", sa.Integer, nullable=False),
-    sa.UniqueConstraint("outbox", "name", name="followup_imports_name"),
-)
-
-# The attributes of Known, in their order.
-OBJECTS = sa.Table(
-    "followup_imported",
-    sa.MetaData(),
-    sa.Column("import_id", sa.Integer, primary_key=True),
-    sa.Column("key", sa.LargeBinary, primary_key=True),
-    sa.Column("phone", sa.LargeBinary),
-    sa.Column("external_id", sa.LargeBinary),
-    sa.Column("dni", sa.LargeBinary),
-    sa.Column("patient", sa.LargeBinary),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("at", sa.BigInteger),
-    sa.Column("number", sa.LargeBinary),
-)
-sa.Index("followup_imported_by_phone", OBJECTS.c.import_id, OBJECTS.c.phone)
-
-SCHEMA = Schema("import", 1, (IMPORTS, OBJECTS))
 
 _AT_ONCE = 1000
 """Rows that are in memory at once."""
@@ -114,8 +79,7 @@ class State:
 
     def hash(self, *parts: str) -> bytes:
         """Return the salted hash of texts."""
-        text = "\0".join(parts).encode(errors="surrogatepass")
-        return hashlib.blake2b(text, digest_size=16, key=self._salt).digest()
+        return salted_hash(self._salt, *parts)
 
     def masked(self, key: bytes, number: bytes) -> bytes:
         """Mask the external id of the object with this key; masking it again returns it."""
@@ -175,7 +139,8 @@ class StoredState(State):
 
     def ahead(self, now: datetime) -> Iterator[Known]:
         """Return the recorded appointments that are booked and start after this time."""
-        is_ahead = (OBJECTS.c.status == BOOKED, OBJECTS.c.at > milliseconds(now))
+        # Of a person who was erased, the appointments have no number any more: their absence means nothing.
+        is_ahead = (OBJECTS.c.status == BOOKED, OBJECTS.c.at > milliseconds(now), OBJECTS.c.number.is_not(None))
         part = self._mine.where(*is_ahead).order_by(OBJECTS.c.key).limit(_AT_ONCE)
         last = b""
         while found := self._found(part.where(OBJECTS.c.key > last)):

@@ -1,18 +1,20 @@
 """Looks after the events of an inbox: counts them, lists dead ones, tries them again, and purges done ones."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 
 import attrs
-from sqlalchemy import select, update
+from sqlalchemy import RowMapping, select, update
 
 from followup._codec.decode import decode
 from followup._frames import clears_frames
 from followup._store.database import datetime_of
+from followup._store.erasure import PersonalData
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
-from followup._store.store import Store, milliseconds_of
+from followup._store.store import milliseconds_of
 from followup._webhook_event import WebhookEvent
 from followup.inbox.arrivals import DONE, EVENTS, SCHEMA, UNHANDLED
 
@@ -78,12 +80,15 @@ class DeadEvent:
     received_at: datetime
 
 
-class ReceivedEvents(Store):
+class ReceivedEvents(PersonalData):
     """The received events of an inbox, and what a person does with them."""
 
     _schema = SCHEMA
     _events = EVENTS
     _encrypted = ("body", "error")
+    _given_up = DEAD
+    _emptied = MappingProxyType({"body": None, "ref": ""})
+    _is_there = EVENTS.c.body.is_not(None)
 
     def status(self) -> InboxStatus:
         """Return how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
@@ -107,6 +112,19 @@ class ReceivedEvents(Store):
                 )
                 for row in connection.execute(query.order_by(EVENTS.c.occurred_at, EVENTS.c.seq))
             ]
+
+    def _payload(self, row: RowMapping) -> Mapping[str, Any]:
+        event: Mapping[str, Any] = json.loads(self._cipher.decrypt(bytes(row["body"]), row["event_id"]))
+        return event
+
+    def _thing(self, row: RowMapping) -> str:
+        ref: str = row["ref"]
+        return ref
+
+    def _exported(self, row: RowMapping) -> dict[str, Any]:
+        return {name: row[name] for name in ("type", "ref")} | {
+            "received_at": datetime_of(row["received_at"]).isoformat()
+        }
 
     def _done(self) -> Sequence[str]:
         """Return the ids of the events whose work is done."""

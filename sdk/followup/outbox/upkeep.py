@@ -1,7 +1,9 @@
 """What is done with recorded events besides sending them: status, dead events, the removal of old ones, an update."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -9,10 +11,13 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exis
 
 from followup._frames import clears_frames
 from followup._store.database import datetime_of
+from followup._store.erasure import PersonalData
 from followup._store.execution import executing, run
+from followup._store.imported import forget
 from followup._store.leases import take_lock
+from followup._store.person import Person
 from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
-from followup._store.store import Store, milliseconds_of
+from followup._store.store import milliseconds_of
 from followup.outbox.events import DISCARDED, EVENTS, OLDER_SUBJECTS, SCHEMA, SENT, as_input, renewed_subject
 from followup.outbox.subjects import hash_subjects, rewrite_subjects
 from followup.resources.event_batches import EventInput
@@ -106,13 +111,16 @@ class FailingEvent(_ListedEvent):
     next_attempt_at: datetime
 
 
-class RecordedEvents(Store):
+class RecordedEvents(PersonalData):
     """The recorded events of an outbox, and what a person does with them."""
 
     _schema = SCHEMA
     _events = EVENTS
     _encrypted = ("event", "error", "subject")
     _adopt = staticmethod(hash_subjects)
+    _given_up = DISCARDED
+    _emptied = MappingProxyType({"event": "", "subject": "", "blocks_subject": False, "trace_context": None})
+    _is_there = EVENTS.c.event != ""
 
     @clears_frames
     def status(self) -> OutboxStatus:
@@ -228,6 +236,20 @@ class RecordedEvents(Store):
                 count = connection.execute(delete(EVENTS).where(EVENTS.c.seq.in_(old))).rowcount
             total += count
         return total
+
+    def _payload(self, row: RowMapping) -> Mapping[str, Any]:
+        event: Mapping[str, Any] = json.loads(self._cipher.decrypt(row["event"], row["event_id"]))
+        return event
+
+    def _thing(self, row: RowMapping) -> str:
+        subject: str = row["subject"]
+        return subject if subject.startswith("appointment:") else ""
+
+    def _exported(self, row: RowMapping) -> dict[str, Any]:
+        return {"subject": row["subject"], "recorded_at": datetime_of(row["recorded_at"]).isoformat()}
+
+    def _forget(self, connection: Connection, person: Person) -> None:
+        forget(connection, self.name, person)
 
     def _renew_subjects(self) -> None:
         """Give unfinished events of earlier releases the present default subjects, so that later events wait for them.

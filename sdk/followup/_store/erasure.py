@@ -1,0 +1,232 @@
+"""Exports and erases the data of one person: what an Outbox and an Inbox both do.
+
+A row that is erased keeps its id, so that the event is neither sent nor handled again, its state and its times.
+
+On SQLite, copies of what was erased remain in free parts of the file and in its log. ``VACUUM`` writes the file anew,
+from what is still in the tables, and a checkpoint empties the log.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, null, select, update
+
+from followup._redaction import visible
+from followup._results.errors import FollowUpError
+from followup._store.leases import RELEASED
+from followup._store.person import Person
+from followup._store.schema import DEAD, IN_FLIGHT, WAITING
+from followup._store.store import Store
+
+_UNFINISHED = frozenset({WAITING, IN_FLIGHT, DEAD})
+
+_AT_ONCE = 500
+"""Rows that are in memory at once, or that one statement names."""
+
+_MOST_IDS = 20
+"""Ids that a message lists."""
+
+_PATIENCE = 30
+"""Seconds to wait for other processes that use a SQLite file."""
+
+
+class PersonalData(Store):
+    """The events of a store, of which those about one person can be exported and erased."""
+
+    _given_up: ClassVar[str]
+    """The state of an event that was still to be worked on when it was erased."""
+
+    _emptied: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """The columns with personal data, besides the error, and what an erased row has in them."""
+
+    _is_there: ClassVar[ColumnElement[bool]]
+    """The condition that a row was neither erased nor purged."""
+
+    def _payload(self, row: RowMapping) -> Mapping[str, Any]:
+        """Return the event in a row."""
+        raise NotImplementedError
+
+    def _thing(self, row: RowMapping) -> str:
+        """Return what the event in a row is about, if it is one thing of a patient; else an empty text."""
+        raise NotImplementedError
+
+    def _exported(self, row: RowMapping) -> dict[str, Any]:
+        """Return what an export says about a row, besides what it says about the rows of every store."""
+        raise NotImplementedError
+
+    def _forget(self, connection: Connection, person: Person) -> None:
+        """Erase what other tables hold about the person."""
+
+    def export(
+        self,
+        *,
+        phone: str | None = None,
+        dni: str | None = None,
+        external_id: str | None = None,
+        email: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return every event about one person, with the data in it.
+
+        An event is about the person if its patient, or a contact of an intake request, matches one of the criteria. An
+        event that names no other patient is about them too if it has the same appointment, or the same id of an object
+        of the service, as one that matches.
+
+        Args:
+            phone: the phone, in any spelling. The spellings with and without prefixes are found if the extra
+                ``import`` is installed, and the country code is there in one of them.
+            dni: the national document; dots, spaces and hyphens do not matter.
+            external_id: the patient's id in your system.
+            email: the e-mail address; case does not matter.
+
+        Returns:
+            The events in the order in which they were stored, as dicts that can be encoded as JSON. What was erased or
+            purged is not among them.
+
+        Raises:
+            ValueError: no criterion was passed, or one is empty.
+        """
+        person = Person(phone=phone, dni=dni, external_id=external_id, email=email)
+        with self._checked_transaction() as connection:
+            found = self._find(connection, person)
+            return [
+                {
+                    "store": self._schema.component,
+                    "id": row["event_id"],
+                    "state": row["state"],
+                    **self._exported(row),
+                    "event": self._payload(row),
+                    "attempts": row["attempts"],
+                    "error": row["error"] and self._cipher.decrypt(row["error"], row["event_id"]),
+                }
+                for row in self._rows(connection, found)
+            ]
+
+    def erase(
+        self,
+        *,
+        phone: str | None = None,
+        dni: str | None = None,
+        external_id: str | None = None,
+        email: str | None = None,
+        waiting: bool = False,
+    ) -> int:
+        """Erase the data of one person from every event that ``export`` would return.
+
+        The ids of the events remain, so that none is sent or handled again. On SQLite the file is then written anew,
+        which takes a while for a large one; other processes wait meanwhile.
+
+        Args:
+            phone: as for ``export``; so are the other criteria.
+            dni: the national document.
+            external_id: the patient's id in your system.
+            email: the e-mail address.
+            waiting: also give up events that wait, are in flight or are dead. One in flight may have taken effect.
+
+        Returns:
+            The number of events that were erased.
+
+        Raises:
+            ValueError: no criterion was passed, or one is empty; or events are still to be worked on, whose ids the
+                message lists. Nothing was erased then.
+            FollowUpError: the events are erased, but a SQLite file still has copies of their data, because other
+                processes use it. Call it again, also if it finds no event any more.
+        """
+        count = self._erase(Person(phone=phone, dni=dni, external_id=external_id, email=email), waiting=waiting)
+        self._scrub()
+        return count
+
+    def _erase(self, person: Person, *, waiting: bool) -> int:
+        """Erase what the tables hold about a person, and return the number of events."""
+        with self._locked_transaction() as (connection, now):
+            found = self._find(connection, person)
+            if not waiting:
+                check_finished({"id": row["event_id"], "state": row["state"]} for row in self._rows(connection, found))
+            columns = self._events.c
+            is_unfinished = columns.state.in_(_UNFINISHED)
+            erasing = update(self._events).values(
+                # A handler may have committed since the row was read.
+                state=case((is_unfinished, self._given_up), else_=columns.state),
+                finished_at=func.coalesce(columns.finished_at, now),
+                error=None,
+                **{name: case((is_unfinished, null()), else_=columns[name]) for name in RELEASED},
+                **self._emptied,
+            )
+            for part in _parts(found):
+                connection.execute(erasing.where(columns.seq.in_(part)))
+            self._forget(connection, person)
+        return len(found)
+
+    def _scrub(self) -> None:
+        """Write a SQLite file anew and empty its log, so that neither has copies of what was removed from the tables.
+
+        Raises:
+            FollowUpError: this is not possible now, because other processes use the file, for example.
+        """
+        if self._database.dialect != "sqlite":
+            return
+        # On the driver's own connection, because SQLAlchemy begins a transaction, in which VACUUM is impossible.
+        with closing(self._database.engine.raw_connection()) as pooled:
+            driver: Any = pooled.driver_connection
+            is_file = any(path for _, name, path in driver.execute("PRAGMA database_list") if name == "main")
+            ((patience,),) = driver.execute("PRAGMA busy_timeout")
+            try:
+                driver.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
+                problem = _rewrite(driver) if is_file else ""
+            except sqlite3.Error as error:
+                problem = f"{type(error).__name__}: {error}"
+            finally:
+                driver.execute(f"PRAGMA busy_timeout = {patience}")
+        if problem:
+            raise FollowUpError(
+                "the events are erased, but the file of the database or its log still has copies of their data "
+                f"({problem}): erase the person again when fewer processes use it"
+            )
+
+    def _find(self, connection: Connection, person: Person) -> Sequence[int]:
+        def payloads() -> Iterator[tuple[int, Mapping[str, Any], str]]:
+            seq = self._events.c.seq
+            part = select(self._events).where(self._events.c.name == self.name, self._is_there)
+            last = -1
+            while rows := connection.execute(part.where(seq > last).order_by(seq).limit(_AT_ONCE)).mappings().all():
+                yield from ((row["seq"], self._payload(row), self._thing(row)) for row in rows)
+                last = rows[-1]["seq"]
+
+        return person.find(payloads)
+
+    def _rows(self, connection: Connection, found: Sequence[int]) -> Iterator[RowMapping]:
+        for part in _parts(found):
+            query = select(self._events).where(self._events.c.seq.in_(part), self._is_there)
+            yield from connection.execute(query.order_by(self._events.c.seq)).mappings()
+
+
+def _parts(found: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (found[start : start + _AT_ONCE] for start in range(0, len(found), _AT_ONCE))
+
+
+def check_finished(exported: Iterable[Mapping[str, Any]]) -> None:
+    """Check that nothing has to be done any more with the events of an export.
+
+    Raises:
+        ValueError: one waits, is in flight or is dead.
+    """
+    ids = [visible(each["id"]) for each in exported if each["state"] in _UNFINISHED]
+    if ids:
+        more = f" and {len(ids) - _MOST_IDS} more" if len(ids) > _MOST_IDS else ""
+        raise ValueError(
+            f"events wait, are in flight or are dead: {', '.join(ids[:_MOST_IDS])}{more}. Nothing was erased; pass "
+            "waiting=True to give them up too"
+        )
+
+
+def _rewrite(driver: Any) -> str:
+    """Write a file anew; return why copies may be left, or an empty text."""
+    ((mode,),) = driver.execute("PRAGMA journal_mode")
+    driver.execute("VACUUM")
+    if mode == "persist":  # its journal remains, with the pages as they were before
+        driver.execute("PRAGMA journal_mode = DELETE").fetchall()
+        driver.execute("PRAGMA journal_mode = PERSIST").fetchall()
+    ((is_busy, _, _),) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return "the log is in use" if is_busy else ""

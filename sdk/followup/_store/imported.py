@@ -1,0 +1,71 @@
+"""The state of imports: a row for each object, with its start and status, and salted hashes of all else.
+
+A hash is keyed with a salt that is random for each import, so that two databases have different hashes of one phone.
+The external id of an appointment has to be known again, because an appointment that is missing in a file may have to be
+cancelled. It is stored under a mask of the same salt, so that it cannot be read in a copy of this table alone.
+
+The package ``imports`` reads and writes these tables. They are here because an outbox erases a person in them, too.
+"""
+
+import hashlib
+
+import sqlalchemy as sa
+
+from followup._store.person import Person
+from followup._store.schema import LONGEST_TEXT, Schema
+
+IMPORTS = sa.Table(
+    "followup_imports",
+    sa.MetaData(),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("outbox", sa.String(LONGEST_TEXT), nullable=False),
+    sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
+    sa.Column("salt", sa.LargeBinary, nullable=False),
+    # How many runs have recorded anything: a run that began before another one ended notices it by this number.
+    sa.Column("runs", sa.Integer, nullable=False),
+    sa.UniqueConstraint("outbox", "name", name="followup_imports_name"),
+)
+
+# The attributes of Known, in their order.
+OBJECTS = sa.Table(
+    "followup_imported",
+    sa.MetaData(),
+    sa.Column("import_id", sa.Integer, primary_key=True),
+    sa.Column("key", sa.LargeBinary, primary_key=True),
+    sa.Column("phone", sa.LargeBinary),
+    sa.Column("external_id", sa.LargeBinary),
+    sa.Column("dni", sa.LargeBinary),
+    sa.Column("patient", sa.LargeBinary),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("at", sa.BigInteger),
+    sa.Column("number", sa.LargeBinary),
+)
+sa.Index("followup_imported_by_phone", OBJECTS.c.import_id, OBJECTS.c.phone)
+
+SCHEMA = Schema("import", 1, (IMPORTS, OBJECTS))
+
+
+def salted_hash(salt: bytes, *parts: str) -> bytes:
+    """Return the salted hash of texts."""
+    text = "\0".join(parts).encode(errors="surrogatepass")
+    return hashlib.blake2b(text, digest_size=16, key=salt).digest()
+
+
+def forget(connection: sa.Connection, outbox: str, person: Person) -> None:
+    """Erase the hashes about a person in the state of all imports into an outbox.
+
+    The key, the status and the start of an object remain, so that a file that still has the person tells the service
+    about new starts of known appointments, and nothing else.
+    """
+    if not sa.inspect(connection).has_table(OBJECTS.name):
+        return
+    numbers = [each.removeprefix("appointment:") for each in person.things if each.startswith("appointment:")]
+    for each in connection.execute(sa.select(IMPORTS).where(IMPORTS.c.outbox == outbox)).all():
+        hashes = {
+            name: [salted_hash(each.salt, name, value) for value in person.values_of(name)]
+            for name in ("phone", "external_id", "dni")
+        }
+        hashes["key"] = [salted_hash(each.salt, "appointments", number) for number in numbers]
+        is_theirs = sa.or_(*(OBJECTS.c[name].in_(found) for name, found in hashes.items()))
+        nothing = dict.fromkeys(("phone", "external_id", "dni", "patient", "number"))
+        connection.execute(sa.update(OBJECTS).where(OBJECTS.c.import_id == each.id, is_theirs).values(nothing))

@@ -1,0 +1,169 @@
+"""One person: the criteria that name them, and which payloads are about them.
+
+A payload is about the person if a patient in it, or a contact of an intake request, matches a criterion. It is also
+about them if it belongs to such a payload by a thing: an appointment, or an object of the service that has an id. Then
+all that it says about its patient has to be known from such payloads. So members of a family who share a phone are not
+taken for one person, whatever else they share.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Set
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+_KEYS = MappingProxyType({"phone": "phone", "dni": "dni", "external_id": "externalId", "email": "email"})
+"""The criteria, and their keys in the data of a patient."""
+
+_PREFIXES = ("pat_", "apt_", "vis_", "int_", "trt_")
+"""The ids of the service's objects that belong to one patient (specification, section 2)."""
+
+_CERTAIN_DIGITS = 6
+"""The last digits of a phone, which are the same in all its spellings."""
+
+
+@attrs.frozen
+class _Contents:
+    """What a payload says about people.
+
+    Attributes:
+        patients: the patients; of one that is named by an id, only that.
+        contacts: the people whom the service may ask about the patient of an intake request.
+        things: ids of the service's objects, and external ids of appointments.
+    """
+
+    patients: list[Mapping[str, Any]] = attrs.field(factory=list)
+    contacts: list[Mapping[str, Any]] = attrs.field(factory=list)
+    things: set[str] = attrs.field(factory=set)
+
+
+class Person:
+    """The person whom one criterion or several name, and what is known of them from the payloads seen so far.
+
+    Args:
+        criteria: phone, dni, external_id and email; any of them matches.
+
+    Attributes:
+        things: what belongs to the person: ids of the service's objects, and ``appointment:`` with an external id.
+
+    Raises:
+        ValueError: there is no criterion, or one is no text with anything to compare.
+    """
+
+    def __init__(self, **criteria: str | None) -> None:
+        self._criteria = {name: value for name, value in criteria.items() if value is not None}
+        if not self._criteria:
+            raise ValueError("pass at least one of phone, dni, external_id and email")
+        for name, value in self._criteria.items():
+            if not isinstance(value, str) or not _normal(name, value):
+                raise ValueError(f"{name} must be a non-empty string" + ", with digits" * (name == "phone"))
+        self.things: set[str] = set()
+        self._sought = {(name, _normal(name, value)) for name, value in self._criteria.items()}
+        self._known: set[tuple[str, str]] = set()
+        phone = self._criteria.get("phone", "")
+        self._phones = {phone} - {""}
+        # A phone without a country code is compared with the codes of the phones that it has turned out to be, too.
+        self._compared = {phone} if _numbers(phone, "") else self._phones
+
+    def find(self, payloads: Callable[[], Iterable[tuple[int, Any, str]]]) -> list[int]:
+        """Return the rows that are about the person, in order.
+
+        Args:
+            payloads: yields rows, each with its payload and a thing that the payload may not name. It is called again
+                as long as a row may belong to one that was found after it.
+        """
+        found: set[int] = set()
+        size = -1
+        while size < len(self.things) + len(self._known):
+            size = len(self.things) + len(self._known)
+            found.update(row for row, payload, thing in payloads() if row not in found and self._is_in(payload, thing))
+        return sorted(found)
+
+    def values_of(self, name: str) -> Set[str]:
+        """Return the spellings of a criterion that an import may have stored a hash of."""
+        if name == "phone":
+            plain = (f"+{_normal(name, each)}" for each in self._phones)
+            return {*plain}.union(*(_numbers(each, self._criteria[name]) for each in self._phones))
+        return {value for sought, value in self._sought if sought == name}
+
+    def _is_in(self, payload: Any, thing: str) -> bool:
+        contents = _contents_of(payload)
+        if thing:
+            contents.things.add(thing)
+        meant = [each for each in contents.patients if self._is_meant(each)]
+        belongs = not self.things.isdisjoint(contents.things) and all(map(self._is_known, contents.patients))
+        if meant or belongs:
+            self.things |= contents.things
+            self._known.update(*map(_identity_of, meant or contents.patients))
+        return bool(meant) or belongs or any(map(self._is_meant, contents.contacts))
+
+    def _is_meant(self, someone: Mapping[str, Any]) -> bool:
+        """Return whether a patient or contact matches a criterion."""
+        theirs = _text_of(someone.get("phone"))
+        if theirs not in self._phones and any(_is_same_phone(each, theirs) for each in self._compared):
+            self._phones.add(theirs)
+        return theirs in self._phones or not self._sought.isdisjoint(_identity_of(someone))
+
+    def _is_known(self, patient: Mapping[str, Any]) -> bool:
+        service_id = _text_of(patient.get("id"))
+        return service_id in self.things if service_id.startswith("pat_") else _identity_of(patient) <= self._known
+
+
+def _contents_of(payload: Any) -> _Contents:
+    contents = _Contents()
+    pending: list[tuple[str, Any]] = [("", payload)]
+    while pending:  # a payload may be nested more deeply than calls may be
+        key, value = pending.pop()
+        if isinstance(value, dict):
+            if key == "patient":
+                contents.patients.append(value)
+            elif key == "contacts":
+                contents.contacts.append(value)
+            elif key == "appointment" and (external_id := _text_of(value.get("externalId"))):
+                contents.things.add(f"appointment:{external_id}")
+            pending += value.items()
+        elif isinstance(value, list):
+            pending += ((key, each) for each in value)
+        elif isinstance(value, str) and value:
+            if value.startswith(_PREFIXES):
+                contents.things.add(value)
+            elif key == "appointment":
+                contents.things.add(f"appointment:{value.strip()}")
+            if key == "patient":
+                contents.patients.append({"id": value})
+    return contents
+
+
+def _identity_of(patient: Mapping[str, Any]) -> set[tuple[str, str]]:
+    found = ((name, _normal(name, _text_of(patient.get(key)))) for name, key in _KEYS.items())
+    return {each for each in found if each[1]}
+
+
+def _text_of(value: object) -> str:
+    return str(value).strip() if isinstance(value, str | int) else ""
+
+
+def _normal(name: str, text: str) -> str:
+    """Return what the spellings of a value have in common."""
+    if name == "phone":
+        return "".join(str(unicodedata.decimal(each)) for each in text if each.isdecimal())
+    if name == "dni":
+        return "".join(filter(str.isalnum, text)).upper().removeprefix("DNI")
+    return text.strip().casefold() if name == "email" else text.strip()
+
+
+def _is_same_phone(mine: str, theirs: str) -> bool:
+    first, second = _normal("phone", mine), _normal("phone", theirs)
+    is_likely = first[-_CERTAIN_DIGITS:] == second[-_CERTAIN_DIGITS:]
+    return is_likely and (first == second or not _numbers(mine, theirs).isdisjoint(_numbers(theirs, mine)))
+
+
+def _numbers(phone: str, other: str) -> set[str]:
+    """Return the spellings of a phone in E.164; none if the library that knows them is not installed."""
+    if find_spec("phonenumbers") is None:
+        return set()
+    from followup._phones import same_numbers  # the library is imported late, since it takes a while
+
+    return same_numbers(phone, other)
