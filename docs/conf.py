@@ -26,6 +26,7 @@ highlight_options = {"php": {"startinline": True}}  # examples without <?php
 html_theme = "furo"
 html_title = f"followup {__version__}"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["followup.css"]
 html_extra_path = ["llms.txt"]
 
@@ -34,6 +35,7 @@ reference_pages = importlib.import_module("reference_pages")
 anchor = importlib.import_module("reference_generator.markdown").anchor
 narrow_tables = importlib.import_module("narrow_tables")
 llms_text = importlib.import_module("llms_text")
+search_index = importlib.import_module("search_index")
 
 myst_heading_anchors = 3
 myst_heading_slug_func = "reference_generator.markdown.anchor"
@@ -83,6 +85,10 @@ def setup(app: Any) -> None:
                 source = CHANGELOG if page == "changelog" else app.env.doc2path(page)
                 shutil.copy(source, Path(app.outdir, f"{page}.md"))
 
+    def index(app: Any, problem: Exception | None) -> None:
+        if problem is None and app.builder.name == "html":
+            search_index.write(app)
+
     def redirect(app: Any, problem: Exception | None) -> None:
         for old, new in REDIRECTS.items() if problem is None and app.builder.name == "html" else ():
             target = f"{'../' * old.count('/')}{new}.html"
@@ -91,6 +97,7 @@ def setup(app: Any) -> None:
 
     app.connect("build-finished", copy_sources)
     app.connect("build-finished", redirect)
+    app.connect("build-finished", index)
     app.connect("source-read", show_changelog)
     app.connect("html-page-context", prepare)
     app.connect("source-read", remove_anchors)

@@ -1,0 +1,81 @@
+"""Twenty questions, as readers type them: the right page is among the first three results.
+
+The script of the site ranks the index of the site, in the Node that Playwright brings along; no browser is needed.
+"""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from playwright._impl._driver import compute_driver_executable
+from playwright.sync_api import sync_playwright
+
+QUESTIONS = {
+    "webhook signature": {"concepts/webhooks", "how-to/receivers"},
+    "reminder not sent": {"how-to/explain"},
+    "GitHub Actions": {"how-to/ci"},
+    "duplicate": {"concepts/idempotency", "how-to/inbox"},
+    "was my event sent twice?": {"concepts/idempotency", "how-to/explain"},
+    "appointments.create": {"reference/operations/appointments"},
+    "verify_signature": {"reference/webhooks"},
+    "409": {"concepts/idempotency", "reference/errors"},
+    "How do I retry a failed call": {"how-to/retries"},
+    "Django": {"cookbook/receivers"},
+    "timeouts": {"how-to/clients"},
+    "rotating a secret": {"concepts/webhooks"},
+    "load the CSV from Excel": {"how-to/import-files"},
+    "Práctica": {"how-to/import-files"},
+    "advance clock": {"how-to/time-travel"},
+    "pagination": {"how-to/clients"},
+    "Celery worker": {"how-to/background-workers"},
+    "rate limit": {"how-to/clients", "how-to/bulk-sending"},
+    "JavaScript tests": {"how-to/other-languages"},
+    "which environment variable has the API key": {"installation"},
+}
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def found(built: Path, queries: list[str]) -> list[list[str]]:
+    """Return the paths of the pages that the script of the site finds, the best first."""
+    scripts = [(built / f"_static/{name}.js").read_text() for name in ("search_index", "search")]
+    ask = f"console.log(JSON.stringify({json.dumps(queries)}.map((query) => search(query).map((page) => page.url))))"
+    node, _ = compute_driver_executable()
+    done = subprocess.run([node, "-"], input=";".join([*scripts, ask]), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return [[url.removesuffix(".html") for url in urls] for urls in json.loads(done.stdout)]
+
+
+def test_the_right_page_is_among_the_first_three(built: Path) -> None:
+    assert len(QUESTIONS) == 20
+    results = dict(zip(QUESTIONS, found(built, [*QUESTIONS]), strict=True))
+    wrong = {query: pages[:5] for query, pages in results.items() if not QUESTIONS[query] & {*pages[:3]}}
+    assert wrong == {}
+
+
+def test_accents_case_and_punctuation_make_no_difference(built: Path) -> None:
+    results = found(built, ["Práctica", "practica", "PRÁCTICA?", "Pra\u0301ctica"])
+    assert results[0]
+    assert results == [results[0]] * 4
+
+
+def test_words_without_a_match_find_nothing(built: Path) -> None:
+    assert found(built, ["", "?!", "xyzzy", "<script>alert(1)</script>xyzzy"])[:3] == [[], [], []]
+
+
+def test_the_page_of_the_search_shows_results_while_the_reader_types(built: Path) -> None:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        page.set_default_timeout(60_000)
+        page.goto((built / "how-to/ci.html").as_uri())
+        page.locator(".sidebar-search").fill("rotate a secret")
+        page.locator(".sidebar-search").press("Enter")
+        assert page.locator("#search-results h2").first.inner_text() == "How webhooks work"
+        page.locator("#search-query").fill("Django")
+        page.locator("#search-results a", has_text="Django").first.click()
+        page.wait_for_url("**/cookbook/receivers.html#django")
+        browser.close()
