@@ -40,7 +40,7 @@ class Views:
 
     def rows(self, path: str, table: int = 0) -> list[dict[str, str]]:
         """Return the rows of a table, each by the headings of its columns."""
-        tables = re.findall(r"<table[^>]*>(.*?)</table>", self.html(path), re.DOTALL)
+        tables = re.findall(r'<table[^>]*class="list"[^>]*>(.*?)</table>', self.html(path), re.DOTALL)
         if not tables:
             return []
         headings = [text_of(each) for each in re.findall(r"<th [^>]*>(.*?)</th>", tables[table], re.DOTALL)]

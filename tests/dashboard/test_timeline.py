@@ -62,8 +62,7 @@ def test_a_call_with_all_that_it_caused(views: Views, client: FollowUp, service:
         "    webhook to clinic.example/hooks: delivered at attempt 1 (204) [succeeded]",
         "    1 attempt [summary]",
         "      09-28 12:00 attempt 1: 204 [succeeded]",
-        "  reminder 24 h before the start of 10-01 17:30 planned for 09-30 17:30: sent [succeeded]",
-        "  reminder 3 h before the start of 10-01 17:30 planned for 10-01 14:30: due [pending]",
+        "  2 reminders: planned []",
         (
             "09-30 17:30 reminder 24 h before the start of 10-01 17:30: sent"
             " (planned by appointments.create 09-28 12:00) [succeeded]"
@@ -99,11 +98,14 @@ def test_webhooks_that_were_not_sent_stand_where_they_would_have_been(views: Vie
     disabled = client.webhook_endpoints.create(url="https://old.example/hooks", enabled_events=["*"])
     client.webhook_endpoints.update(disabled.id, disabled=True)
     booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
-    assert shown(timeline(views, f"appointments/{booked.id}"))[2:5] == [
-        "    webhook to clinic.example/hooks: not sent: not subscribed to appointment.created [muted]",
-        "    webhook to lab.example/in: not sent: not subscribed to appointment.created [muted]",
+    assert shown(timeline(views, f"appointments/{booked.id}"))[2:4] == [
         "    webhook to old.example/hooks: not sent: the endpoint was disabled [muted]",
+        "    2 endpoints: not sent: not subscribed to appointment.created [muted]",
     ]
+    client.webhook_endpoints.update(disabled.id, enabled_events=["*"], disabled=False)
+    client.patients.update(booked.patient, email="ana@example.com")
+    changed = shown(timeline(views, f"patients/{booked.patient}"))
+    assert [line for line in changed if "webhook_endpoints" in line] == []
 
 
 def test_moved_reminders_stand_at_their_former_time(views: Views, client: FollowUp, service: MockService) -> None:
@@ -128,10 +130,7 @@ def test_moved_reminders_stand_at_their_former_time(views: Views, client: Follow
     ]
     update = lines.index("09-28 13:00 appointments.update: 200 [succeeded]")
     assert lines[update + 1] == "  appointment rescheduled: start 10-02 17:30 instead of 10-01 17:30 []"
-    assert lines[update + 3 : update + 5] == [
-        "  reminder 24 h before the start of 10-02 17:30 planned for 10-01 17:30: due [pending]",
-        "  reminder 3 h before the start of 10-02 17:30 planned for 10-02 14:30: due [pending]",
-    ]
+    assert lines[update + 3] == "  2 reminders: planned []"
 
 
 def test_reminders_that_were_not_sent(views: Views, client: FollowUp, service: MockService) -> None:
@@ -145,7 +144,6 @@ def test_reminders_that_were_not_sent(views: Views, client: FollowUp, service: M
     planned = [line for line in shown(timeline(views, f"appointments/{booked.id}")) if "24 h" in line]
     reminder = "reminder 24 h before the start of 09-29 14:00"
     assert planned == [
-        f"  {reminder} planned for 09-28 14:00: will not be sent [muted]",
         (
             f"09-28 14:00 {reminder}: will not be sent: the patient has opted out"
             " (planned by appointments.create 09-28 12:00) [muted]"
@@ -185,7 +183,7 @@ def test_attempts_unfold_and_the_next_is_due(views: Views, client: FollowUp, ser
     service.advance()
     client.webhook_endpoints.update(endpoint.id, disabled=True)
     path = f"webhook_deliveries/{service.deliveries[0].id}"
-    assert f"{webhook}: failed at attempt 1: The endpoint was disabled. [failed]" in shown(timeline(views, path))
+    assert f"{webhook}: stopped after attempt 1: The endpoint was disabled. [muted]" in shown(timeline(views, path))
     client.webhook_endpoints.delete(endpoint.id)
     deleted = [line for line in shown(timeline(views, f"patients/{patient.id}")) if "deleted with its endpoint" in line]
     assert [re.sub("whd_[^:]+", "whd_", line) for line in deleted] == [
@@ -244,9 +242,7 @@ def test_a_visit_a_treatment_and_an_intake_request(views: Views, client: FollowU
     treatment = client.treatments.create(patient=visit.patient, name="ibuprofen", end_date="2026-09-29T00:00:00Z")
     intake = client.intake_requests.create(patient={"phone": "+5491155550002", "full_name": "Eva Sosa"})
     service.advance(days=1)
-    assert "  message after the visit planned for 09-28 15:00: sent [succeeded]" in shown(
-        timeline(views, f"visits/{visit.id}")
-    )
+    assert "  1 message after the visit: planned []" in shown(timeline(views, f"visits/{visit.id}"))
     assert shown(timeline(views, f"treatments/{treatment.id}"))[-1] == (
         "09-29 00:00 end of the treatment: ended (planned by treatments.create 09-28 12:00) []"
     )
@@ -342,3 +338,42 @@ def test_the_clock_leads_to_the_last_run(views: Views, client: FollowUp, service
     client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
     service.advance(days=2)
     assert 'href="#/history/ctl_1">What ran when the clock was last advanced' in views.html("clock")
+
+
+def test_the_events_of_a_batch_unfold(views: Views, client: FollowUp, service: MockService) -> None:
+    service.mount(OTHER, lambda _: httpx.Response(500))
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    client.webhook_endpoints.create(url=OTHER, enabled_events=["appointment.created"])
+    batch = client.events.create(
+        [
+            {
+                "id": f"e{day}",
+                "type": "appointment.created",
+                "data": {"patient": {"phone": ANA["phone"]}, "appointment": {"startAt": f"2026-10-0{day}T17:30:00Z"}},
+            }
+            for day in (1, 2)
+        ]
+    )
+    service.advance(days=3)
+    lines = shown(timeline(views, f"calls/{batch.last_response.request_id}"))
+    assert [line for line in lines if "  reminder" not in line and not line.startswith("      ")] == [
+        "09-28 12:00 events.create: 200 [succeeded]",
+        "  inbound event +5491155550001, 10-01 17:30: processed [succeeded]",
+        "  2 webhooks delivered, 1 webhook failed, 1 reminder sent, 1 reminder due [summary]",
+        "    patient upserted +5491155550001: created []",
+        "    appointment created +5491155550001, 10-01 17:30: confirmed []",
+        "  inbound event +5491155550001, 10-02 17:30: processed [succeeded]",
+        "  1 webhook delivered, 1 webhook failed, 2 reminders due [summary]",
+        "    appointment created +5491155550001, 10-02 17:30: confirmed []",
+    ]
+    assert len([line for line in lines if line.startswith("    reminder")]) == 4, "each stands below its event only"
+
+
+def test_a_change_of_an_endpoint_names_it(views: Views, client: FollowUp, service: MockService) -> None:
+    service.mount(HOOKS, lambda _: httpx.Response(500))
+    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+    patient = client.patients.create(phone=ANA["phone"])
+    service.advance()
+    client.webhook_endpoints.update(endpoint.id, disabled=True)
+    lines = shown(timeline(views, f"patients/{patient.id}"))
+    assert "09-28 12:00 webhook_endpoints.update clinic.example/hooks: 200 [succeeded]" in lines

@@ -6,8 +6,15 @@ from typing import Any, Literal, get_args
 
 import attrs
 
-from followup import Event, WebhookEndpoint
-from followup._for_mockserver import AppointmentStatus, EventStatus, EventType, IntakeStatus, WebhookDeliveryStatus
+from followup import Event, WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import (
+    MAX_WEBHOOK_ATTEMPTS,
+    AppointmentStatus,
+    EventStatus,
+    EventType,
+    IntakeStatus,
+    WebhookDeliveryStatus,
+)
 from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.texts import events_in, json_body
 from followup_mockserver.state.history import EVENT, Record
@@ -120,6 +127,15 @@ def state_of(endpoint: WebhookEndpoint) -> Literal["enabled", "disabled", "faili
         return "enabled"
     delivered = endpoint.last_delivered_at
     return "failing" if delivered is None or delivered < endpoint.last_error.at else "enabled"
+
+
+STOPPED = "stopped"
+
+
+def delivery_state(delivery: WebhookDelivery) -> str:
+    """Return the status of a delivery, or ``stopped`` if it failed only because its endpoint was disabled."""
+    is_stopped = delivery.status == "failed" and delivery.attempts < MAX_WEBHOOK_ATTEMPTS
+    return STOPPED if is_stopped else delivery.status
 
 
 def has_problem(endpoint: WebhookEndpoint) -> bool:

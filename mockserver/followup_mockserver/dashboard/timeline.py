@@ -2,11 +2,12 @@
 
 Every occurrence of a chain of causes is an entry. It stands below what brought it about at once: a domain event below
 its call, a webhook below its event, an attempt below its webhook. A job that is due later, such as a reminder, has an
-entry at its own time, and is announced below its cause.
+entry at its own time, and its cause says how many it planned. On the page of a call with several inbound events, each
+event is a line that unfolds, with its jobs.
 """
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -16,6 +17,7 @@ import attrs
 
 from followup import WebhookDelivery
 from followup_mockserver.control.occurrences import REQUEST, Occurrence
+from followup_mockserver.dashboard.columns import STOPPED, delivery_state
 from followup_mockserver.dashboard.objects import address, name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.outcomes import Kind, Part, joined
@@ -41,6 +43,12 @@ _JOB_TITLES = {
 }
 ATTEMPT_JOBS = ("delivery", "repeated_delivery")
 TEST_CONTROL = "test control"
+_WORDS = {Kind.DUE: "due", Kind.WILL_NOT_BE_SENT: "will not be sent"}
+"""What became of a job, where its time stands elsewhere."""
+
+TONES = {STOPPED: "muted"}
+"""State of a delivery to its tone, if that has another name."""
+
 _AT_ONCE = timedelta(seconds=1)
 """A job that is due so soon after its cause stands below it, even if the clock runs."""
 
@@ -78,8 +86,10 @@ class Entry:
         causes: its causes, if the entry does not stand below one.
         text: text of the message that was sent; None if there is none.
         children: what it caused at once, or the attempts of a webhook.
-        is_folded: whether the children unfold.
+        summary: what stands in the place of the children until they unfold, texts with their tones; empty if they do
+            not fold.
         hidden: the number of further effects, which are not shown.
+        is_timed: whether its time is shown below a cause too.
     """
 
     key: str
@@ -94,8 +104,9 @@ class Entry:
     causes: Sequence[Cause] = ()
     text: str | None = None
     children: Sequence["Entry"] = ()
-    is_folded: bool = False
+    summary: Sequence[tuple[str, str]] = ()
     hidden: int = 0
+    is_timed: bool = False
 
 
 def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> dict[str, Any]:
@@ -170,7 +181,9 @@ def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:
     if delivery.status == "succeeded":
         return [f"delivered at attempt {made} ({delivery.last_status_code})"]
     if delivery.status == "failed":
-        return [f"{f'failed at attempt {made}' if made else 'not attempted'}: {delivery.last_error}"]
+        is_stopped = delivery_state(delivery) == STOPPED
+        word = ("stopped after" if is_stopped else "failed at") if made else "not attempted"
+        return [f"{word}{f' attempt {made}' if made else ''}: {delivery.last_error}"]
     if delivery.next_attempt_at is None:
         return [f"attempt {max(made, 1)} is in progress"]
     return [f"attempt {made + 1} is due ", delivery.next_attempt_at]
@@ -201,6 +214,7 @@ class Entries:
         self._known: dict[str | None, Occurrence] = {}  # the last entry with each id
         self._depths: dict[int, int] = {}
         self._below: dict[int, list[Occurrence]] = defaultdict(list)
+        self._folds_events = sum(each.kind == EVENT and each.cause == own for each in occurrences) > 1
         self.alone: list[Occurrence] = []
         for each in filter(self._is_shown, occurrences):
             self._place(each)
@@ -218,7 +232,9 @@ class Entries:
         """
         title, more, outcome, tone = self._title(occurrence)
         effects = self._below[id(occurrence)]
-        children = effects[: self._max_effects]
+        at_once = [each for each in effects if self._folds_events or self._depths[id(each)]]
+        planned = [] if self._folds_events else [each for each in effects if not self._depths[id(each)]]
+        children = [*_without_endpoint(occurrence), *self._effects(at_once[: self._max_effects]), *_planned(planned)]
         message = occurrence if occurrence.kind == MESSAGE else self._messages.get(occurrence.id)
         return Entry(
             key=f"{occurrence.kind} {occurrence.id} {occurrence.at}",
@@ -231,10 +247,48 @@ class Entries:
             tone=tone if outcome else "",
             causes=() if is_below else [*self._named_causes(occurrence)],
             text=None if message is None else self._texts.get(message.id),
-            children=[*_without_endpoint(occurrence), *map(self._child, children)],
-            is_folded=occurrence.kind == DELIVERY,
-            hidden=len(effects) - len(children),
+            children=children,
+            summary=self._summary(occurrence, effects) if children else (),
+            hidden=len(at_once[self._max_effects :]) if self._max_effects else 0,
+            is_timed=occurrence.kind == ATTEMPT,
         )
+
+    def _effects(self, effects: Sequence[Occurrence]) -> Iterator[Entry]:
+        """Return the entries of effects; the endpoints that are not subscribed are one entry."""
+        unsubscribed = [each for each in effects if each.outcome.kind is Kind.NOT_SUBSCRIBED]
+        for each in effects:
+            if not self._depths[id(each)]:
+                yield self._announced(each)
+            elif len(unsubscribed) < 2 or each.outcome.kind is not Kind.NOT_SUBSCRIBED:
+                yield self.entry(each, is_below=True)
+        if len(unsubscribed) > 1:
+            entry = self.entry(unsubscribed[0], is_below=True)
+            yield attrs.evolve(entry, title=_number(len(unsubscribed), "endpoint"), more=None)
+
+    def _summary(self, occurrence: Occurrence, effects: Sequence[Occurrence]) -> Sequence[tuple[str, str]]:
+        """Return what stands in the place of the effects of a webhook, and of an event among others of its call."""
+        if occurrence.kind == DELIVERY:
+            return [(_number(len(effects), "attempt"), "")]
+        if occurrence.kind != EVENT or not self._folds_events:
+            return ()
+        counts = Counter(filter(None, map(self._counted, self._all_below(occurrence))))
+        return [(_number(count, noun) + word, tone) for (noun, word, tone), count in counts.items()]
+
+    def _all_below(self, occurrence: Occurrence) -> Iterator[Occurrence]:
+        for each in self._below[id(occurrence)]:
+            yield each
+            yield from self._all_below(each)
+
+    def _counted(self, occurrence: Occurrence) -> tuple[str, str, str] | None:
+        """Return the noun, the outcome and the tone of an effect in a summary; None if it does not count."""
+        if _is_job(occurrence):
+            word = _WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
+            return _JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
+        delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
+        if delivery is not None:
+            state = delivery_state(delivery)
+            return "webhook", f" {'delivered' if state == 'succeeded' else state}", TONES.get(state, state)
+        return None
 
     def _is_shown(self, occurrence: Occurrence) -> bool:
         """Return whether there is an entry for an occurrence: the parts of others and idle jobs have none."""
@@ -256,7 +310,8 @@ class Entries:
             self._below[id(above)].append(occurrence)
         if above is None or depth > _MAX_DEPTH or (_is_job(occurrence) and occurrence.at - above.at >= _AT_ONCE):
             depth = 0
-            self.alone.append(occurrence)
+            if above is None or not (self._folds_events and _is_job(occurrence)):
+                self.alone.append(occurrence)
         self._depths[id(occurrence)] = depth
         self._known[occurrence.id] = occurrence
 
@@ -269,7 +324,8 @@ class Entries:
         title = f"webhook {occurrence.id}" if endpoint is None else f"webhook to {address(endpoint.url)}"
         if delivery is None:
             return title, None if endpoint is None else endpoint.id, occurrence.parts, "muted"
-        return title, delivery.id, progress_of(delivery), delivery.status
+        state = delivery_state(delivery)
+        return title, delivery.id, progress_of(delivery), TONES.get(state, state)
 
     def _named_causes(self, occurrence: Occurrence) -> Iterator[Cause]:
         """Return what planned a job or caused anything else, and what withdrew a job."""
@@ -284,14 +340,12 @@ class Entries:
 
     def _subject(self, occurrence: Occurrence) -> str | None:
         if occurrence.kind in (REQUEST, DELIVERY, ATTEMPT):
-            return None
+            is_of_endpoint = (occurrence.operation or "").startswith("webhook_endpoints.")
+            return occurrence.about if is_of_endpoint and occurrence.about != self._own else None
         return None if occurrence.about == self._own else occurrence.about
 
-    def _child(self, job: Occurrence) -> Entry:
-        """Return what stands below a cause; of a job that is due later a line without the reason for its outcome."""
-        if self._depths[id(job)]:
-            return self.entry(job, is_below=True)
-        words = {Kind.DUE: "due", Kind.WILL_NOT_BE_SENT: "will not be sent"}
+    def _announced(self, job: Occurrence) -> Entry:
+        """Return a line for a job that is due later, without the reason for its outcome."""
         return Entry(
             key=f"planned {job.id}",
             at=job.at,
@@ -299,7 +353,7 @@ class Entries:
             more=job.id,
             subject=self._subject(job),
             start=planned_start(job),
-            outcome=[words.get(job.outcome.kind, job.outcome.what)],
+            outcome=[_WORDS.get(job.outcome.kind, job.outcome.what)],
             tone=job.outcome.tone,
             is_planned=True,
         )
@@ -310,6 +364,16 @@ def _without_endpoint(event: Occurrence) -> Iterator[Entry]:
     for receipt in event.receipts:
         if receipt.endpoint is None and (reason := receipt.reason) is not None:
             yield Entry(key=reason.text, at=event.at, title="webhook", outcome=reason.parts, tone=reason.tone)
+
+
+def _planned(jobs: Sequence[Occurrence]) -> Iterator[Entry]:
+    """Return a line for each kind of the jobs that a cause has planned, which have entries of their own."""
+    for kind, count in Counter(each.kind for each in jobs).items():
+        yield Entry(key=f"planned {kind}", at=jobs[0].at, title=_number(count, _JOB_TITLES[kind]), outcome=["planned"])
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _is_job(occurrence: Occurrence | None) -> bool:
