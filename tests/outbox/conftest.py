@@ -126,13 +126,14 @@ Opened = Callable[..., Desk]
 
 @pytest.fixture
 def opened(database_url: str) -> Iterator[Opened]:
-    """Return a function that opens an outbox with its tables, for these options."""
+    """Return a function that opens an outbox for these options, with its tables unless ``creates`` is false."""
     with ExitStack() as stack:
 
-        def open_one(**options: Any) -> Desk:
+        def open_one(*, creates: bool = True, **options: Any) -> Desk:
             outbox = Desk(database_url, **options)
-            outbox.create_tables()
             stack.callback(outbox.close)
+            if creates:
+                outbox.create_tables()
             return outbox
 
         yield open_one
