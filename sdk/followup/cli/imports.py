@@ -102,6 +102,7 @@ def run(
     map: MapFile,
     database: Annotated[str | None, stores.DATABASE] = None,
     name: Annotated[str, stores.NAME] = "default",
+    cipher: Annotated[str | None, stores.CIPHER] = None,
     send: Annotated[bool, typer.Option("--send", help="Send all events of the outbox at the end.")] = False,
     as_json: AsJson = False,
     show_personal_data: ShowPersonalData = False,
@@ -119,12 +120,12 @@ def run(
         if send:
             with connected():
                 pass  # without a key or a base URL, nothing is recorded
-        with stores.opened("outbox", database, name) as outbox, _progress(file) as on_progress:
+        with stores.opened("outbox", database, name, cipher) as outbox, _progress(file) as on_progress:
             try:
                 report = job.run(file, outbox, on_progress=on_progress)
             except ImportRefused as error:
                 report, refused = error.report, str(error)
-    sent, problem = _send(database, name) if send and not refused else (None, "")
+    sent, problem = _send(database, name, cipher) if send and not refused else (None, "")
     Shown(report, job, file, is_recorded=not refused, shows_values=show_personal_data).print(as_json=as_json)
     if sent and not as_json:
         say(f"Sent: {sent.sent + sent.duplicates:,}. Rejected: {sent.rejected:,}. Waiting: {sent.remaining:,}.")
@@ -140,6 +141,7 @@ def verify(
     map: MapFile,
     database: Annotated[str | None, stores.DATABASE] = None,
     name: Annotated[str, stores.NAME] = "default",
+    cipher: Annotated[str | None, stores.CIPHER] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare a file with what the service has: what is missing, and which times and statuses differ.
@@ -153,7 +155,7 @@ def verify(
         job = Import.load(map)
         client = stack.enter_context(connected())
         has_database = database or os.environ.get(stores.DATABASE_VARIABLE)
-        outbox = stack.enter_context(stores.opened("outbox", database, name)) if has_database else None
+        outbox = stack.enter_context(stores.opened("outbox", database, name, cipher)) if has_database else None
         differences = [*job.verify(file, client, outbox)]
     if as_json:
         sides = [{"here": _in_json(each.here), "there": _in_json(each.there)} for each in differences]
@@ -177,10 +179,10 @@ def _in_words(side: datetime | str | None, zone: ZoneInfo) -> str:
     return f"{side.astimezone(zone):%Y-%m-%d %H:%M}" if isinstance(side, datetime) else side or "not there"
 
 
-def _send(database: str | None, name: str) -> tuple["DrainReport | None", str]:
+def _send(database: str | None, name: str, cipher: str | None) -> tuple["DrainReport | None", str]:
     """Drain the outbox; return what was sent, and the problem if not everything was."""
     try:
-        with stores.opened("outbox", database, name) as outbox, connected() as client:
+        with stores.opened("outbox", database, name, cipher) as outbox, connected() as client:
             sent = outbox.drain(client)
     except CommandFailed as error:
         return None, str(error)

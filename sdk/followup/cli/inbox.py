@@ -1,27 +1,22 @@
 """``followup inbox``: handle the webhooks of an inbox, and look after it."""
 
-import functools
-import importlib
 import logging
 import math
 import re
-import sys
 import time
-import traceback
 from contextlib import ExitStack
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
 import typer
 
-from followup import ConfigurationError
 from followup._codec.names import format_timestamp
 from followup.cli import stores
 from followup.cli.application import Application
+from followup.cli.modules import named
 from followup.cli.options import AsJson, show_rows
-from followup.cli.output import connected, fail, reject, remark, say
+from followup.cli.output import connected, reject, remark, say
 from followup.cli.values import parts_of, time_of
 
 if TYPE_CHECKING:
@@ -177,42 +172,11 @@ def load_inbox(target: str) -> "Inbox":
     Raises:
         CommandFailed: there is no such module or name, or it is no Inbox, or the module cannot be imported.
     """
-    module_name, _, name = target.partition(":")
-    if not module_name or not name:
-        reject(f"{target!r} must be MODULE:NAME, such as clinic.webhooks:inbox")
     with stores.store_errors():
         from followup.inbox import Inbox
 
-        module = _imported(module_name)
-    found: Any = functools.reduce(lambda inner, part: getattr(inner, part, None), name.split("."), module)
+        module, found = named(target, "clinic.webhooks:inbox")
     if not isinstance(found, Inbox):
-        names = [f"{module_name}:{key}" for key, value in vars(module).items() if isinstance(value, Inbox)]
+        names = [f"{module.__name__}:{key}" for key, value in vars(module).items() if isinstance(value, Inbox)]
         reject(f"{target!r} is not an Inbox; it has {', '.join(names) or 'none'}")
     return found
-
-
-def _imported(name: str) -> Any:
-    folder = str(Path.cwd())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        return importlib.import_module(name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the texts of these errors may have personal data
-        if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
-            reject(f"there is no module {name!r} in {folder} or among the installed ones")
-        if isinstance(error, ConfigurationError):
-            fail(f"cannot import {name}: {error}{_place(error)}")
-        kind = type(error).__name__
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            fail(f"cannot import {name}: it needs the module {error.name!r}, which is not installed{_place(error)}")
-        fail(f"cannot import {name}: {kind}{_place(error)}; python -c 'import {name}' shows the text of the error")
-
-
-def _place(error: BaseException) -> str:
-    """Return the file and line of the user's code: the last one in the current folder, if there is one."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f" ({Path(error.filename).name}:{error.lineno})"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if each.filename.startswith(str(Path.cwd())) and "-packages" not in each.filename]
-    last = (own or frames)[-1]
-    return f" ({Path(last.filename).name}:{last.lineno})"

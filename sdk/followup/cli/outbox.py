@@ -27,6 +27,7 @@ commands = Application(no_args_is_help=True, help="Send recorded events from you
 def run(
     database: Annotated[str | None, stores.DATABASE] = None,
     name: Annotated[str, stores.NAME] = "default",
+    cipher: Annotated[str | None, stores.CIPHER] = None,
     until_empty: Annotated[
         bool,
         typer.Option("--until-empty", help="End when no event waits or is in flight. Held and dead ones may stay."),
@@ -44,21 +45,20 @@ def run(
     """
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
-    with (
-        stores.until_stopped() as stop,
-        stores.opened("outbox", database, name, **options) as found,
-        connected() as client,
-    ):
+    with stores.until_stopped() as stop, stores.opened("outbox", database, name, cipher, **options) as found:
         from followup.outbox import DrainReport
 
         report = DrainReport()
         found._check_tables()  # a wrong database is an error of the command; one that fails later is logged
         shown = _numbers(report)
-        for _ in found._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
-            if (numbers := _numbers(report)) != shown:
-                remark(shown := numbers)
-            if until_empty and not found._remaining():
-                break
+        with connected() as client:
+            for unreadable in found._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
+                if (numbers := _numbers(report)) != shown:
+                    remark(shown := numbers)
+                if until_empty:
+                    unreadable.check()  # such an event waits for ever
+                    if not found._remaining():
+                        break
         say(_numbers(report))
 
 

@@ -19,11 +19,13 @@ import typer
 from followup import ConfigurationError, FollowUpError
 from followup._codec.names import camel
 from followup.cli.application import Application
+from followup.cli.modules import named
 from followup.cli.options import AsJson, keyword, own_parameters
 from followup.cli.output import INTERRUPTED, CommandFailed, fail, json_line, reject, say, write_line
 from followup.cli.values import kebab
 
 DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"
+CIPHER_VARIABLE = "FOLLOWUP_CIPHER"
 
 Kind = Literal["outbox", "inbox"]
 
@@ -35,8 +37,14 @@ DATABASE = typer.Option(
     "cannot see in the list of processes.",
 )
 NAME = typer.Option("--name", help="Name that keeps several organizations in one database apart.")
+CIPHER = typer.Option(
+    "--cipher",
+    metavar="MODULE:NAME",
+    show_default=False,
+    help=f"Where your cipher is, such as clinic.keys:cipher, if the database is encrypted. Default: {CIPHER_VARIABLE}.",
+)
 
-_OPTION = re.compile("on_rejected|requests_per_minute")
+_OPTION = re.compile("on_rejected|requests_per_minute|^cipher")
 """The arguments of an Outbox that have an option."""
 
 
@@ -59,7 +67,8 @@ def store_errors(database: str | None = None) -> Iterator[None]:
     try:
         yield
     except (FollowUpError, ValueError) as error:
-        fail(_with_commands(str(error)))
+        text = _with_commands(str(error))
+        fail(text if database is None else text.replace("cipher=...", "--cipher MODULE:NAME"))
     except sqlalchemy.exc.SQLAlchemyError as error:
         fail(f"{_shown(database)} failed: {reason_of(error)}")
 
@@ -73,7 +82,9 @@ def _with_commands(text: str) -> str:
 
 
 @contextmanager
-def opened(kind: Kind, database: str | None, name: str = "default", **options: Any) -> Iterator[Any]:
+def opened(
+    kind: Kind, database: str | None, name: str = "default", cipher: str | None = None, **options: Any
+) -> Iterator[Any]:
     """Open an outbox or inbox, and turn the errors of its database into one line."""
     url = database or os.environ.get(DATABASE_VARIABLE)
     if not url:
@@ -82,11 +93,20 @@ def opened(kind: Kind, database: str | None, name: str = "default", **options: A
         # Imported late, because a help page needs no database.
         store_class = getattr(import_module(f"followup.{kind}"), kind.capitalize())
         try:
-            store = store_class(url, name=name, **options)
+            store = store_class(url, name=name, cipher=_cipher(cipher), **options)
         except ConfigurationError as error:
             reject(_OPTION.sub(lambda found: f"--{kebab(found[0])}", str(error)))
         with closing(store):
             yield store
+
+
+def _cipher(target: str | None) -> Any:
+    """Import the cipher of an option, or else of the environment; None if there is none."""
+    target = target or os.environ.get(CIPHER_VARIABLE)
+    found = named(target, "clinic.keys:cipher")[1] if target else None
+    if target and found is None:
+        reject(f"--cipher {target}: the module has no such name")
+    return found
 
 
 def command(group: Application, kind: Kind, **settings: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -99,17 +119,24 @@ def command(group: Application, kind: Kind, **settings: Any) -> Callable[[Callab
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        def run(*, database: str | None, name: str, **values: Any) -> None:
-            with opened(kind, database, name) as store:
+        def run(*, database: str | None, name: str, cipher: str | None, **values: Any) -> None:
+            with opened(kind, database, name, cipher) as store:
                 function(store, **values)
 
-        own = own_parameters(function, 1)
-        url = keyword("database", Annotated[str | None, DATABASE], None)
-        run.__signature__ = inspect.Signature([*own, url, keyword("name", Annotated[str, NAME], "default")])  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature([*own_parameters(function, 1), *selecting()])  # type: ignore[attr-defined]
         group.command(function.__name__.replace("_", "-"), **{"help": inspect.getdoc(function), **settings})(run)
         return function
 
     return add
+
+
+def selecting() -> list[inspect.Parameter]:
+    """Return the options that select a store."""
+    return [
+        keyword("database", Annotated[str | None, DATABASE], None),
+        keyword("name", Annotated[str, NAME], "default"),
+        keyword("cipher", Annotated[str | None, CIPHER], None),
+    ]
 
 
 def add_common_commands(group: Application, kind: Kind, *, status_help: str, retried: str, again: str) -> None:
@@ -135,6 +162,11 @@ def add_common_commands(group: Application, kind: Kind, *, status_help: str, ret
         ] = None,
     ) -> None:
         say(f"{events(store.retry(event_id))} will be {again} again.")
+
+    @command(group, kind)
+    def reencrypt(store: Any) -> None:
+        """Rewrite all rows under the present cipher, after its key has changed. Relays and workers may go on."""
+        say(f"Encrypted {events(store.reencrypt())} again.")
 
     @command(group, kind)
     def ddl(
