@@ -14,7 +14,7 @@ from sqlalchemy.pool import QueuePool, StaticPool
 from support.stores import record
 
 from followup import FollowUpError, inbound
-from followup._store import erasure
+from followup._store import scrub
 from followup._store.person import Person
 from followup.outbox import Outbox
 
@@ -72,7 +72,7 @@ def test_nothing_is_left_in_the_file_and_its_log(tmp_path: Path, mode: str, pool
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Outbox, sqlite3.Connection, str]]:
     """An outbox with the person's events, and a connection that reads from its file, in the middle of a transaction."""
-    monkeypatch.setattr(erasure, "_PATIENCE", 0.01)
+    monkeypatch.setattr(scrub, "_PATIENCE", 0.01)
     file = tmp_path / "clinic.db"
     engine = opened(file, "WAL")
     outbox = Outbox(engine)

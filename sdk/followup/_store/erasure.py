@@ -1,14 +1,10 @@
 """Exports and erases the data of one person: what an Outbox and an Inbox both do.
 
 A row that is erased keeps its id, so that the event is neither sent nor handled again, its state and its times.
-
-On SQLite, copies of what was erased remain in free parts of the file and in its log. ``VACUUM`` writes the file anew,
-from what is still in the tables, and a checkpoint empties the log.
+On SQLite, the file is then written anew (``scrub``).
 """
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -19,6 +15,7 @@ from followup._results.errors import FollowUpError
 from followup._store.leases import RELEASED
 from followup._store.person import Person
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
+from followup._store.scrub import scrub
 from followup._store.store import Store
 
 _UNFINISHED = frozenset({WAITING, IN_FLIGHT, DEAD})
@@ -28,9 +25,6 @@ _AT_ONCE = 500
 
 _MOST_IDS = 20
 """Ids that a message lists."""
-
-_PATIENCE = 30
-"""Seconds to wait for other processes that use a SQLite file."""
 
 
 class PersonalData(Store):
@@ -165,20 +159,7 @@ class PersonalData(Store):
         Raises:
             FollowUpError: this is not possible now, because other processes use the file, for example.
         """
-        if self._database.dialect != "sqlite":
-            return
-        # On the driver's own connection, because SQLAlchemy begins a transaction, in which VACUUM is impossible.
-        with closing(self._database.engine.raw_connection()) as pooled:
-            driver: Any = pooled.driver_connection
-            is_file = any(path for _, name, path in driver.execute("PRAGMA database_list") if name == "main")
-            ((patience,),) = driver.execute("PRAGMA busy_timeout")
-            try:
-                driver.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
-                problem = _rewrite(driver) if is_file else ""
-            except sqlite3.Error as error:
-                problem = f"{type(error).__name__}: {error}"
-            finally:
-                driver.execute(f"PRAGMA busy_timeout = {patience}")
+        problem = scrub(self._database)
         if problem:
             raise FollowUpError(
                 "the events are erased, but the file of the database or its log still has copies of their data "
@@ -219,14 +200,3 @@ def check_finished(exported: Iterable[Mapping[str, Any]]) -> None:
             f"events wait, are in flight or are dead: {', '.join(ids[:_MOST_IDS])}{more}. Nothing was erased; pass "
             "waiting=True to give them up too"
         )
-
-
-def _rewrite(driver: Any) -> str:
-    """Write a file anew; return why copies may be left, or an empty text."""
-    ((mode,),) = driver.execute("PRAGMA journal_mode")
-    driver.execute("VACUUM")
-    if mode == "persist":  # its journal remains, with the pages as they were before
-        driver.execute("PRAGMA journal_mode = DELETE").fetchall()
-        driver.execute("PRAGMA journal_mode = PERSIST").fetchall()
-    ((is_busy, _, _),) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return "the log is in use" if is_busy else ""

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, Table, bindparam, func, select, update
 
-from followup._results.errors import ConfigurationError
+from followup._results.errors import ConfigurationError, FollowUpError
 from followup._store.cipher import is_hashed
 from followup._store.schema import SALTS
+from followup._store.scrub import scrub
 
 if TYPE_CHECKING:
     from followup._store.store import Store
@@ -24,6 +25,7 @@ def reencrypt(store: "Store") -> int:
 
     Raises:
         ConfigurationError: there is no cipher; or a row cannot be decrypted, and nothing was changed.
+        FollowUpError: the rows are rewritten, but a SQLite file still has copies of what they were before.
     """
     if not store._cipher.is_on:
         raise ConfigurationError("reencrypt needs a cipher: pass cipher=... to its constructor")
@@ -43,6 +45,11 @@ def reencrypt(store: "Store") -> int:
         salt: str = connection.execute(store._cipher.salt_query).scalar_one()
         renewed = store._cipher.encrypt(store._cipher.decrypt(salt, ""))
         connection.execute(update(SALTS).where(SALTS.c.salt == salt).values(salt=renewed))
+    if problem := scrub(store._database):
+        raise FollowUpError(
+            "the rows are encrypted, but the file of the database or its log still has copies of what they were before "
+            f"({problem}): call reencrypt again when fewer processes use it"
+        )
     return count
 
 

@@ -87,7 +87,8 @@ class Store:
 
         Call it once after the key has changed, with a cipher that also decrypts what the old key encrypted, such as
         ``MultiFernet([Fernet(new), Fernet(old)])``. All other processes must have that cipher already. Relays and
-        workers go on meanwhile. It can be called again at any time.
+        workers go on meanwhile. A SQLite file is then written anew, so that it has no copies of the rows as they were
+        before; other processes wait for that. It can be called again at any time.
 
         Returns:
             The number of events.
@@ -95,6 +96,8 @@ class Store:
         Raises:
             ConfigurationError: there is no cipher; or an event cannot be decrypted, which the message names. Nothing
                 was changed then.
+            FollowUpError: the rows are rewritten, but a SQLite file still has copies of what they were before, because
+                other processes use it. Call it again.
         """
         return reencrypt(self)
 

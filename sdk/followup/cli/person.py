@@ -32,12 +32,12 @@ _CRITERIA = MappingProxyType(
 def _command(function: Callable[..., None]) -> None:
     """Add a command that takes the stores that the database has, and the criteria of a person."""
 
-    def run(*, database: str | None, name: str, **values: Any) -> None:
+    def run(*, database: str | None, name: str, cipher: str | None, **values: Any) -> None:
         criteria = _checked({each: values.pop(each) for each in _CRITERIA})
         with ExitStack() as stack:
             found = []
             for kind in get_args(stores.Kind):
-                store = stack.enter_context(stores.opened(kind, database, name))
+                store = stack.enter_context(stores.opened(kind, database, name, cipher))
                 if store._has_tables():
                     found.append(store)
                 else:
@@ -47,9 +47,7 @@ def _command(function: Callable[..., None]) -> None:
             function(found, criteria, **values)
 
     options = [keyword(each, Annotated[str | None, _criterion(text)], None) for each, text in _CRITERIA.items()]
-    url = keyword("database", Annotated[str | None, stores.DATABASE], None)
-    of_name = keyword("name", Annotated[str, stores.NAME], "default")
-    run.__signature__ = inspect.Signature([*options, *own_parameters(function, 2), url, of_name])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*options, *own_parameters(function, 2), *stores.selecting()])  # type: ignore[attr-defined]
     commands.command(function.__name__, help=inspect.getdoc(function))(run)
 
 
