@@ -63,7 +63,7 @@ DESCRIPTIONS = {
     "how-to/snapshots": "Save, load and fork the state of a mock.",
     "how-to/calibrate": "Make the mock behave as your service does, from questions to a test environment.",
     "how-to/contract-drift": "followup-mock check compares an OpenAPI document with the SDK and the mock.",
-    "how-to/ci": "Tests in CI, with and without Python.",
+    "how-to/ci": "A whole GitHub Actions workflow: start the mock, test without a network, keep a report.",
     "how-to/other-languages": "The mock for JavaScript, TypeScript, API clients and containers.",
     "dashboard": "The page of the mock that shows calls, deliveries, patients and messages.",
     "benchmarks": "Measured times, compared with alternatives.",
