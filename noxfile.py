@@ -109,6 +109,8 @@ def typing(session: nox.Session) -> None:
     session.run("mypy", "benchmarks", env={"MYPYPATH": "benchmarks"})
     session.run("mypy", "docs/reference_pages.py", env={"MYPYPATH": "docs"})
     session.run("pyright")
+    for package in ("followup", "followup_mockserver"):
+        session.run("pyright", "--verifytypes", package, "--ignoreexternal")
 
 
 @nox.session

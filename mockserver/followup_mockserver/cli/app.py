@@ -44,7 +44,7 @@ EXAMPLES = Path(__file__).with_name("examples.txt")
 """The examples of each command."""
 
 
-app = Application(
+app: Application = Application(
     name="followup-mock",
     no_args_is_help=True,
     examples=EXAMPLES,

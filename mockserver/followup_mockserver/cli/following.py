@@ -41,7 +41,7 @@ from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
 from followup_mockserver.webhooks.payloads import EVERY_TYPE, OUTBOUND_TYPES
 
-commands = Application()
+commands: Application = Application()
 
 Row = Mapping[str, Any]
 

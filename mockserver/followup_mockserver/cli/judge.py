@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from followup_mockserver.judge.calibration.run import Run
     from followup_mockserver.judge.drift.differences import Difference, Report
 
-commands = Application()
+commands: Application = Application()
 
 
 @commands.command(

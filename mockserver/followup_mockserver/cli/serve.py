@@ -16,7 +16,7 @@ from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_U
 if TYPE_CHECKING:
     import httpx
 
-commands = Application()
+commands: Application = Application()
 
 
 def serve(

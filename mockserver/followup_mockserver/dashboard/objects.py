@@ -20,9 +20,9 @@ ROWS = 50
 """Rows per page."""
 
 VIEW_OF_PREFIX = {
-    declaration.id_prefix.prefix: operation.group
+    operation.declaration.id_prefix.prefix: operation.group
     for operation in OPERATIONS.values()
-    if (declaration := operation.declaration).id_prefix is not None
+    if operation.declaration.id_prefix is not None
 }
 """Prefix of an id to the name of the view that shows the object. A view has the name of its collection."""
 

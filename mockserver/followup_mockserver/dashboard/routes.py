@@ -20,7 +20,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-dashboard = Blueprint(
+dashboard: Blueprint = Blueprint(
     "dashboard",
     __name__,
     url_prefix=PREFIX,

@@ -22,7 +22,7 @@ from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks import attempts as attempting
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 
-logger = logging.getLogger("followup_mockserver")
+logger: logging.Logger = logging.getLogger("followup_mockserver")
 
 _RULES: Mapping[JobKind, Callable[[Tenant, Job], Outcome]] = {
     "reminder": messages.send_reminder,

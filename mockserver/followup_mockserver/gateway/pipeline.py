@@ -187,7 +187,7 @@ def _json(request: Request) -> object:
         return None
 
 
-logger = logging.getLogger("followup_mockserver")
+logger: logging.Logger = logging.getLogger("followup_mockserver")
 
 STEPS: tuple[Callable[[Exchange], None], ...] = (
     find_tenant,

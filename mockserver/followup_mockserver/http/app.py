@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PREFIXES = ("", "/api")
 """Each operation is served under its path with each of these prefixes."""
 
-api = Blueprint("api", __name__)
+api: Blueprint = Blueprint("api", __name__)
 
 
 class BrokenResponse(flask.Response):

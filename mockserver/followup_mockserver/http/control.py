@@ -26,7 +26,7 @@ from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.journal import OMITTED_IF_EMPTY
 from followup_mockserver.state.snapshots.document import MAX_BYTES
 
-control_api = Blueprint("control", __name__, url_prefix=PREFIX)
+control_api: Blueprint = Blueprint("control", __name__, url_prefix=PREFIX)
 
 
 @control_api.before_request

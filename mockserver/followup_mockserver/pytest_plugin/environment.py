@@ -36,8 +36,8 @@ class MockEnvironment:
 
     def __init__(self, service: MockService) -> None:
         self.service = service
-        self.url = service.url
-        self.api_key = service.api_key
+        self.url: str = service.url
+        self.api_key: str = service.api_key
         self._origin = _origin(httpx.URL(service.url))
         self._transport = InProcessTransport(service.app)
         self._allowed: list[str] = []

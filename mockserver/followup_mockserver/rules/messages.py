@@ -4,7 +4,7 @@ They are jobs, which are scheduled, moved and cancelled with what they are about
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -135,7 +135,7 @@ def _schedule_reminders(tenant: Tenant, appointment: Appointment) -> None:
             tenant.skip_job(job, Outcome(Kind.ALREADY_PAST, hours=hours))
 
 
-keep_reminders = follows_appointment("reminder", _schedule_reminders)
+keep_reminders: Callable[[Tenant, DomainEvent], None] = follows_appointment("reminder", _schedule_reminders)
 
 
 def schedule_question(tenant: Tenant, intake: IntakeRequest) -> None:

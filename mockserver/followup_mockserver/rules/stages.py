@@ -69,4 +69,4 @@ def _schedule(tenant: Tenant, appointment: Appointment) -> None:
         tenant.schedule(appointment.start_at + _PASSED, Job("stage", appointment.id))
 
 
-on_domain_event = follows_appointment("stage", _schedule)
+on_domain_event: Callable[[Tenant, DomainEvent], None] = follows_appointment("stage", _schedule)

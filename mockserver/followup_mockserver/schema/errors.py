@@ -38,8 +38,8 @@ class ServiceError(Exception):
         self.code = code
         self.message = message
         self.param = param
-        self.headers = headers or {}
-        self.body = body or {}
+        self.headers: dict[str, str] = headers or {}
+        self.body: dict[str, Any] = body or {}
 
     def __str__(self) -> str:
         return self.message if self.param is None else f"{self.param}: {self.message}"

@@ -265,5 +265,5 @@ def open_schema(schema: Any) -> Any:
 
 
 REQUESTS = Shapes()
-shape_of = REQUESTS.of
-object_shape = REQUESTS.of_object
+shape_of: Callable[[Any], Shape] = REQUESTS.of
+object_shape: Callable[[Mapping[str, Any], Iterable[str]], Shape] = REQUESTS.of_object

@@ -28,6 +28,7 @@ from followup_mockserver.webhooks.receivers import Mounts
 if TYPE_CHECKING:
     import httpx
     import respx
+    from flask import Flask
 
     from followup import AsyncFollowUp, FollowUp
 
@@ -71,7 +72,7 @@ class Mock(Control):
         self._gateway = Gateway(registry)
         self._guard = guard
         self._waiting_calls = WaitingCalls()
-        self.app = create_app(self, dashboard)
+        self.app: Flask = create_app(self, dashboard)
 
     @property
     def url(self) -> str:

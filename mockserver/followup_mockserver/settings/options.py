@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import attrs
 
 from followup._for_mockserver import REQUESTS_PER_MINUTE, descriptions_in
-from followup_mockserver.schema.checks import boolean, field, instant, integer, matching, number, optional
+from followup_mockserver.schema.checks import Check, boolean, field, instant, integer, matching, number, optional
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.schema.formats import is_webhook_target
 from followup_mockserver.settings.settings import Organization
@@ -27,7 +27,7 @@ MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
 """The largest ``idempotency_hours``: ten years."""
 
 
-webhook_target = matching(
+webhook_target: Check = matching(
     is_webhook_target, "an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
 )
 """Checks a URL that the mock may send webhooks to, whatever its options are."""

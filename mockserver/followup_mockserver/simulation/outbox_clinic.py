@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from followup_mockserver.simulation.clinic import Clinic
 from followup_mockserver.simulation.commits import databases_of_thread
@@ -25,10 +25,11 @@ class OutboxClinic(Clinic):
     the event, or if one run may do its work twice, override ``handled`` and return what is in your own tables.
 
     Attributes:
+        receiver_url: https URL of the webhook endpoint; None: no webhooks are received.
         outbox: the outbox of the integration.
     """
 
-    receiver_url = "https://clinic.example/webhooks"
+    receiver_url: ClassVar[str | None] = "https://clinic.example/webhooks"
     outbox: "Outbox"
     _inbox: "Inbox | None" = None
 

@@ -65,7 +65,7 @@ class Player:
         self.has_booked = False
         self._begin = begin
         self._template = MockService(start_time=promises.START, seed=0, rate_limit=0)
-        self.secret = ""
+        self.secret: str = ""
         if clinic.receiver_url is not None:
             with self._template.client() as client:
                 endpoint = client.webhook_endpoints.create(url=clinic.receiver_url, enabled_events=["*"])

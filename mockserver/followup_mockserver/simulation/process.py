@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from followup import FollowUp
 from followup._for_mockserver import SIGNATURE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic, Crash
@@ -43,17 +44,17 @@ class Process:
     def __init__(
         self, clinic: Callable[[], Clinic], service: MockService, time: Time, wait: Wait, carry: Carry
     ) -> None:
-        self.has_crashed = False
+        self.has_crashed: bool = False
         self.is_starting = True
         self.next_action: Callable[[str], object] | None = None
         self.receiving: Receiving | None = None
-        self.loop = SimulatedLoop(time, wait, self.check)
+        self.loop: SimulatedLoop = SimulatedLoop(time, wait, self.check)
         transport = _Transport(self, carry)
-        self.client = service.client(http_client=httpx.Client(transport=transport))
+        self.client: FollowUp = service.client(http_client=httpx.Client(transport=transport))
         asynchronous = service.async_client(http_client=httpx.AsyncClient(transport=transport))
         for client in (self.client, asynchronous):
             use_virtual_time(client, lambda _: time, transport_enforces_limits=True)
-        self.clinic = clinic()
+        self.clinic: Clinic = clinic()
         self.clinic.async_client, self.clinic._client = asynchronous, self.client
         self.clinic._clock = time.now
         self.clinic._call = self.call

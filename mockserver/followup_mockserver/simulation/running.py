@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -243,8 +244,8 @@ class ClinicTime:
     """
 
     def __init__(self, time: Time) -> None:
-        self.monotonic = time.monotonic
-        self.now = time.now
+        self.monotonic: Callable[[], float] = time.monotonic
+        self.now: Callable[[], datetime] = time.now
         self._time = time
         self._simulating = threading.get_ident()
         self._real_wait = threading.Event()

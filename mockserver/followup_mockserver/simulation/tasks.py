@@ -33,7 +33,7 @@ class TaskOrder:
     """
 
     def __init__(self, number: int = 0, tasks: Iterable[Task] = ()) -> None:
-        self.tasks = dict.fromkeys(tasks, UNDECIDED)
+        self.tasks: dict[Task, float] = dict.fromkeys(tasks, UNDECIDED)
         self._number = number
         self._random = random.Random(number)  # noqa: S311 - it is reproducible on purpose
         self._latencies: WeakKeyDictionary[Task, float] = WeakKeyDictionary()

@@ -42,8 +42,8 @@ class Clock:
     """
 
     def __init__(self, start: datetime | None = None) -> None:
-        self.frozen = start is not None
-        self.advanced = timedelta(0)
+        self.frozen: bool = start is not None
+        self.advanced: timedelta = timedelta(0)
         self._held = False
         self._set_to = (start or datetime.now(UTC)).astimezone(UTC)
         self._set_when = RealTime.monotonic()

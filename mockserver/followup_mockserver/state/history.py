@@ -85,7 +85,7 @@ class History:
 
     def __init__(self, records: Iterable[Record] = (), controls: int = 0) -> None:
         self.records: deque[Record] = deque(records, maxlen=LENGTH)
-        self.controls = controls
+        self.controls: int = controls
 
     def add(self, record: Record) -> None:
         """Record something, and drop the oldest record beyond the limit."""

@@ -63,7 +63,7 @@ class Scheduler:
         self._heap: list[Timer] = []
         self._cancelled: set[int] = set()
         self._about: dict[str, list[Timer]] = {}
-        self.scheduled = 0
+        self.scheduled: int = 0
 
     def __len__(self) -> int:
         return len(self._heap) - len(self._cancelled)

@@ -50,7 +50,7 @@ class Registry:
         self._subscribers = subscribers
         self._populate = populate
         self._lock = threading.Lock()
-        self.loading = threading.Lock()
+        self.loading: threading.Lock = threading.Lock()
         self._stopped = threading.Event()
         self._tenants: dict[str, Tenant] = {}
         self._initial: dict[str, Tenant] = {}
@@ -190,7 +190,7 @@ class Registry:
     def _use(self, tenants: Sequence[Tenant], ids: IdFactory) -> None:
         # Assigned only when all of it is complete: the mock handles requests meanwhile.
         self._ids = ids
-        self.default = tenants[0]
+        self.default: Tenant = tenants[0]
         self._tenants = {each.organization.id: each for each in tenants}
         self._by_key = {key: each for each in tenants for key in each.keys}
 

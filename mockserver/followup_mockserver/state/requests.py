@@ -42,7 +42,7 @@ class IdempotencyRecords:
     """
 
     def __init__(self, hours: float) -> None:
-        self.kept_for = timedelta(hours=hours)
+        self.kept_for: timedelta = timedelta(hours=hours)
         self._records: OrderedDict[str, IdempotencyRecord] = OrderedDict()
 
     def copy(self) -> "IdempotencyRecords":

@@ -178,8 +178,8 @@ class Run:
     """
 
     def __init__(self, stopped: Callable[[], bool]) -> None:
-        self.turns = Turns()
-        self.ran = 0
+        self.turns: Turns = Turns()
+        self.ran: int = 0
         self._ended: deque[tuple[Timer, Outcome]] = deque(maxlen=MAX_JOBS_REPORTED)
         self.control: str | None = None
         self._stopped = stopped

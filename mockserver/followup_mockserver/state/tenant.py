@@ -102,19 +102,19 @@ class Tenant:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         self.organization = organization
-        self.keys = {key.value: key for key in keys}
+        self.keys: dict[str, KeyRecord] = {key.value: key for key in keys}
         self.options = options
         self._subscribers = subscribers
         self._wake = wake
         self._timers_seen = 0
-        self.version = next(self._versions)
+        self.version: int = next(self._versions)
         self.ended = False
 
-        self.lock = threading.RLock()
-        self.changed = threading.Condition(self.lock)
-        self.clock = Clock(options.start_time)
-        self.scheduler = Scheduler()
-        self.ids = IdFactory(options.seed, organization.id)
+        self.lock: threading.RLock = threading.RLock()
+        self.changed: threading.Condition = threading.Condition(self.lock)
+        self.clock: Clock = Clock(options.start_time)
+        self.scheduler: Scheduler = Scheduler()
+        self.ids: IdFactory = IdFactory(options.seed, organization.id)
 
         self.patients: Collection[followup.Patient] = Collection(attributes("phone", "dni", "external_id"))
         self.doctors: Collection[followup.Doctor] = Collection(attributes("active", "external_id", "full_name"))
@@ -132,23 +132,23 @@ class Tenant:
             attributes("webhook_endpoint", "status")
         )
         self.secrets: dict[str, str] = {}
-        self.attempts = Attempts()
+        self.attempts: Attempts = Attempts()
         self.messages: list[Message] = []
         self.attempts_in_progress: list[AttemptInProgress] = []
-        self.sends_webhooks = True
+        self.sends_webhooks: bool = True
         self.last_event_at: datetime | None = None
 
-        self.history = History()
+        self.history: History = History()
         self.cause: str | None = None
         self.ignored_keys: list[str] = []
 
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)
 
-        self.journal = Journal()
-        self.faults = Faults(seed=options.seed)
-        self.webhook_faults = WebhookFaults()
-        self.idempotency = IdempotencyRecords(options.idempotency_hours)
-        self.rate_limiter = RateLimiter(options.rate_limit)
+        self.journal: Journal = Journal()
+        self.faults: Faults = Faults(seed=options.seed)
+        self.webhook_faults: WebhookFaults = WebhookFaults()
+        self.idempotency: IdempotencyRecords = IdempotencyRecords(options.idempotency_hours)
+        self.rate_limiter: RateLimiter = RateLimiter(options.rate_limit)
 
     def now(self) -> datetime:
         """Return the current time, cut to milliseconds as in responses."""

@@ -6,8 +6,8 @@ operations, and the webhooks are made by the rules of the mock.
 
 try:
     import hypothesis as _hypothesis  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "hypothesis":
+except ModuleNotFoundError as _error:
+    if _error.name != "hypothesis":
         raise
     raise ImportError(
         f"{__name__} needs Hypothesis, which is not installed: python -m pip install 'followup[testing]'",

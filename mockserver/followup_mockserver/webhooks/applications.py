@@ -40,8 +40,8 @@ class Lifespan:
 
     def __init__(self, mount: Mount, timeout: float) -> None:
         self.mount = mount
-        self.loop = asyncio.get_running_loop()
-        self.thread = threading.get_ident()
+        self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        self.thread: int = threading.get_ident()
         self._process = os.getpid()
         self.state: dict[str, Any] = {}
         self._timeout = timeout
@@ -123,7 +123,7 @@ class Lifespan:
         self._started.set()
 
 
-logger = logging.getLogger("followup_mockserver")
+logger: logging.Logger = logging.getLogger("followup_mockserver")
 
 _LOOP_TIMEOUT = 1.0
 """Seconds in which an event loop in another thread must react, beyond the timeout of what it has to do."""

@@ -33,7 +33,7 @@ from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.receivers import Mount, ReceiverKind
 from followup_mockserver.webhooks.wsgi_asgi import Headers, call_asgi, call_wsgi
 
-logger = logging.getLogger("followup_mockserver")
+logger: logging.Logger = logging.getLogger("followup_mockserver")
 
 Pending = Callable[[], Coroutine[Any, Any, None]]
 """The rest of a call, which needs an event loop."""
@@ -173,7 +173,7 @@ class MountedCall:
     def _start(self) -> None:
         self._in_startup = False
         self._began = RealTime.monotonic()
-        self.gives_up_at = self._began + self._timeout
+        self.gives_up_at: float = self._began + self._timeout
 
     def _respond(self, status: int, headers: Headers) -> None:
         self._status, self._headers = status, headers

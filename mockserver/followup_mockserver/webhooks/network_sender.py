@@ -52,7 +52,7 @@ class TimedSocket(socket.socket):
         ends: that instant, of ``RealTime.monotonic``.
     """
 
-    ends = math.inf
+    ends: float = math.inf
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         """Receive, within the time limit."""
@@ -122,12 +122,12 @@ class _Response(http.client.HTTPResponse):
 class Connection(http.client.HTTPConnection):
     """An open connection to the origin of a URL, on which each request has one time limit as a whole."""
 
-    response_class = _Response
+    response_class: type[http.client.HTTPResponse] = _Response
 
     def __init__(self, url: WebhookUrl, connected: TimedSocket) -> None:
         super().__init__(url.host, url.port)
-        self.origin = url.origin
-        self.sock = connected
+        self.origin: str = url.origin
+        self.sock: Any = connected
         # A response that closes the connection takes the socket over, and ``sock`` is None from then on.
         self._socket = connected
 

@@ -4,7 +4,7 @@ A page keeps the order of the response, newest first. Iteration moves away from 
 older than the one before, with ``ending_before`` each one is newer.
 """
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -108,7 +108,7 @@ class _Page(Generic[T]):
         self.data = envelope.data
         self.has_more: bool = envelope.has_more
         self.url: str = envelope.url
-        self.extra = envelope.extra
+        self.extra: Mapping[str, Any] = envelope.extra
         self.last_response: ResponseInfo = envelope.last_response
         for item in self.data:
             if isinstance(item, Result):

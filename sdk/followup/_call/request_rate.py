@@ -36,10 +36,10 @@ class Slot:
     def __init__(self, before: "Slot | None", not_before: float) -> None:
         self._before = before
         self._not_before = not_before
-        self.is_dropped = False
-        self.is_sent = False
-        self.is_done = False
-        self.time = not_before
+        self.is_dropped: bool = False
+        self.is_sent: bool = False
+        self.is_done: bool = False
+        self.time: float = not_before
 
     def _update(self) -> None:
         """Recompute the times of this slot and of the unsent ones before it, since each may have been delayed."""

@@ -173,7 +173,7 @@ class Declaration:
         self.path = path
         self.declared = declared
         self.batch_error = batch_error
-        self.method_name = declared.__name__
+        self.method_name: str = declared.__name__
 
     @property
     def idempotent(self) -> bool:

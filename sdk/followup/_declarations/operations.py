@@ -154,7 +154,8 @@ class Operation(Declaration):
 
         # help() shows the operations of a group as methods, and both kinds of access with a readable signature.
         functools.update_wrapper(self, declared)
-        self.__wrapped__ = bound_method.__wrapped__ = Described(declared)  # type: ignore[assignment]
+        self.__wrapped__: Any = Described(declared)
+        bound_method.__wrapped__ = self.__wrapped__  # type: ignore[assignment]
         self._bound_method = bound_method
 
     @clears_frames

@@ -172,13 +172,16 @@ class APIStatusError(FollowUpError):
 
         super().__init__(**{"was_sent": "yes", **call})
         self.status_code = status_code
-        self.headers = httpx.Headers(headers)
+        self.headers: httpx.Headers = httpx.Headers(headers)
         self.body = body
+        self.type: str | None
+        self.code: str | None
+        self.param: str | None
         self.type, self.code, message, self.param = _error_fields(body)
-        self.message = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
-        self.request_id = self.headers.get("request-id")
-        self.retry_after = parse_retry_after(self.headers.get("retry-after"))
-        self.args = (self._text(message, SentValues(sent_values)) + (f". {note}" if note else ""),)
+        self.message: str = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
+        self.request_id: str | None = self.headers.get("request-id")
+        self.retry_after: float | None = parse_retry_after(self.headers.get("retry-after"))
+        self.args: tuple[Any, ...] = (self._text(message, SentValues(sent_values)) + (f". {note}" if note else ""),)
 
     def _text(self, message: str | None, sent: SentValues) -> str:
         from followup._redaction import redacted  # late: verifying a webhook does not need it

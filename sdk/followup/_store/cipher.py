@@ -80,12 +80,12 @@ class RowCipher:
             )
         self.component = component
         self.name = name
-        self.is_on = cipher is not None
+        self.is_on: bool = cipher is not None
         self._cipher: Callable[[], Cipher | None] = lambda: (
             cipher
         )  # an attribute of this object would be shown by vars(), with its key perhaps
         of_store = (SALTS.c.component == component, SALTS.c.name == name)
-        self.salt_query = sa.select(SALTS.c.salt).where(*of_store)
+        self.salt_query: sa.Select[Any] = sa.select(SALTS.c.salt).where(*of_store)
 
     def encrypt(self, plain: AnyStr) -> AnyStr:
         """Return a text or a body as it is stored.

@@ -74,7 +74,7 @@ class Database:
             ConfigurationError: it is for another database, or its driver is not installed.
         """
         self._is_own = not isinstance(source, Engine)
-        self.engine = source if isinstance(source, Engine) else _engine_of(source)
+        self.engine: Engine = source if isinstance(source, Engine) else _engine_of(source)
         self.dialect: Dialect = checked_dialect(self.engine.dialect.name)
         if self.engine.dialect.is_async:
             raise ConfigurationError(f"database has an asynchronous driver, {self.engine.dialect.driver}: use another")

@@ -41,7 +41,7 @@ class Store:
 
     def __init__(self, database: str | URL | Engine, name: str, cipher: Cipher | None) -> None:
         try:
-            self.name = checked_text(name, "name")
+            self.name: str = checked_text(name, "name")
         except ValueError as error:
             raise ConfigurationError(str(error)) from None
         self._cipher = RowCipher(cipher, self._schema.component, self.name)

@@ -45,7 +45,7 @@ EXAMPLES = Path(__file__).with_name("examples.txt")
 """The examples of each command."""
 
 
-app = Application(
+app: Application = Application(
     name="followup",
     no_args_is_help=True,
     examples=EXAMPLES,

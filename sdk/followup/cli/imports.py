@@ -21,7 +21,7 @@ from followup.cli.output import CommandFailed, connected, reject, say
 if TYPE_CHECKING:
     from followup.outbox import DrainReport
 
-commands = Application(
+commands: Application = Application(
     no_args_is_help=True,
     help="Send what changed in the tables that a clinic's system exports.",
     epilog="Exit status: 0 on success, 1 if a row was rejected, an event could not be sent, or file and service "

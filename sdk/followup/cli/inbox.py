@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from followup import FollowUp
     from followup.inbox import DeadEvent, Inbox
 
-logger = logging.getLogger("followup.inbox")
+logger: logging.Logger = logging.getLogger("followup.inbox")
 
-commands = Application(no_args_is_help=True, help="Handle the webhooks that an inbox has stored, and look after them.")
+commands: Application = Application(
+    no_args_is_help=True, help="Handle the webhooks that an inbox has stored, and look after them."
+)
 
 Target = Annotated[
     str,

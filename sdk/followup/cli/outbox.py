@@ -20,7 +20,9 @@ from followup.cli.output import connected, remark, say
 if TYPE_CHECKING:
     from followup.outbox import DeadEvent, DrainReport, FailingEvent, Outbox
 
-commands = Application(no_args_is_help=True, help="Send recorded events from your database to the service.")
+commands: Application = Application(
+    no_args_is_help=True, help="Send recorded events from your database to the service."
+)
 
 
 @commands.command()

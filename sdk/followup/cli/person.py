@@ -17,7 +17,7 @@ from followup.cli.options import AsJson, keyword, own_parameters, show_rows
 from followup.cli.output import fail, json_line, reject, say, warn, write_line
 from followup.cli.values import kebab
 
-commands = Application(no_args_is_help=True, help="Export or erase one person's data in your database.")
+commands: Application = Application(no_args_is_help=True, help="Export or erase one person's data in your database.")
 
 _CRITERIA = MappingProxyType(
     {

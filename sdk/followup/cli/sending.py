@@ -77,7 +77,7 @@ class Report:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self.rejected = 0
+        self.rejected: int = 0
         self.counts: Counter[str] = Counter()
         self._lines: TextIO | None = None
 

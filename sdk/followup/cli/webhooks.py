@@ -14,7 +14,7 @@ from followup.cli.output import fail, file_errors, reject, say
 from followup.cli.values import STANDARD_INPUT
 from followup.webhooks import WEBHOOK_TOLERANCE
 
-commands = Application(no_args_is_help=True, help="Verify webhooks that you received.")
+commands: Application = Application(no_args_is_help=True, help="Verify webhooks that you received.")
 
 
 @commands.command()

@@ -68,8 +68,8 @@ class Comparison:
     """
 
     def __init__(self, map: Map, rows: Rows, state: State, now: datetime) -> None:
-        self.spool = Spool()
-        self.ahead = 0
+        self.spool: Spool = Spool()
+        self.ahead: int = 0
         self._gone = 0
         self._count: Counter[str] = Counter()
         self._map = map

@@ -85,10 +85,10 @@ class Table:
         if not stat.S_ISREG(information.st_mode):  # before it is opened, because opening a FIFO blocks
             raise ConfigurationError(f"{path}: this must be a regular file")
         self._version = _version(information)
-        self.is_workbook = False
-        self.replaces = False
+        self.is_workbook: bool = False
+        self.replaces: bool = False
         self._detect(headers)
-        self.header = self._checked_header(headers)
+        self.header: list[str] = self._checked_header(headers)
 
     def rows(self, on_progress: Callable[[float], object] | None = None) -> Iterator[Record]:
         """Iterate over the rows after the header; those with no text in any cell are skipped.

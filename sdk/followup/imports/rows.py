@@ -91,9 +91,11 @@ class Rows:
 
     def __init__(self, map: Map, file: str | Path, *, on_progress: Callable[[float], object] | None = None) -> None:
         self.map = map
-        self.table = Table(file, map.headers, sheet=map.sheet)
-        self.sources = {field: _Source(column, self.table) for field, column in map.columns.items()}
-        self.phone = lru_cache(_PHONES)(lambda text: phone_of(text, map.country, map.mobiles))
+        self.table: Table = Table(file, map.headers, sheet=map.sheet)
+        self.sources: dict[str, _Source] = {field: _Source(column, self.table) for field, column in map.columns.items()}
+        self.phone: Callable[[str], tuple[str, str | None]] = lru_cache(_PHONES)(
+            lambda text: phone_of(text, map.country, map.mobiles)
+        )
         self._on_progress = on_progress
         self._seen = sqlite3.connect("")  # a temporary file, because a million rows would take too much memory
         try:

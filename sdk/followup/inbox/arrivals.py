@@ -64,7 +64,7 @@ OVERLAP = timedelta(hours=1)
 
 _PAGE_SIZE = 100
 
-logger = logging.getLogger("followup.inbox")
+logger: logging.Logger = logging.getLogger("followup.inbox")
 
 
 @attrs.frozen

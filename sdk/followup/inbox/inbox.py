@@ -42,7 +42,7 @@ response."""
 LONGEST_RECEIVE = 8.0
 """Seconds, at most, that ``receive`` waits for PostgreSQL altogether."""
 
-logger = logging.getLogger("followup.inbox")
+logger: logging.Logger = logging.getLogger("followup.inbox")
 
 
 @clears_frames_of

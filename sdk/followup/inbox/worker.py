@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from followup._store.execution import Execute
     from followup.inbox.inbox import Inbox
 
-logger = logging.getLogger("followup.inbox")
+logger: logging.Logger = logging.getLogger("followup.inbox")
 
 
 _LARGEST_CHAIN = 10
@@ -63,7 +63,7 @@ class Worker:
         self._clock = inbox._clock
         self._timeout = inbox._handler_timeout
         self._raises = raises
-        self.unreadable = UnreadableRows(inbox._cipher)
+        self.unreadable: UnreadableRows = UnreadableRows(inbox._cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set; the report counts it."""

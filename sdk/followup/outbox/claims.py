@@ -39,7 +39,7 @@ ABANDONED = "the attempt was not settled in time: its relay was killed or frozen
 _LOOKED_AT = 500
 """Events that are looked at in the order of recording. If too few of them are free, all subjects are."""
 
-logger = logging.getLogger("followup.outbox")
+logger: logging.Logger = logging.getLogger("followup.outbox")
 
 
 @attrs.frozen

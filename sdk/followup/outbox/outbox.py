@@ -21,7 +21,7 @@ from followup._call.options import checked_deadline
 from followup._frames import clears_frames_of
 from followup._results import errors
 from followup._store.cipher import Cipher, UnreadableRows
-from followup._store.database import reason_of, time_of
+from followup._store.database import StoreTime, reason_of, time_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, verdicts
 from followup.outbox.events import SENT, NewEvent, Recorded, as_input, checked_event
@@ -210,7 +210,7 @@ class Outbox(RecordedEvents):
         return Relay(self, client)
 
 
-logger = logging.getLogger("followup.outbox")
+logger: logging.Logger = logging.getLogger("followup.outbox")
 
 _LEASE_FACTOR = 1.25
 _LEASE_MARGIN = 5.0
@@ -237,12 +237,12 @@ class Relay:
     def __init__(self, outbox: Outbox, client: FollowUp) -> None:
         self._outbox = outbox
         self._client = client
-        self.clock = time_of(client, outbox._clock)
+        self.clock: StoreTime = time_of(client, outbox._clock)
         limits = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
         self._call_seconds = min(each for each in limits if each is not None)
         self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
         self._failures = 0
-        self.unreadable = UnreadableRows(outbox._cipher)
+        self.unreadable: UnreadableRows = UnreadableRows(outbox._cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.

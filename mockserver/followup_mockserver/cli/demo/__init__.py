@@ -71,7 +71,7 @@ def _row(values: Mapping[str, Any], place: str) -> Row:
     return place, filled
 
 
-app = Application(name="followup demo")
+app: Application = Application(name="followup demo")
 
 
 def run(arguments: list[str]) -> None:

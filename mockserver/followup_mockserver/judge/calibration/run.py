@@ -79,7 +79,7 @@ class Run:
         self.settings: dict[str, Any] = {}
         self.created: dict[str, Created] = {}
         self.appointments: list[str] = []
-        self.endpoint_url = f"{WEBHOOK_HOST}/{PREFIX}{tag}"
+        self.endpoint_url: str = f"{WEBHOOK_HOST}/{PREFIX}{tag}"
         self._tag = tag
         self._phones = iter(phones) if phones else invented(tag)
         self._chosen = bool(phones)

@@ -80,7 +80,7 @@ class Service:
         self._answered = threading.Event()
         self._answered.set()
         self.time = time
-        self.lost = 0
+        self.lost: int = 0
         """Requests without a response: the service may have carried them out."""
 
     def stop_the_clock(self) -> None:

@@ -180,16 +180,16 @@ class Contract:
     """
 
     def __init__(self, document: dict[str, Any], known_paths: set[str]) -> None:
-        self.raw = Raw(document)
-        self.requests = Schemas(self.raw, "request")
-        self.responses = Schemas(self.raw, "response")
-        self.operations = {
+        self.raw: Raw = Raw(document)
+        self.requests: Schemas = Schemas(self.raw, "request")
+        self.responses: Schemas = Schemas(self.raw, "response")
+        self.operations: dict[tuple[str, str], Operation] = {
             (method.upper(), blank(path)): self._operation(method, path, item, at, self.requests, self.responses)
             for path, item, at in _routes(self.raw, known_paths)
             for method in METHODS
             if method in item
         }
-        self.webhooks = dict(self._webhooks())
+        self.webhooks: dict[str, Operation] = dict(self._webhooks())
 
     def _webhooks(self) -> Iterator[tuple[str, Operation]]:
         # OpenAPI 3.0 has no webhooks; its tools use an extension.

@@ -52,7 +52,7 @@ def fail(check: str, detail: str, advice: str, *, ends: str = "", unreachable: b
     return Finding(check, "FAIL", detail, advice, ends, unreachable)
 
 
-commands = Application()
+commands: Application = Application()
 
 
 @commands.command(
