@@ -15,7 +15,7 @@ from followup.imports.doubts import Doubt, doubt
 from followup.imports.maps import Map
 from followup.imports.rows import Ignored, Row, Rows, Wanted
 from followup.imports.spool import Spool
-from followup.imports.state import BOOKED, CANCELLED, RECORDED, Known, State, milliseconds
+from followup.imports.state import CANCELLED, RECORDED, Known, State, milliseconds
 from followup.outbox.events import checked_event
 
 _IDENTITY = ("phone", "external_id", "dni")
@@ -70,7 +70,6 @@ class Comparison:
     def __init__(self, map: Map, rows: Rows, state: State, now: datetime) -> None:
         self.spool: Spool = Spool()
         self.ahead: int = 0
-        self._gone = 0
         self._count: Counter[str] = Counter()
         self._map = map
         self._rows = rows
@@ -85,8 +84,8 @@ class Comparison:
             self._compare(batch)
         if self._map.kind == "appointments":
             self._find_gone()
-        numbers = {name: self._count[name] for name in ("rows", "rejected", "unchanged")}
-        return Report(**numbers, gone=self._gone, events=self.spool.events, doubts=self.spool.doubts)
+        numbers = {name: self._count[name] for name in ("rows", "rejected", "unchanged", "gone")}
+        return Report(**numbers, events=self.spool.events, doubts=self.spool.doubts)
 
     def _compare(self, rows: Sequence[Row]) -> None:
         entries: list[_Entry] = []
@@ -109,13 +108,13 @@ class Comparison:
             self._decide(entry, known.get(entry.new.key), owners[entry.new.phone])
 
     def _entry(self, wanted: Wanted, key: bytes) -> _Entry:
-        patient = wanted.patient or {}
+        patient = wanted.patient
         identity = {name: self._state.hash(name, patient[name]) if name in patient else None for name in _IDENTITY}
         others = {name: value for name, value in patient.items() if name != "phone"}
         hashed = self._state.hash("patient", json.dumps(others, sort_keys=True)) if patient else None
         status, at, number = RECORDED, None, None
         if self._map.kind == "appointments":
-            status, at = wanted.status or BOOKED, None if wanted.at is None else milliseconds(wanted.at)
+            status, at = wanted.status, None if wanted.at is None else milliseconds(wanted.at)
             number = self._state.masked(key, wanted.external_id.encode())
         return _Entry(wanted, Known(key=key, patient=hashed, status=status, at=at, number=number, **identity))
 
@@ -126,10 +125,11 @@ class Comparison:
             if known is None or known.status == CANCELLED:
                 self._count["unchanged"] += 1
             else:
-                self._record(attrs.evolve(known, status=CANCELLED), self._cancelled(wanted.external_id, wanted.reason))
+                event = self._cancelled(wanted.external_id, wanted.data["reason"])
+                self._record(attrs.evolve(known, status=CANCELLED), event)
         elif known is not None and known.status == CANCELLED:
             self._reject([self._doubt("booked_again", wanted, "external_id")])
-        elif known is None and self._is_skipped(wanted):
+        elif known is None and self._map.skips(wanted.at, self._now):
             self.spool.add_doubts([self._doubt("in_the_past", wanted, "start_at")])
         elif self._meets_others(entry, known, owners):
             self._reject([self._doubt("phone_shared", wanted, "patient.phone")])
@@ -138,10 +138,6 @@ class Comparison:
         else:
             self._update(entry, known)
 
-    def _is_skipped(self, wanted: Wanted) -> bool:
-        is_past = self._map.kind == "appointments" and wanted.at is not None and wanted.at < self._now
-        return is_past and self._map.past == "skip"
-
     def _meets_others(self, entry: _Entry, known: Known | None, owners: Collection[Known]) -> bool:
         """Return whether another patient has the phone of a row whose patient was never recorded with it."""
         if not _may_meet_others(entry, known) or self._map.shared_phones == "send":
@@ -149,7 +145,6 @@ class Comparison:
         new = entry.new
         if any(new.has_patient_of(each) for each in owners):
             return False
-        assert entry.wanted.patient is not None
         return self._rows.is_shared(entry.wanted.patient["phone"]) or any(map(new.has_other_patient_than, owners))
 
     def _update(self, entry: _Entry, known: Known) -> None:
@@ -170,7 +165,7 @@ class Comparison:
         now = entry.new
         if known.patient is None:
             return known, []  # the patient was erased
-        patient: Any = dict(entry.wanted.patient or {})
+        patient: Any = dict(entry.wanted.patient)
         if known.phone and now.phone and known.phone != now.phone:
             self.spool.add_doubts([self._doubt("phone_changed", entry.wanted, "patient.phone")])
             del patient["phone"]  # the service would look for a patient who has it
@@ -186,14 +181,12 @@ class Comparison:
 
     def _first_event(self, wanted: Wanted) -> EventInput:
         """Return the event of an object that was not known."""
-        at: Any = wanted.at  # patients alone have none
-        common: dict[str, Any] = {"patient": wanted.patient, "source": self._source}
         if self._map.kind == "patients":
-            return inbound.patient_upserted(**common)
-        common |= {"external_id": wanted.external_id, "type": wanted.type, "doctor": wanted.doctor}
-        if self._map.kind == "appointments":
-            return inbound.appointment_created(start_at=at, **common)
-        return inbound.visit_completed(visited_at=at, diagnosis=wanted.diagnosis, notes=wanted.notes, **common)
+            return inbound.patient_upserted(patient=wanted.data["patient"], source=self._source)
+        build: Any = inbound.appointment_created if self._map.kind == "appointments" else inbound.visit_completed
+        time = {self._map.time_field: wanted.at}
+        event: EventInput = build(**time, external_id=wanted.external_id, source=self._source, **wanted.data)
+        return event
 
     def _cancelled(self, external_id: str, reason: str | None = None) -> EventInput:
         return inbound.appointment_cancelled(external_id=external_id, reason=reason, source=self._source)
@@ -213,7 +206,7 @@ class Comparison:
             self.ahead += 1
             if self.spool.has_key(known.key):
                 continue
-            self._gone += 1
+            self._count["gone"] += 1
             external_id = self._state.masked(known.key, known.number or b"").decode()
             self.spool.add_doubts([doubt("gone", value=external_id, detail=detail)])
             if cancels:

@@ -97,6 +97,15 @@ class Map:
         return REQUIRED[self.kind][0]
 
     @property
+    def time_field(self) -> str:
+        """The field with the start of an appointment or the time of a visit; empty for patients."""
+        return "".join(REQUIRED[self.kind][1:])
+
+    def skips(self, at: datetime | None, now: datetime) -> bool:
+        """Return whether an object with this time is passed over, unless it is known: an appointment in the past."""
+        return self.kind == "appointments" and self.past == "skip" and at is not None and at < now
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """The headers that the file must have."""
         return tuple(dict.fromkeys(header for each in self.columns.values() for header in each.headers))

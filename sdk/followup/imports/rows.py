@@ -16,35 +16,34 @@ from followup.imports.phones import document_of, phone_of
 from followup.imports.values import Invalid, checked, checked_length, date_of, instant_of
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Wanted:
     """The state of an object that a row asks for. ``repr`` shows no personal data.
 
     Attributes:
         row: number of the row, as a spreadsheet shows it.
         external_id: id of the object; that of the patient in a file of patients.
-        status: ``booked`` or ``cancelled``; None for visits and patients.
+        status: ``booked`` or ``cancelled``; visits and patients have no other than the former.
         at: start of the appointment or time of the visit, in UTC. None for patients, and for a cancelled appointment
             whose row has no valid time.
-        patient: a ``PatientInput``, whose phone and document are normalized; None for a cancelled appointment, which
-            needs only its id.
-        doctor: a ``DoctorInput``; None if the row has none.
+        data: the other arguments of the object's first event, such as ``patient``, a ``PatientInput`` whose phone and
+            document are normalized. A cancelled appointment, which needs only its id, has the ``reason`` alone.
         written: the texts of the row's cells by field, such as ``patient.phone``, as the file has them.
         doubts: those that do not reject the row.
     """
 
     row: int
     external_id: str
-    status: Literal["booked", "cancelled"] | None = None
-    at: datetime | None = None
-    patient: dict[str, Any] | None = attrs.field(default=None, repr=False)
-    doctor: dict[str, Any] | None = attrs.field(default=None, repr=False)
-    type: str | None = attrs.field(default=None, repr=False)
-    reason: str | None = attrs.field(default=None, repr=False)
-    diagnosis: str | None = attrs.field(default=None, repr=False)
-    notes: str | None = attrs.field(default=None, repr=False)
-    written: dict[str, str] = attrs.field(factory=dict, repr=False)
-    doubts: tuple[Doubt, ...] = ()
+    status: Literal["booked", "cancelled"]
+    at: datetime | None
+    data: Mapping[str, Any] = attrs.field(repr=False)
+    written: Mapping[str, str] = attrs.field(repr=False)
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def patient(self) -> Mapping[str, Any]:
+        """The ``PatientInput``; empty if there is none."""
+        return self.data.get("patient") or {}
 
 
 @attrs.frozen
@@ -223,32 +222,30 @@ class _Draft:
             return Ignored(external_id)
         if not self._text(id_field):
             self._doubt("id_missing", id_field, self._map.column_of(id_field) or id_field)
-        state: dict[str, Any] = {"status": status}
+        doubts_before = len(self._doubts)
+        at = self._at() if self._map.time_field and status != "unknown" else None
+        data: Mapping[str, Any] = {}
         if status == "cancelled":
-            doubts_before = len(self._doubts)
-            state["at"] = self._at()
             del self._doubts[doubts_before:]  # a cancellation needs no time
-            state["reason"] = self._field("reason")
-        elif status != "unknown":
-            state |= self._booked()
+            data = {"reason": self._field("reason")}
+        elif status == "booked":
+            data = self._data()
         self._check_decoding()
         doubts = tuple(self._doubts)
-        if external_id is None or any(each.rejects for each in doubts):
+        if external_id is None or status == "unknown" or any(each.rejects for each in doubts):
             return Rejected(external_id, doubts)
-        return Wanted(row=self._number, external_id=external_id, written=self._written, doubts=doubts, **state)
+        return Wanted(self._number, external_id, status, at, data, self._written, doubts)
 
-    def _booked(self) -> dict[str, Any]:
-        """Return the state of an object that is to be there."""
-        state: dict[str, Any] = {"status": "booked" if self._map.kind == "appointments" else None}
-        if self._map.kind != "patients":
-            state["at"] = self._at()
+    def _data(self) -> Mapping[str, Any]:
+        """Return the data of an object that is to be there, without its id and time."""
+        data: dict[str, Any] = {}
         for group in ("patient", "doctor"):
             fields = [field for field in self._map.columns if field.startswith(f"{group}.")]
             found = {field.partition(".")[2]: value for field in fields if (value := self._field(field)) is not None}
-            state[group] = found or None
+            data |= {group: found} if found else {}
         if not any(map(self._text, _IDENTITY)):
             self._doubt("patient_missing")
-        return state | {name: self._field(name) for name in ("type", "diagnosis", "notes")}
+        return data | {name: self._field(name) for name in ("type", "diagnosis", "notes") if name in self._map.columns}
 
     def _status(self) -> Literal["booked", "cancelled", "ignore", "unknown"]:
         """Return what the status of the row means."""
@@ -289,7 +286,7 @@ class _Draft:
         return checked(text, field), None
 
     def _at(self) -> datetime | None:
-        field = "start_at" if self._map.kind == "appointments" else "visited_at"
+        field = self._map.time_field
         source = self._file.sources[field]
         try:
             checked_length(self._text(field), field)

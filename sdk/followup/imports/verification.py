@@ -75,9 +75,9 @@ class Verification:
 
     def _expected(self, row: Wanted) -> Expected | None:
         """Return what the service should have because of a row; None if ``run`` skips it."""
-        if self._is_appointments and self._map.past == "skip" and row.at is not None and row.at < self._now:
+        if self._map.skips(row.at, self._now):
             return None
-        phone = (row.patient or {}).get("phone")
+        phone = row.patient.get("phone")
         is_rejected = phone is not None and self._map.shared_phones == "reject" and self._rows.is_shared(phone)
         at = None if row.at is None else milliseconds(row.at)
         return Expected(row.external_id, row.status, at, row.status != CANCELLED and not is_rejected)
