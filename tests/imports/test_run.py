@@ -5,10 +5,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet, MultiFernet
 from sqlalchemy import event
 from support.databases import engine_of
 from support.exports import MORNING, codes, export, import_of, row, types
@@ -280,6 +282,33 @@ def test_the_state_holds_nothing_personal(database_url: str, outbox: Outbox, tmp
     report = import_of(tmp_path, missing="cancel").run(export(tmp_path, []), outbox)
     assert types(report) == ["appointment.cancelled T-777"]
     assert [each.value for each in report.doubts] == ["T-777"]
+
+
+@pytest.mark.on_both
+def test_under_a_cipher_a_copy_of_the_tables_is_not_enough_to_try_phones(
+    database_url: str, outbox: Outbox, tmp_path: Path
+):
+    job, file, keys = import_of(tmp_path), export(tmp_path, [row(1)]), [Fernet(Fernet.generate_key()) for _ in "12"]
+
+    def is_found(phone: str) -> bool:
+        """Compute the hash as an attacker does, with the salt of the tables."""
+        with engine_of(database_url).connect() as connection:
+            (salt,) = connection.exec_driver_sql("SELECT salt FROM followup_imports").one()
+            (stored,) = connection.exec_driver_sql("SELECT phone FROM followup_imported").one()
+        return blake2b(f"phone\0{phone}".encode(), digest_size=16, key=salt[:64]).digest() == stored
+
+    job.run(file, outbox)
+    assert is_found(PHONE)
+    for cipher in (keys[0], MultiFernet([keys[1], keys[0]]), keys[1]):
+        with closing(Outbox(database_url, cipher=cipher)) as encrypted:
+            if cipher is not keys[1]:
+                encrypted.reencrypt()
+            assert not is_found(PHONE)
+            assert job.run(file, encrypted).unchanged == 1
+    with closing(Outbox(database_url, cipher=keys[1])) as encrypted:
+        assert encrypted.erase(phone=PHONE, waiting=True) == 1
+    with engine_of(database_url).connect() as connection:
+        assert connection.exec_driver_sql("SELECT phone FROM followup_imported").one() == (None,)
 
 
 @pytest.mark.on_both

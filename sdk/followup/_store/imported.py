@@ -2,7 +2,8 @@
 
 A hash is keyed with a salt that is random for each import, so that two databases have different hashes of one phone.
 The external id of an appointment has to be known again, because an appointment that is missing in a file may have to be
-cancelled. It is stored under a mask of the same salt, so that it cannot be read in a copy of this table alone.
+cancelled. It is stored under a mask of the same salt, so that it cannot be read in a copy of this table alone. An
+outbox with a cipher encrypts the salt, so that a copy of all tables is not enough either.
 
 The package ``imports`` reads and writes these tables. They are here because an outbox erases a person in them, too.
 """
@@ -11,6 +12,7 @@ import hashlib
 
 import sqlalchemy as sa
 
+from followup._store.cipher import RowCipher
 from followup._store.person import Person
 from followup._store.schema import LONGEST_TEXT, Schema
 
@@ -51,7 +53,7 @@ def salted_hash(salt: bytes, *parts: str) -> bytes:
     return hashlib.blake2b(text, digest_size=16, key=salt).digest()
 
 
-def forget(connection: sa.Connection, outbox: str, person: Person) -> None:
+def forget(connection: sa.Connection, outbox: str, person: Person, cipher: RowCipher) -> None:
     """Erase the hashes about a person in the state of all imports into an outbox.
 
     The key, the status and the start of an object remain, so that a file that still has the person tells the service
@@ -61,11 +63,20 @@ def forget(connection: sa.Connection, outbox: str, person: Person) -> None:
         return
     numbers = [each.removeprefix("appointment:") for each in person.things if each.startswith("appointment:")]
     for each in connection.execute(sa.select(IMPORTS).where(IMPORTS.c.outbox == outbox)).all():
+        salt = cipher.decrypt(each.salt, each.name)
         hashes = {
-            name: [salted_hash(each.salt, name, value) for value in person.values_of(name)]
+            name: [salted_hash(salt, name, value) for value in person.values_of(name)]
             for name in ("phone", "external_id", "dni")
         }
-        hashes["key"] = [salted_hash(each.salt, "appointments", number) for number in numbers]
+        hashes["key"] = [salted_hash(salt, "appointments", number) for number in numbers]
         is_theirs = sa.or_(*(OBJECTS.c[name].in_(found) for name, found in hashes.items()))
         nothing = dict.fromkeys(("phone", "external_id", "dni", "patient", "number"))
         connection.execute(sa.update(OBJECTS).where(OBJECTS.c.import_id == each.id, is_theirs).values(nothing))
+
+
+def reencrypt_salts(connection: sa.Connection, outbox: str, cipher: RowCipher) -> None:
+    """Rewrite the salts of all imports into an outbox under its present cipher."""
+    if sa.inspect(connection).has_table(IMPORTS.name):
+        for each in connection.execute(sa.select(IMPORTS).where(IMPORTS.c.outbox == outbox)).all():
+            salt = cipher.encrypt(cipher.decrypt(each.salt, each.name))
+            connection.execute(sa.update(IMPORTS).where(IMPORTS.c.id == each.id).values(salt=salt))

@@ -7,6 +7,7 @@ from sqlalchemy import Row, Table, bindparam, func, select, update
 
 from followup._results.errors import ConfigurationError, FollowUpError
 from followup._store.cipher import is_hashed
+from followup._store.imported import reencrypt_salts
 from followup._store.schema import SALTS
 from followup._store.scrub import scrub
 
@@ -44,6 +45,8 @@ def reencrypt(store: "Store") -> int:
         # Last, because whoever drops the old key too early then finds the store locked, and not a part of its rows.
         salt: str = connection.execute(store._cipher.salt_query).scalar_one()
         renewed = store._cipher.encrypt(store._cipher.decrypt(salt, ""))
+        if store._schema.component == "outbox":
+            reencrypt_salts(connection, store.name, store._cipher)
         connection.execute(update(SALTS).where(SALTS.c.salt == salt).values(salt=renewed))
     if problem := scrub(store._database):
         raise FollowUpError(

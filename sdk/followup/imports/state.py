@@ -115,13 +115,13 @@ class StoredState(State):
         self._outbox = outbox
         self._database: Database = outbox._database
         mine = (IMPORTS.c.outbox == outbox.name, IMPORTS.c.name == name)
-        new = {"outbox": outbox.name, "name": name, "salt": secrets.token_bytes(32), "runs": 0}
+        new = {"outbox": outbox.name, "name": name, "salt": outbox._cipher.encrypt(secrets.token_bytes(32)), "runs": 0}
         with self._database.transaction() as connection:
             found = connection.execute(sa.select(IMPORTS).where(*mine)).first()
             if found is None:
                 connection.execute(insert_if_absent(IMPORTS, self._database.dialect, **new))
                 found = connection.execute(sa.select(IMPORTS).where(*mine)).one()
-        super().__init__(found.salt, found.runs)
+        super().__init__(outbox._cipher.decrypt(found.salt, name), found.runs)
         self._id: int = found.id
         self._name = name
         self._mine = sa.select(OBJECTS).where(OBJECTS.c.import_id == self._id)

@@ -249,7 +249,7 @@ class RecordedEvents(PersonalData):
         return {"subject": row["subject"], "recorded_at": datetime_of(row["recorded_at"]).isoformat()}
 
     def _forget(self, connection: Connection, person: Person) -> None:
-        forget(connection, self.name, person)
+        forget(connection, self.name, person, self._cipher)
 
     def _renew_subjects(self) -> None:
         """Give unfinished events of earlier releases the present default subjects, so that later events wait for them.
