@@ -20,6 +20,9 @@ Document = dict[str, Any]
 _EXAMPLES = json.loads(Path(__file__).with_name("request_examples.json").read_text(encoding="utf-8"))
 """Request bodies by operation."""
 
+COMPONENTS = json.loads(Path(__file__).with_name("components.json").read_text(encoding="utf-8"))
+"""Components that no declaration has: the error, the credentials, headers, and responses that match no operation."""
+
 _ERRORS = {
     "400": "The request is not valid, or its idempotency key was used with a different request.",
     "401": "The key is missing, invalid, revoked or expired.",
@@ -60,7 +63,7 @@ def _published(part: Any, *, allow_http_webhooks: bool) -> Any:
 
 
 def _document() -> Document:
-    schemas: dict[str, Schema] = {"Error": error_schema(), "EventInput": ENVELOPE.schema}
+    schemas: dict[str, Schema] = {**COMPONENTS["schemas"], "EventInput": ENVELOPE.schema}
     paths: dict[str, Any] = {}
     for operation in OPERATIONS.values():
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
@@ -78,12 +81,7 @@ def _document() -> Document:
         "tags": [{"name": group} for group in dict.fromkeys(each.group for each in OPERATIONS.values())],
         "paths": paths,
         "webhooks": {"event": _webhook()},
-        "components": {
-            "securitySchemes": {"apiKey": {"type": "http", "scheme": "bearer"}},
-            "schemas": schemas,
-            "responses": _general_responses(),
-            "headers": {name: {"description": text, "schema": {"type": "string"}} for name, text in _HEADERS.items()},
-        },
+        "components": {**COMPONENTS, "schemas": schemas},
     }
 
 
@@ -215,50 +213,8 @@ def _success_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
     }
 
 
-def error_schema() -> Schema:
-    """Return the schema of an error, which the control API has in common with the operations."""
-    nullable = {"type": ["string", "null"]}
-    return {
-        "type": "object",
-        "properties": {
-            "error": {
-                "type": "object",
-                "properties": {
-                    "type": {"type": "string"},
-                    "code": nullable,
-                    "message": {"type": "string"},
-                    "param": {**nullable, "description": "Path of the field, such as patient.phone."},
-                },
-                "required": ["type", "code", "message", "param"],
-            }
-        },
-        "required": ["error"],
-    }
-
-
 _ALWAYS = ("Request-Id", "Service-Version")
 """Headers of every response."""
-
-_HEADERS = {
-    "Request-Id": "Id of the request.",
-    "Service-Version": "Version of the API that the response has, as a date.",
-    "Idempotent-Replayed": "true: a replay of the response to an earlier request.",
-    "Retry-After": "Seconds to wait before the next request.",
-    "Allow": "The methods that the path accepts.",
-}
-
-
-def _general_responses() -> Document:
-    """Return the responses to requests that match no operation, or that are no HTTP requests."""
-    error = _reference("Error")
-    not_allowed = "405: no operation with this path has this method; Allow lists the methods of the path."
-    return {
-        "PathUnknown": response_of("404: no operation has this path.", error),
-        "MethodNotAllowed": response_of(not_allowed, error, "Allow"),
-        "RequestMalformed": response_of("400: this is not a valid HTTP request.", error),
-        "TransferCodingUnknown": response_of("501: the only transfer coding is chunked.", error),
-    }
-
 
 _RECEIVERS_DUTY = f"""\
 The service posts each event to every enabled endpoint that is subscribed to its type. A receiver must

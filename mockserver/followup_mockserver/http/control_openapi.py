@@ -15,7 +15,7 @@ import attrs
 
 from followup import NOT_GIVEN, __version__
 from followup._for_mockserver import Model, annotations_of, camel, descriptions_in
-from followup_mockserver.contract.openapi import error_schema, response_of
+from followup_mockserver.contract.openapi import COMPONENTS, response_of
 from followup_mockserver.contract.operations import for_any_language
 from followup_mockserver.http.control import health, input_of, restore_snapshot, save_snapshot
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES, TOKEN_HEADER
@@ -184,7 +184,7 @@ class _Responses(Shapes):
     scalars: Mapping[Any, tuple[Schema, Convert]] = {**Shapes.scalars, bytes: ({"type": "string"}, unchanged)}
 
     def __init__(self) -> None:
-        self.components: dict[str, Schema] = {"Error": error_schema()}
+        self.components: dict[str, Schema] = dict(COMPONENTS["schemas"])
 
     def of_result(self, annotation: Any) -> Schema:
         """Return the schema of the response of a function with this return annotation."""

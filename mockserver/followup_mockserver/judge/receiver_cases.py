@@ -8,8 +8,10 @@ import enum
 import itertools
 import secrets
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -182,135 +184,94 @@ class Case:
         return self.expected is Expected.REJECTED
 
 
+_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
 CASES: list[Case] = []
 """The cases, in the order in which they are played."""
 
 _Requests = Callable[[Events, str], Sequence[WebhookRequest]]
 
 
-def _case(expected: Expected, specification: str, fix: str, *, at_once: bool = False) -> Callable[[_Requests], None]:
+def _case(requests: _Requests) -> None:
     """Add a case: a function that makes its requests, named as the case is."""
+    name = requests.__name__.removeprefix("_")
+    declared = _DECLARED[name]
+    CASES.append(
+        Case(
+            name=name,
+            requests=requests,
+            expected=Expected[declared["expected"].upper()],
+            specification=declared["specification"],
+            fix=declared["fix"].format(minutes=_MINUTES_OFF, kibibytes=LARGE // 1024),
+            at_once=declared.get("at_once", False),
+        )
+    )
 
-    def add(requests: _Requests) -> None:
-        CASES.append(Case(requests.__name__.removeprefix("_"), requests, expected, specification, fix, at_once))
 
-    return add
-
-
-@_case(
-    Expected.ACCEPTED,
-    "Section 6.2: an attempt succeeds with any 2xx status.",
-    "Check URL, secret and clocks. Sign the timestamp, a dot and the raw body; store the event, and respond with 2xx.",
-)
+@_case
 def _genuine(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret)]
 
 
-@_case(
-    Expected.REJECTED,
-    "Section 6.2: the signature is an HMAC-SHA256 that is keyed with the secret of the endpoint.",
-    "Compare the signature with the one that you compute with your secret, and respond with 401 if they differ.",
-)
+@_case
 def _wrong_secret(events: Events, _: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), f"whsec_{secrets.token_hex(12)}")]
 
 
-@_case(
-    Expected.REJECTED,
-    "Section 6.2: the signature covers the timestamp and the raw body.",
-    "Compute the signature over the whole raw body, and respond with 401 if it differs.",
-)
+@_case
 def _changed_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     patient = {**event.payload["data"]["patient"], "phone": "+12025550199"}
     return [attrs.evolve(signed(event, secret), body=payloads.body_of(changed(event, data={"patient": patient})))]
 
 
-@_case(
-    Expected.REJECTED,
-    "Section 6.2: a timestamp more than 5 minutes off is rejected.",
-    f"Reject timestamps more than 300 seconds old; this one was {_MINUTES_OFF} minutes old. Check the clocks.",
-)
+@_case
 def _old_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret, age=_MINUTES_OFF * 60)]
 
 
-@_case(
-    Expected.REJECTED,
-    "Section 6.2: a timestamp more than 5 minutes off, in either direction, is rejected.",
-    f"Reject timestamps more than 300 seconds ahead, too; this one was {_MINUTES_OFF} minutes ahead. Check the "
-    "clocks of both machines.",
-)
+@_case
 def _future_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret, age=-_MINUTES_OFF * 60)]
 
 
-@_case(
-    Expected.REJECTED,
-    "Section 5: webhooks are authenticated by their signature.",
-    "Respond with 401 to a request without the header x-service-signature.",
-)
+@_case
 def _missing_signature(events: Events, secret: str) -> list[WebhookRequest]:
     request = signed(events.appointment_created(), secret)
     headers = {name: value for name, value in request.headers.items() if name != SIGNATURE_HEADER}
     return [attrs.evolve(request, headers=headers)]
 
 
-@_case(
-    Expected.REJECTED,
-    "Section 6.2: the signature has lowercase hexadecimal digits.",
-    "Compare the texts of the signatures in constant time, without changing their case or decoding them.",
-)
+@_case
 def _uppercase_hex(events: Events, secret: str) -> list[WebhookRequest]:
     request = signed(events.appointment_created(), secret)
     scheme, equals, digits = request.headers[SIGNATURE_HEADER].partition("=")
     return [attrs.evolve(request, headers={**request.headers, SIGNATURE_HEADER: f"{scheme}{equals}{digits.upper()}"})]
 
 
-@_case(
-    Expected.ONCE,
-    "Section 6.2: the id is identical in all attempts; deduplicate by it.",
-    "Keep the ids of events under a unique constraint, skip those that you have, and respond with 2xx to them, too.",
-)
+@_case
 def _repeated(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     return [signed(event, secret, number=number) for number in (1, 2)]
 
 
-@_case(
-    Expected.ONCE,
-    "Section 6.2: the same event may arrive twice.",
-    "Insert the id under a unique constraint, and let the insert decide: another request may store it meanwhile.",
-    at_once=True,
-)
+@_case
 def _fifty_at_once(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret)] * COPIES
 
 
-@_case(
-    Expected.ONCE,
-    "Section 6.2: the order of arrival is not guaranteed; order by occurredAt.",
-    "Accept events in any order, also about unknown objects, and compare occurredAt before you change your data.",
-)
+@_case
 def _out_of_order(events: Events, secret: str) -> list[WebhookRequest]:
     older, newer = events.created_and_rescheduled()
     return [signed(newer, secret), signed(older, secret)]
 
 
-@_case(
-    Expected.ACKNOWLEDGED,
-    "Section 6.2: a response other than 2xx is retried, whatever the type.",
-    "Respond with 2xx to types that you do not handle: new types must not fail for days.",
-)
+@_case
 def _unknown_type(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(changed(events.appointment_created(), type="appointment.archived"), secret)]
 
 
-@_case(
-    Expected.ACCEPTED,
-    "Section 6.2: data holds the facts of the event, and its fields are open.",
-    "Ignore fields that you do not know, at the top and within data.",
-)
+@_case
 def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     added = {"note": "A later version may add fields.", "values": [1, 2.5, True, None]}
@@ -318,11 +279,7 @@ def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(changed(event, data={"appointment": appointment, "addedLater": added}, addedLater=added), secret)]
 
 
-@_case(
-    Expected.ACCEPTED,
-    "Sections 6.2 and 8: the size of a body is not limited.",
-    f"Raise the size limit of web server, framework and proxy: this body had {LARGE // 1024} KiB. Sign the raw body.",
-)
+@_case
 def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created()
     body = payloads.body_of(event)
@@ -330,21 +287,13 @@ def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(event, secret, body=body[:-1] + b" " * (LARGE - len(body)) + body[-1:])]
 
 
-@_case(
-    Expected.ACCEPTED,
-    "Section 6.2: the signature covers the exact bytes sent; re-serialized JSON does not match.",
-    "Compute the signature over the raw bytes, before you decode them as UTF-8 and parse them.",
-)
+@_case
 def _non_ascii(events: Events, secret: str) -> list[WebhookRequest]:
     event = events.appointment_created(non_ascii=True)
     # One character is escaped and the others are not, so that re-serialized JSON never matches the signature.
     return [signed(event, secret, body=payloads.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
 
 
-@_case(
-    Expected.IN_TIME,
-    "Section 6.2: an attempt without a response within 10 seconds has failed.",
-    "Store the event, respond, and do the work afterwards.",
-)
+@_case
 def _in_time(events: Events, secret: str) -> list[WebhookRequest]:
     return [signed(events.appointment_created(), secret)]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import attrs
 
 from followup import Account
-from followup_mockserver.judge.calibration.probes import POINTS, Point
+from followup_mockserver.judge.calibration.probes import OPEN_POINTS, POINTS, Point
 from followup_mockserver.judge.calibration.run import CANCELLED, DELETED, Created, Run
 from followup_mockserver.judge.calibration.service import NotAsked, summary_of
 from followup_mockserver.settings.options import ASKED, SETTINGS, Options
@@ -75,37 +75,7 @@ def _default(option: str) -> Any:
     return getattr(Options(), option)
 
 
-_REASONS: Mapping[str, str] = {
-    "no setting follows it, and few integrations depend on it": """
-        error_object missing_object unknown_path unreadable_body repeated_parameter empty_strings lengths timestamps
-        email_addresses control_characters extreme_years wrong_id_type order_of_checks service_version id_format cursors
-        has_more_backwards changed_phone documents phone_for_dni whole_phones stage cancel_completed unknown_doctor
-        changed_doctor any_year visit_source visit_of_unknown_appointment visit_of_another_patient treatment_dates
-        treatment_active intake_names_only intake_status intake_webhooks intake_patient_filter unknown_event_keys
-        misplaced_event_keys null_in_events patient_objects order_data upserted_patient event_status invalid_or_failed
-        rest_calls_as_events mixed_batch duplicates_only none_accepted batch_size endpoint_without_events
-        repeated_event_types upserted_webhook not_yet_sent webhook_urls disabled_endpoint
-    """,
-    "an HTTP client does not send them": "malformed_requests",
-    "a request cannot tell what a document describes; followup-mock check compares the documents": "openapi_document",
-    "it needs phone numbers that may belong to somebody": "argentine_numbers mexican_numbers",
-    "only a patient can cause it": "opted_out patient_replies patient_falls_silent",
-    "messages go to patients, and no operation of the API returns them": """
-        intake_asked_later reminders reminders_again post_visit_message early_visit
-    """,
-    "only the team or the service itself can cause it": """
-        intake_load_discard other_sources agent_appointments pending_appointment who_changes_appointment changed_setting
-    """,
-    "it is about the mock alone": "trigger resend faults new_organization reset forward_to host_and_origin",
-    "no request makes the service send these types": "not_yet_sent_data",
-    "no request changes these fields alone": "service_fields_webhooks",
-    "it needs two events in the same millisecond": "occurred_at",
-    "it takes more than 600 requests in a minute, which would disturb others who use the environment": "rate_limit",
-    "it needs a receiver that the service can reach": "changed_url last_error attempt_timeout",
-    "it takes almost three days": "retry_times",
-}
-
-NOT_ASKED: Mapping[str, str] = {point: reason for reason, points in _REASONS.items() for point in points.split()}
+NOT_ASKED: Mapping[str, str] = {each: reason for reason, ids in OPEN_POINTS["not_asked"].items() for each in ids}
 """The open points that are not asked about, by id, each with the reason."""
 
 HEADER = """\

@@ -1,6 +1,8 @@
 """The probes: one function for each open point that is asked about."""
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -11,11 +13,6 @@ from followup_mockserver.judge.calibration.run import NAME, Run, results_of
 from followup_mockserver.judge.calibration.service import NotAsked, body_of, error_of, summary_of, word
 from followup_mockserver.settings.settings import is_intake_field, is_time_zone
 
-PATIENTS = "patients:read patients:write"
-BOOK = f"{PATIENTS} appointments:write"
-EVENTS = f"{PATIENTS} events:write"
-WEBHOOKS = "webhooks:read webhooks:write"
-INVALID = "400 invalid_request_error parameter_invalid"
 UNKNOWN = "followupCalibrate"
 """A field, a query parameter and the end of an id that nothing has."""
 
@@ -44,21 +41,14 @@ class Point:
         return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
 
 
+OPEN_POINTS = tomllib.loads(Path(__file__).with_name("points.toml").read_text(encoding="utf-8"))
+
 _points: list[Point] = []
 
 
-def point(scopes: str, mock: str) -> Callable[[Callable[[Run], str]], None]:
-    """Declare a probe; its name is the id of the point.
-
-    Args:
-        scopes: the permissions that it needs, separated by spaces.
-        mock: what it finds at a mock with the default options.
-    """
-
-    def declare(ask: Callable[[Run], str]) -> None:
-        _points.append(Point(id=ask.__name__, mock=mock, scopes=scopes.split(), ask=ask))
-
-    return declare
+def point(ask: Callable[[Run], str]) -> None:
+    """Declare a probe; its name is the id of the point."""
+    _points.append(Point(id=ask.__name__, ask=ask, **OPEN_POINTS["asked"][ask.__name__]))
 
 
 def _verdict(response: httpx.Response, accepted: str = "accepted") -> str:
@@ -72,11 +62,7 @@ def _verdict(response: httpx.Response, accepted: str = "accepted") -> str:
 # --- requests ----------------------------------------------------------------------------------------------------
 
 
-@point(
-    PATIENTS,
-    "in a body: 400 invalid_request_error parameter_unknown (followupCalibrate); "
-    "in a query: 400 invalid_request_error parameter_unknown (followupCalibrate)",
-)
+@point
 def unknown_fields(run: Run) -> str:
     """Are unknown fields and query parameters rejected?"""
     unknown = {"phone": run.patient["phone"], UNKNOWN: "x"}
@@ -86,7 +72,7 @@ def unknown_fields(run: Run) -> str:
     return f"in a body: {_verdict(body, 'ignored')}; in a query: {_verdict(query, 'ignored')}"
 
 
-@point(PATIENTS, f"in a creation: {INVALID} (email); in a PATCH: clears the field")
+@point
 def null_fields(run: Run) -> str:
     """What does null mean for an optional field of a request?"""
     path = f"/v1/patients/{run.patient['id']}"
@@ -99,11 +85,7 @@ def null_fields(run: Run) -> str:
     )
 
 
-@point(
-    "",
-    "times in America/Argentina/Buenos_Aires, the time zone of the account; the language was not asked, "
-    "because no operation returns a message",
-)
+@point
 def messages(run: Run) -> str:
     """In which time zone do messages show times? The one of the account."""
     zone = run.account.time_zone
@@ -115,13 +97,7 @@ def messages(run: Run) -> str:
     )
 
 
-@point(
-    BOOK,
-    "another body: 400 idempotency_error idempotency_key_reused (Idempotency-Key); "
-    "another path: 400 idempotency_error idempotency_key_reused (Idempotency-Key); after a failure: free; "
-    "a replay: the same bytes, Idempotent-Replayed: true; how long a key is remembered was not asked, "
-    "because it takes a day",
-)
+@point
 def idempotency_keys(run: Run) -> str:
     """What happens to a key that is used again?"""
     key, body = {"Idempotency-Key": run.external_id()}, run.booking()
@@ -144,10 +120,7 @@ def idempotency_keys(run: Run) -> str:
 # --- patients ----------------------------------------------------------------------------------------------------
 
 
-@point(
-    BOOK,
-    "by a known external id: found; by an unknown one: 400 invalid_request_error resource_missing (patient.externalId)",
-)
+@point
 def patient_by_external_id(run: Run) -> str:
     """Can an object with nothing but an external id refer to a patient?"""
     external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
@@ -160,7 +133,7 @@ def patient_by_external_id(run: Run) -> str:
     return f"by a known external id: {found}; by an unknown one: {_verdict(unknown, 'a new patient')}"
 
 
-@point(PATIENTS, "a second patient; the external id of a filter finds 2")
+@point
 def shared_external_id(run: Run) -> str:
     """Can two patients have the same external id?"""
     external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
@@ -171,7 +144,7 @@ def shared_external_id(run: Run) -> str:
     return f"{finding}; the external id of a filter finds {len(listed)}"
 
 
-@point(PATIENTS, "the phone decides; the other patient is unchanged")
+@point
 def phone_of_one_dni_of_another(run: Run) -> str:
     """Who is meant by the phone of one patient and the DNI of another?"""
     one, other = run.new_patient(), run.second_patient
@@ -185,7 +158,7 @@ def phone_of_one_dni_of_another(run: Run) -> str:
     return f"{finding}; the other patient is {'unchanged' if before == after else 'changed'}"
 
 
-@point(PATIENTS, f"returned in E.164; impossible: {INVALID} (phone); without a country code: AR")
+@point
 def phone_formats(run: Run) -> str:
     """How are phones normalized, and to which country do numbers without a country code belong?"""
     patient = run.patient
@@ -209,7 +182,7 @@ def phone_formats(run: Run) -> str:
 # --- appointments, visits and intake requests --------------------------------------------------------------------
 
 
-@point(BOOK, "new: confirmed; after a new start: rescheduled; new with the start that it has: confirmed")
+@point
 def appointment_status(run: Run) -> str:
     """Which status has a new appointment, and one whose start has changed?"""
     booked = run.book()
@@ -222,11 +195,7 @@ def appointment_status(run: Run) -> str:
     )
 
 
-@point(
-    f"{BOOK} visits:write",
-    "cancelled: 400 invalid_request_error appointment_not_modifiable; "
-    "completed: 400 invalid_request_error appointment_not_modifiable",
-)
+@point
 def closed_appointment(run: Run) -> str:
     """How is a change of a cancelled or completed appointment rejected?"""
     cancelled, completed = (f"/v1/appointments/{run.book()['id']}" for _ in range(2))
@@ -238,7 +207,7 @@ def closed_appointment(run: Run) -> str:
     return f"cancelled: {first}; completed: {second}"
 
 
-@point(f"{BOOK} visits:write", "appointment: the existing one, unchanged; visit: the existing one, unchanged")
+@point
 def known_external_id(run: Run) -> str:
     """Does a repeated external id change the existing appointment or visit?"""
     found = []
@@ -253,7 +222,7 @@ def known_external_id(run: Run) -> str:
     return f"appointment: {found[0]}; visit: {found[1]}"
 
 
-@point("intake_requests:write", "fullName, dni, phone, coverage.insurer, address, requestedService")
+@point
 def intake_required(run: Run) -> str:
     """Which data does an intake request need to become ready?"""
     words: list[str] = []
@@ -279,10 +248,7 @@ def _upsert(run: Run) -> dict[str, Any]:
     return run.event("patient.upserted", {"patient": {"phone": run.patient["phone"]}})
 
 
-@point(
-    f"{EVENTS} appointments:write",
-    "phone and DNI of two patients: the phone decides; DNI and external id of two patients: the DNI decides",
-)
+@point
 def patient_of_an_event(run: Run) -> str:
     """Who is the patient of an event that has the phone, the DNI and the external id of several?"""
     one, other = run.new_patient(), run.second_patient
@@ -299,12 +265,7 @@ def patient_of_an_event(run: Run) -> str:
     return "; ".join(texts)
 
 
-@point(
-    f"{EVENTS} appointments:write",
-    "patient.upserted: processed; appointment.created: processed; appointment.rescheduled: processed; "
-    "appointment.cancelled: processed; visit.completed: processed; treatment.prescribed: processed; "
-    "order.issued: unhandled; intake.requested: processed",
-)
+@point
 def event_data(run: Run) -> str:
     """Is the data of events, other than visit.completed, built in the same way?"""
     patient = {"phone": run.patient["phone"]}
@@ -326,7 +287,7 @@ def event_data(run: Run) -> str:
     return "; ".join(f"{each}: {word(result.get('status'))}" for each, result in results.items())
 
 
-@point(EVENTS, "with other data: duplicate; with another type: duplicate")
+@point
 def resent_event(run: Run) -> str:
     """What happens to an accepted event id that is sent again with something else?"""
     first = _upsert(run)
@@ -339,10 +300,7 @@ def resent_event(run: Run) -> str:
     return f"with other data: {data}; with another type: {other}"
 
 
-@point(
-    EVENTS,
-    "first: 200 processed, failed; with the same key: 200 processed, failed; with another: 200 duplicate, failed",
-)
+@point
 def failed_batch_with_key(run: Run) -> str:
     """Is the response to a partly failed batch replayed?"""
     missing = {"externalId": run.external_id(), "startAt": run.time(days=60)}
@@ -359,7 +317,7 @@ def failed_batch_with_key(run: Run) -> str:
 # --- webhooks ----------------------------------------------------------------------------------------------------
 
 
-@point(f"{BOOK} events:write {WEBHOOKS}", "the id of the object that is described")
+@point
 def ref(run: Run) -> str:
     """What is the ref of a webhook that an inbound event causes?"""
     _ = run.endpoint  # it must be there before
@@ -383,11 +341,7 @@ def ref(run: Run) -> str:
     return text
 
 
-@point(
-    f"{BOOK} visits:write treatments:write {WEBHOOKS}",
-    "appointment.created: appointment, patient; visit.completed: patient, visit; treatment.prescribed: patient, "
-    "treatment",
-)
+@point
 def outbound_data(run: Run) -> str:
     """What is in the data of outbound webhooks?"""
     _ = run.endpoint  # it must be there before
