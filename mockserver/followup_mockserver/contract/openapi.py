@@ -216,18 +216,7 @@ def _success_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
 _ALWAYS = ("Request-Id", "Service-Version")
 """Headers of every response."""
 
-_RECEIVERS_DUTY = f"""\
-The service posts each event to every enabled endpoint that is subscribed to its type. A receiver must
-
-- verify the signature of `<timestamp>.<raw body>` over the bytes that arrived, and compare it in constant time;
-- reject a request whose timestamp is more than {sdk.WEBHOOK_TOLERANCE} seconds off its own clock;
-- respond with any 2xx status within {sdk.WEBHOOK_ATTEMPT_TIMEOUT:.0f} seconds, and do its work afterwards;
-- deduplicate by `id`, because an event can arrive several times;
-- order by `occurredAt`, because events can arrive in any order.
-
-The service makes up to {sdk.MAX_WEBHOOK_ATTEMPTS} attempts, over almost 3 days, until one succeeds. \
-All have the same body;
-each has a timestamp and a signature of its own. Redirects are not followed."""
+_RECEIVERS_DUTY = Path(__file__).with_name("receivers_duty.md").read_text(encoding="utf-8").strip()
 
 
 def _webhook() -> Document:
@@ -245,7 +234,11 @@ def _webhook() -> Document:
     return {
         "post": {
             "summary": "Receive a signed event.",
-            "description": _RECEIVERS_DUTY,
+            "description": _RECEIVERS_DUTY.format(
+                tolerance=sdk.WEBHOOK_TOLERANCE,
+                timeout=sdk.WEBHOOK_ATTEMPT_TIMEOUT,
+                attempts=sdk.MAX_WEBHOOK_ATTEMPTS,
+            ),
             "parameters": [_header(*each, required=True) for each in headers],
             "requestBody": {
                 "required": True,

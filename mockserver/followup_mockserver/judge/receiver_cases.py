@@ -10,13 +10,13 @@ import secrets
 import time
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from followup import Appointment, PatientInput, WebhookDelivery
+from followup import Appointment, WebhookDelivery
 from followup._for_mockserver import SIGNATURE_HEADER, sign
 from followup_mockserver.rules import appointments, doctors, patients, stages, webhook_endpoints
 from followup_mockserver.settings.options import Options
@@ -33,25 +33,8 @@ _MINUTES_OFF = 6
 
 _ORGANIZATION = "org_check"
 
-_PLAIN: PatientInput = {
-    "phone": "+12025550143",
-    "full_name": "Ana Muestra",
-    "email": "ana.muestra@patient.example",
-    "dni": "99000143",
-    "external_id": "check-patient-1",
-    "date_of_birth": date(1980, 5, 17),
-}
-"""ASCII only, so that a receiver that cannot read other characters fails the case about them, and no other."""
-
-_NON_ASCII: PatientInput = {
-    **_PLAIN,
-    "phone": "+12025550144",
-    "full_name": "Íñigo Muñoz Ångström 李雷 👩🏽‍⚕️ e\u0301",
-    "email": "inigo.munoz@patient.example",
-    "dni": "99000144",
-    "external_id": "check-patient-2",
-}
-"""Letters of two, three and four bytes, an emoji of several characters, and a combining accent."""
+_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+"""By name: the cases, and the patients of their events."""
 
 
 class Events:
@@ -66,8 +49,8 @@ class Events:
         self._tenant = tenant = Tenant(options.organization(_ORGANIZATION), (), options, subscribers)
         doctors.add_roster(tenant)
         self._doctor = next(each.id for each in tenant.doctors if each.active)
-        self._plain = patients.create(tenant, **_PLAIN)
-        self._non_ascii = patients.create(tenant, **_NON_ASCII)
+        self._plain = patients.create(tenant, **_DECLARED["patients"]["plain"])
+        self._non_ascii = patients.create(tenant, **_DECLARED["patients"]["non_ascii"])
         tenant.ids = IdFactory(None, _ORGANIZATION)
         webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
         self._weeks = itertools.count(1)
@@ -183,8 +166,6 @@ class Case:
         """Whether its requests are forged, so that the receiver must reject them."""
         return self.expected is Expected.REJECTED
 
-
-_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 CASES: list[Case] = []
 """The cases, in the order in which they are played."""

@@ -5,8 +5,10 @@ whose phone number belongs to nobody.
 """
 
 import functools
+import json
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -25,14 +27,10 @@ from followup_mockserver.webhooks.payloads import data_of
 
 HANDOFF_REASON = "The patient asks for a person."
 
-_INVENTED_PATIENT: PatientInput = {
-    "phone": "+12025550143",
-    "full_name": "Inés Muestra",
-    "email": "ines.muestra@patient.example",
-    "dni": "99000143",
-    "external_id": "example-patient",
-    "date_of_birth": date(1980, 5, 17),
-}
+_INVENTED = json.loads(Path(__file__).with_name("invented_objects.json").read_text(encoding="utf-8"))
+"""The fields of the invented objects that depend on nothing else."""
+
+_INVENTED_PATIENT: PatientInput = _INVENTED["patient"] | {"date_of_birth": date(1980, 5, 17)}
 
 
 def _new_patient(tenant: Tenant) -> Patient:
@@ -74,11 +72,9 @@ def _visit(tenant: Tenant) -> Any:
         patient=attended.patient,
         visited_at=attended.start_at,
         doctor=attended.doctor,
-        type="check-up",
         external_id=f"example-visit-{len(tenant.visits) + 1}",
-        diagnosis="No findings.",
-        notes="Next check-up in a year.",
         appointment=attended.id,
+        **_INVENTED["visit"],
     )
 
 
@@ -87,13 +83,9 @@ def _treatment(tenant: Tenant) -> Any:
     return treatments.create(
         tenant,
         patient=_new_patient(tenant).id,
-        name="ibuprofen",
-        kind="medication",
-        dosage="400 mg",
-        frequency="every 8 h",
-        instructions="After meals.",
         start_date=now,
         end_date=now + timedelta(days=7),
+        **_INVENTED["treatment"],
     )
 
 
@@ -105,31 +97,13 @@ def _order(tenant: Tenant) -> Any:
     return stored
 
 
-def _open_intake(tenant: Tenant) -> Any:
-    return intake_requests.create(tenant, **_intake_data(tenant))
+def _open_intake(tenant: Tenant, **more: Any) -> Any:
+    _new_patient(tenant)
+    return intake_requests.create(tenant, patient=_INVENTED_PATIENT, **_INVENTED["intake_request"], **more)
 
 
 def _ready_intake(tenant: Tenant) -> Any:
-    coverage = {"insurer": "Salud Ejemplo", "plan": "210", "member_id": "99-000143"}
-    return intake_requests.create(tenant, **_intake_data(tenant), coverage=coverage, address="Calle Ejemplo 123")
-
-
-def _intake_data(tenant: Tenant) -> dict[str, Any]:
-    _new_patient(tenant)
-    contact = {
-        "name": "Pablo Muestra",
-        "relationship": "son",
-        "phone": "+12025550144",
-        "email": "pablo.muestra@patient.example",
-    }
-    return {
-        "patient": _INVENTED_PATIENT,
-        "contacts": [contact],
-        "requested_service": "home nursing",
-        "summary": "Home nursing after a discharge.",
-        "hospitalized": False,
-        "sender": {"name": "Admissions", "organization": "Hospital Ejemplo", "email": "admissions@hospital.example"},
-    }
+    return _open_intake(tenant, **_INVENTED["answer"])
 
 
 def _doctor(tenant: Tenant) -> str | None:

@@ -6,9 +6,11 @@ Faults and crashes are pending until a request comes that they fit; one request 
 import json
 import re
 import threading
+import tomllib
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import attrs
@@ -48,23 +50,9 @@ class RequestFault:
     operation: str | None = None
 
 
-_LONG = 3600.0
-"""Seconds; longer than the timeout of any client."""
-
-REQUEST_FAULTS = (
-    RequestFault("the response was lost", {"kind": "disconnect", "when": "after"}),
-    RequestFault("the service could not be reached", {"kind": "disconnect"}),
-    RequestFault("the service failed with a 500 and did nothing", {"kind": "status", "status": 500}),
-    RequestFault("the service did it, and then failed with a 500", {"kind": "status", "status": 500, "when": "after"}),
-    RequestFault("the service responded with a 503 and did nothing", {"kind": "status", "status": 503}),
-    RequestFault("the service responded with a 429", {"kind": "status", "status": 429, "retry_after": 1}),
-    RequestFault(
-        "the service responded with a 429, to be repeated after 2 minutes",
-        {"kind": "status", "status": 429, "retry_after": 120},
-    ),
-    RequestFault("the response came after the timeout", {"kind": "delay", "seconds": _LONG, "when": "after"}),
-    RequestFault("the response was cut off", {"kind": "truncate", "when": "after"}),
-    RequestFault("the service failed for the first event of the batch", {"kind": "event"}, operation="events.create"),
+REQUEST_FAULTS = tuple(
+    RequestFault(**each)
+    for each in tomllib.loads(Path(__file__).with_name("request_faults.toml").read_text(encoding="utf-8"))["faults"]
 )
 _INSTEAD = REQUEST_FAULTS[2]
 """For a request that cannot fail in the way that was drawn."""

@@ -1,32 +1,19 @@
 """Makes valid values of schemas, and values that may tell two schemas apart."""
 
 import functools
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, kind_of
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
 
-FORMATS: dict[str, tuple[str, ...]] = {
-    "date": ("2026-09-28", "0001-01-01", "0000-01-01"),
-    "date-time": (
-        "2026-09-28T12:00:00Z",
-        "2026-09-28T12:00:00.123456+05:30",
-        "0000-01-01T00:00:00Z",
-        "0001-01-01T00:00:00Z",
-        "9999-12-31T23:59:59Z",
-    ),
-    "time": ("12:00:00Z",),
-    "duration": ("P3D",),
-    "email": ("ana@clinic.example",),
-    "hostname": ("clinic.example",),
-    "ipv4": ("192.0.2.1",),
-    "ipv6": ("2001:db8::1",),
-    "uri": ("https://clinic.example/webhooks", "http://clinic.example/webhooks", "urn:clinic:1"),
-    "uuid": ("0f1e2d3c-4b5a-4697-8879-6a5b4c3d2e1f",),
-}
+FORMATS: Mapping[str, Sequence[str]] = json.loads(
+    Path(__file__).with_name("format_examples.json").read_text(encoding="utf-8")
+)
 """Examples of the formats of JSON Schema that contracts use. A format without an example is compared in writing."""
 
 _PLAIN = ("a", "", "A", "0", "-1", "1.5", "true", "a b", "é", "+5491155550000", "[")
