@@ -18,6 +18,16 @@ LATEST_TIME = datetime(9000, 1, 1, tzinfo=UTC)
 _TIMESTAMP = "a time with an offset, such as 2026-09-28T12:00:00Z"
 
 
+def _check(is_valid: Callable[[Any], bool], expected: str) -> Check:
+    """Return a check for a value that satisfies a predicate; ``expected`` describes it in the error."""
+
+    def check(argument: str, value: Any) -> None:
+        if not is_valid(value):
+            raise InvalidArgument(argument, expected)
+
+    return check
+
+
 def integer(least: int | None = None, most: int | None = None, expected: str | None = None) -> Check:
     """Return a check for a whole number, with optional bounds.
 
@@ -26,14 +36,12 @@ def integer(least: int | None = None, most: int | None = None, expected: str | N
         most: the upper bound, inclusive.
         expected: description of a valid value for the error; by default, it is derived from ``least``.
     """
-    description = expected or ("a whole number" if least is None else f"a whole number, {least} or more")
 
-    def check(argument: str, value: Any) -> None:
-        valid = isinstance(value, int) and not isinstance(value, bool)
-        if not valid or (least is not None and value < least) or (most is not None and value > most):
-            raise InvalidArgument(argument, description)
+    def is_valid(value: Any) -> bool:
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        return is_integer and (least is None or value >= least) and (most is None or value <= most)
 
-    return check
+    return _check(is_valid, expected or ("a whole number" if least is None else f"a whole number, {least} or more"))
 
 
 def number(least: float, most: float, *, unit: str = "", above: bool = False) -> Check:
@@ -47,45 +55,26 @@ def number(least: float, most: float, *, unit: str = "", above: bool = False) ->
     """
     range_ = f"more than {least:.15g} and at most {most:.15g}" if above else f"from {least:.15g} to {most:.15g}"
 
-    def check(argument: str, value: Any) -> None:
-        valid = isinstance(value, (int, float)) and not isinstance(value, bool)
+    def is_valid(value: Any) -> bool:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         # Comparisons reject nan, and work with a whole number that is too large for a float.
-        if not valid or not (least < value if above else least <= value) or not value <= most:
-            raise InvalidArgument(argument, f"{range_} {unit}".rstrip())
+        return is_number and (least < value if above else least <= value) and value <= most
 
-    return check
+    return _check(is_valid, f"{range_} {unit}".rstrip())
 
 
 def one_of(values: Collection[str]) -> Check:
     """Return a check for one of these strings."""
-
-    def check(argument: str, value: Any) -> None:
-        if not isinstance(value, str) or value not in values:
-            raise InvalidArgument(argument, f"one of {', '.join(values)}")
-
-    return check
-
-
-def boolean(argument: str, value: Any) -> None:
-    """Check that a value is true or false."""
-    if not isinstance(value, bool):
-        raise InvalidArgument(argument, "true or false")
-
-
-def text(argument: str, value: Any) -> None:
-    """Check that a value is a non-empty string."""
-    if not isinstance(value, str) or not value:
-        raise InvalidArgument(argument, "a non-empty string")
+    return matching(values.__contains__, f"one of {', '.join(values)}")
 
 
 def matching(predicate: Callable[[str], bool], expected: str) -> Check:
     """Return a check for a string that satisfies a predicate; ``expected`` describes it in the error."""
+    return _check(lambda value: isinstance(value, str) and predicate(value), expected)
 
-    def check(argument: str, value: Any) -> None:
-        if not isinstance(value, str) or not predicate(value):
-            raise InvalidArgument(argument, expected)
 
-    return check
+boolean = _check(lambda value: isinstance(value, bool), "true or false")
+text = matching(bool, "a non-empty string")
 
 
 def list_of(check_item: Check) -> Check:

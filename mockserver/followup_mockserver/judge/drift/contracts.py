@@ -244,11 +244,7 @@ class Contract:
         return found
 
     def _parameter(self, name: str, parameter: dict[str, Any], place: str, at: str, schemas: Schemas) -> Parameter:
-        raw_schema = parameter.get("schema")
-        if raw_schema is None:
-            content = self.raw.object(parameter.get("content"), f"{at}.content")
-            raw_schema = next((self.raw.object(each, at).get("schema") for each in content.values()), {})
-        schema = schemas.convert({} if raw_schema is None else raw_schema, f"{at}.schema")
+        schema = schemas.convert(parameter.get("schema", {}), f"{at}.schema")
         if isinstance(parameter.get("description"), str):
             schema = {**schema, "description": parameter["description"]}
         return Parameter(name, place == "path" or parameter.get("required") is True, schema)
