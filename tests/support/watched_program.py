@@ -72,6 +72,8 @@ def use_the_stores(client: FollowUp) -> None:
     inbox.receive(body + ECHO.encode(), headers_of(body))
     inbox.receive(body, headers_of(body, sent=time.time() - 3600))
     inbox.drain()
+    outbox.erase(phone=PHONE, waiting=True)
+    inbox.erase(phone=PHONE, waiting=True)
     client.webhook_endpoints.create(url="https://clinic.example/webhooks", enabled_events=["*"])
     for endpoint in client.webhook_endpoints.list():
         inbox.catch_up(client, webhook_endpoint=endpoint.id)
