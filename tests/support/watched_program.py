@@ -9,11 +9,11 @@ import json
 import logging
 import sys
 import time
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from contract.specification import OPERATIONS
-from sdk.test_frames import method_of
 from sqlalchemy import create_engine
 from telemetry.planting import DAY, DOCUMENT, ECHO, MARK, PHONE, arguments_of
 
@@ -48,7 +48,7 @@ def call_everything(client: FollowUp) -> None:
     for each in OPERATIONS:
         arguments, keywords = arguments_of(each)
         with contextlib.suppress(FollowUpError):  # the marked ids do not exist
-            method_of(client, each)(*arguments, **keywords)
+            attrgetter(each.name)(client)(*arguments, **keywords)
 
 
 def use_the_stores(client: FollowUp) -> None:
