@@ -35,6 +35,5 @@ from followup.webhooks import (
     EVENT_TYPE_HEADER,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
-    WEBHOOK_TOLERANCE,
     sign,
 )

@@ -1,5 +1,9 @@
 """The OpenAPI document of the mock agrees with the specification."""
 
+import hashlib
+import hmac
+import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -8,6 +12,8 @@ from contract import specification as spec
 from contract.specification import Field, Operation, Type
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from support.http import Api
+
+from followup import WebhookSignatureError, verify_signature
 
 Document = dict[str, Any]
 Schema = dict[str, Any]
@@ -124,6 +130,41 @@ def test_section_6_2_the_document_alone_states_the_duty_of_a_receiver(document: 
         *("up to 9 attempts", "deduplicate by `id`", "order by `occurredAt`"),
     )
     assert [each for each in rules if each not in duty] == []
+    waits = ["none", "1 min", "5 min", "30 min", "2 h", "5 h", "10 h", "1 d", "1 d"]
+    assert re.findall(r"^\| (\d) \| (.*) \|$", duty, re.MULTILINE) == [
+        (str(at), each) for at, each in enumerate(waits, 1)
+    ]
+
+
+def test_sections_4_and_8_the_document_alone_says_how_to_repeat_a_request(document: Document) -> None:
+    rules = document["info"]["description"]
+    for each in ("Idempotency-Key", "`Retry-After`", "409, 429 and 5xx", "600 requests per minute", "`startingAfter`"):
+        assert each in rules
+
+
+def test_no_text_of_the_document_is_for_python_alone(document: Document) -> None:
+    words = r"``|\b(datetime|None|True|False|snake_case|kwargs|dict|iterable|[Ss]pecification)\b|(matches|is) null"
+    texts = re.findall(r'"(?:description|summary)": "(.*?)(?<!\\)"', json.dumps(document, ensure_ascii=False))
+    assert len(texts) > 400
+    assert [each for each in texts if re.search(words, each)] == []
+
+
+def test_section_6_2_the_test_vectors_of_the_document_are_right(document: Document) -> None:
+    (webhook,) = document["webhooks"].values()
+    vectors = webhook["post"]["x-signature-test-vectors"]["vectors"]
+    assert {each["valid"] for each in vectors} == {True, False}
+    for each in vectors:
+        body, timestamp, signature = each["body"].encode(), each["timestamp"], each["signature"]
+        signed = hmac.new(each["secret"].encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+        fresh = re.fullmatch("[0-9]+", timestamp) is not None and abs(int(timestamp) - each["now"]) <= 300
+        assert each["valid"] == (fresh and signature == f"sha256={signed}"), each["name"]
+        headers = {"x-service-timestamp": timestamp, "x-service-signature": signature}
+        try:
+            verify_signature(body, headers, each["secret"], now=each["now"])
+        except WebhookSignatureError:
+            assert not each["valid"], each["name"]
+        else:
+            assert each["valid"], each["name"]
 
 
 def test_section_8_limits(document: Document) -> None:

@@ -17,10 +17,16 @@ from followup_mockserver.webhooks.payloads import USER_AGENT
 
 Document = dict[str, Any]
 
-_EXAMPLES = json.loads(Path(__file__).with_name("request_examples.json").read_text(encoding="utf-8"))
+
+def _text(name: str) -> str:
+    """Return the text of a file beside this module."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+_EXAMPLES = json.loads(_text("request_examples.json"))
 """Request bodies by operation."""
 
-COMPONENTS = json.loads(Path(__file__).with_name("components.json").read_text(encoding="utf-8"))
+COMPONENTS = json.loads(_text("components.json"))
 """Components that no declaration has: the error, the credentials, headers, and responses that match no operation."""
 
 _ERRORS = {
@@ -73,8 +79,7 @@ def _document() -> Document:
         "info": {
             "title": "Patient follow-up integration API",
             "version": sdk.SERVICE_VERSION,
-            "description": "The contract that the mock server of followup enforces. Any other path "
-            "returns 404, and any other method of a path 405, both in the format of the other errors.",
+            "description": _text("service_rules.md"),
         },
         "servers": [{"url": "/"}, {"url": "/api"}],
         "security": [{"apiKey": []}],
@@ -122,7 +127,7 @@ def _parameters(operation: Operation) -> list[Document]:
     parameters.append(_header("Service-Version", "Version of the API, as a date.", version))
     if operation.declaration.idempotent:
         schema = {"type": "string", "pattern": sdk.IDEMPOTENCY_KEY}
-        parameters.append(_header("Idempotency-Key", "Requests with the same key take effect only once.", schema))
+        parameters.append(_header("Idempotency-Key", "A repetition with the same key takes effect only once.", schema))
     return parameters
 
 
@@ -216,8 +221,6 @@ def _success_schema(operation: Operation, schemas: dict[str, Schema]) -> Schema:
 _ALWAYS = ("Request-Id", "Service-Version")
 """Headers of every response."""
 
-_RECEIVERS_DUTY = Path(__file__).with_name("receivers_duty.md").read_text(encoding="utf-8").strip()
-
 
 def _webhook() -> Document:
     signature = (
@@ -234,11 +237,8 @@ def _webhook() -> Document:
     return {
         "post": {
             "summary": "Receive a signed event.",
-            "description": _RECEIVERS_DUTY.format(
-                tolerance=sdk.WEBHOOK_TOLERANCE,
-                timeout=sdk.WEBHOOK_ATTEMPT_TIMEOUT,
-                attempts=sdk.MAX_WEBHOOK_ATTEMPTS,
-            ),
+            "description": _text("receivers_duty.md"),
+            "x-signature-test-vectors": json.loads(_text("signature_vectors.json")),
             "parameters": [_header(*each, required=True) for each in headers],
             "requestBody": {
                 "required": True,

@@ -100,7 +100,7 @@ _OF_PYTHON = {
     r"an aware ``datetime`` or an ISO 8601 string": "an RFC 3339 timestamp with an offset",
     r"a ``date``, or ``YYYY-MM-DD``": "a date, ``YYYY-MM-DD``",
     r"an iterable of": "an array of",
-    r"\bNone\b": "null",
+    r"(?-i:\bNone\b)": "null",
     r"``external_id``": "``externalId``",
     r"``": "`",
     r"(?<!\n)\n(?!\n)": " ",
