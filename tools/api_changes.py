@@ -43,8 +43,9 @@ def breakages(tag: str) -> Iterator[griffe.Breakage]:
 def declare_public(module: Any) -> None:
     """Tell griffe which names are public: by itself it takes each module without an underscore for public."""
     module.public = PUBLIC.fullmatch(module.path) is not None
-    if module.path == "followup":  # its names are imported on first use, and stand there for type checkers
-        module.exports = {name for name, each in module.members.items() if each.is_alias and not name.startswith("_")}
+    if module.path in PACKAGES:  # its names are imported on first use, and stand in its stub
+        aliases = {name: each.target_path for name, each in module.members.items() if each.is_alias}
+        module.exports = {name for name, path in aliases.items() if path.startswith(module.path) and name[0] != "_"}
     for each in module.modules.values():
         if not each.is_alias:
             declare_public(each)
