@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
-from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
@@ -223,9 +222,7 @@ class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -284,7 +281,5 @@ class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self
 
 import attrs
@@ -52,9 +51,7 @@ class ServeLog:
         observers.add(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         observers.remove(self)
         self._queue.put(None)
         self._thread.join(_LAST_LINES)
