@@ -103,6 +103,10 @@ class TestInit:
                 [
                     'kind = "patients"  # guess: no column has times. Or: "appointments", "patients", "visits"',
                     '"patient.external_id" = "HC"',
+                    (
+                        '"patient.full_name" = "Apellido y nombre"  # check this: messages show names as they are '
+                        "written here, surname first or in capitals"
+                    ),
                     '# "patient.phone" = "Datos"  # guess by the values: if it is right, remove the first #',
                 ],
             ),

@@ -285,6 +285,8 @@ class _Proposal:
         comments = [f"guess: it could also be {others}"] if others else []
         if field in _IDS and field in REQUIRED[self._kind] and len(column.ids) < self._rows:
             comments.append(f"check this: {len(column.ids):,} different values in {self._rows:,} rows")
+        if field == "patient.full_name" and column.looks["listed name"] >= _MOST * min(column.filled, _SAMPLE) > 0:
+            comments.append("check this: messages show names as they are written here, surname first or in capitals")
         if field == DATE_OF_BIRTH:
             return self._with_format(field, [(column, _DATES)], comments)
         if field == "patient.phone" and self._country == "AR" and column.landlines:
