@@ -20,19 +20,9 @@ from typing import Annotated, Any, get_args
 import typer
 
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, annotations_of, format_timestamp
+from followup.cli import output
 from followup.cli.application import Application
 from followup.cli.options import AsJson, Columns, chosen_columns, show_rows
-from followup.cli.output import (
-    end_quietly,
-    flush,
-    json_line,
-    limited_to,
-    reject,
-    say,
-    warn,
-    write_line,
-    write_private_file,
-)
 from followup.cli.values import parts_of
 from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
@@ -110,7 +100,7 @@ def end_if_unread() -> None:
     poll = select.poll()
     poll.register(sys.stdout, 0)  # errors are always reported
     if any(event & select.POLLERR for _, event in poll.poll(0)):
-        end_quietly()
+        output.end_quietly()
 
 
 def _add(
@@ -151,11 +141,11 @@ def _add(
 
         def write(row: Row) -> None:
             if as_json or not sys.stdout.isatty():
-                write_line(json_line(limited_to(chosen, row)))
+                output.write_line(output.json_line(output.limited_to(chosen, row)))
             else:
                 values = (row.get(name) for name in chosen or fields)
-                say("  ".join(str(value) for value in values if value is not None))
-            flush()
+                output.say("  ".join(str(value) for value in values if value is not None))
+            output.flush()
 
         if follow_new:
             follow(remote, fetch, write, last=None if all_of_them else limit)
@@ -164,7 +154,7 @@ def _add(
         last = rows if all_of_them else rows[-limit:]
         show_rows(last, as_json, columns=fields, chosen=chosen, wrapped=wrapped)
         if len(last) < len(rows):
-            warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
+            output.warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
 
     command.__doc__ = (route.__doc__ or "").partition("\n")[0].replace("newest first", "oldest first")
     control(commands, route, name=route.__name__)(command)
@@ -219,16 +209,18 @@ def listen(
     for each in chosen:
         reject_unless_one_of("--events", each, [EVERY_TYPE, *OUTBOUND_TYPES], "event types, or * for all")
     if not is_webhook_target(forward_to):
-        reject("--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
+        output.reject(
+            "--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
+        )
     if secret is not None and not is_valid_secret(secret):
-        reject(f"--secret must be {SECRET_RULE}")
+        output.reject(f"--secret must be {SECRET_RULE}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or _secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)
     query = {"webhook_endpoint": endpoint["id"]}
     with contextlib.suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C, or the reader of the pipe is gone
         _write_now(f"signing secret  {endpoint['secret']}")
-        warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
+        output.warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
         follow(
             remote,
             lambda: remote.call(routes.attempts, **query)["data"],
@@ -257,16 +249,16 @@ def _secret_of(url: str) -> str:
         if len(key) < _KEY_LENGTH:  # there is none, or it was cut
             key = secrets.token_hex().encode()
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_private_file(file, key.decode())
+            output.write_private_file(file, key.decode())
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
         key = secrets.token_hex().encode()
-        warn(f"The next run will have another secret: {error}")
+        output.warn(f"The next run will have another secret: {error}")
     return "whsec_" + hmac.digest(key, url.encode(), "sha256").hex()[:_KEY_LENGTH]
 
 
 def _write_now(line: str) -> None:
-    say(line)
-    flush()
+    output.say(line)
+    output.flush()
 
 
 def _line_of(attempt: Mapping[str, Any]) -> str:
