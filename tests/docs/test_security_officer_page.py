@@ -44,13 +44,13 @@ NOT_DATA = {"self", "idempotency_key", "events", "max_rounds"}
 LICENCES = {
     "Apache-2.0": "Apache",
     "BSD-3-Clause": "BSD|Redistribution and use",
-    "BSD-3-Clause AND ISC": "BSD-3-Clause AND ISC",
-    "LGPL-3.0-only": "LGPL-3",
+    "BSD-3-Clause AND ISC": "BSD",
+    "LGPL-3.0-only": "LGPL-?v?3",
     "MIT": "MIT",
     "MPL-2.0": "MPL|Mozilla",
     "ZPL-2.1": "ZPL 2.1",
 }
-"""By licence on the page, what the metadata of a package says."""
+"""By licence on the page, what the metadata of a package says, in its lowest version too."""
 
 
 def table(first: str, text: str = PAGE) -> list[list[str]]:
