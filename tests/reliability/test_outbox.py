@@ -67,9 +67,11 @@ def burning(unavailable: float) -> Iterator[MockServer]:
 class Relays:
     """Relay processes, which are killed at random moments and replaced."""
 
-    def __init__(self, database_url: str, server: MockServer, *, name: str = "default", rate: int = 60_000) -> None:
+    def __init__(
+        self, database_url: str, server: MockServer, *, name: str = "default", rate: int = 60_000, count: int = RELAYS
+    ) -> None:
         self._command = [sys.executable, str(RELAY), database_url, server.url, name, str(rate)]
-        self._processes = [self._start() for _ in range(RELAYS)]
+        self._processes = [self._start() for _ in range(count)]
         self.kills = 0
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -77,7 +79,7 @@ class Relays:
 
     def kill_one(self, choose: random.Random) -> None:
         """Kill or freeze a relay, and start another one in its place."""
-        position = choose.randrange(RELAYS)
+        position = choose.randrange(len(self._processes))
         victim = self._processes[position]
         if choose.random() < 0.2:
             # It wakes up, does what it can, and is killed later.
