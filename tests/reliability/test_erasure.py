@@ -28,7 +28,7 @@ def change(number: str, version: int, person: Any) -> Any:
     if version:
         return inbound.appointment_rescheduled(id=event_id, external_id=number, start_at=at)
     created: Any = inbound.appointment_created(
-        id=id, external_id=number, start_at=at, patient={"phone": person["phone"]}
+        id=event_id, external_id=number, start_at=at, patient={"phone": person["phone"]}
     )
     created["data"]["patient"] = person
     return created
