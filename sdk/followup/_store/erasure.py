@@ -4,14 +4,15 @@ A row that is erased keeps its id, so that the event is neither sent nor handled
 On SQLite, the file is then written anew (``scrub``).
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, null, select, update
 
 from followup._redaction import visible
 from followup._results.errors import FollowUpError
+from followup._store.database import datetime_of
 from followup._store.leases import RELEASED
 from followup._store.person import Person
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
@@ -33,23 +34,20 @@ class PersonalData(Store):
     _given_up: ClassVar[str]
     """The state of an event that was still to be worked on when it was erased."""
 
-    _emptied: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    _content: ClassVar[str]
+    """The column of the event as JSON."""
+
+    _about: ClassVar[str]
+    """The column of what the event is about."""
+
+    _stored_at: ClassVar[str]
+    """The column of the time at which the event was stored."""
+
+    _emptied: ClassVar[Mapping[str, Any]]
     """The columns with personal data, besides the error, and what an erased row has in them."""
 
     _is_there: ClassVar[ColumnElement[bool]]
     """The condition that a row was neither erased nor purged."""
-
-    def _payload(self, row: RowMapping) -> Mapping[str, Any]:
-        """Return the event in a row."""
-        raise NotImplementedError
-
-    def _thing(self, row: RowMapping) -> str:
-        """Return what the event in a row is about, if it is one thing of a patient; else an empty text."""
-        raise NotImplementedError
-
-    def _exported(self, row: RowMapping) -> dict[str, Any]:
-        """Return what an export says about a row, besides what it says about the rows of every store."""
-        raise NotImplementedError
 
     def _forget(self, connection: Connection, person: Person) -> None:
         """Erase what other tables hold about the person."""
@@ -90,7 +88,8 @@ class PersonalData(Store):
                     "store": self._schema.component,
                     "id": row["event_id"],
                     "state": row["state"],
-                    **self._exported(row),
+                    self._stored_at: datetime_of(row[self._stored_at]).isoformat(),
+                    self._about: row[self._about],
                     "event": self._payload(row),
                     "attempts": row["attempts"],
                     "error": row["error"] and self._cipher.decrypt(row["error"], row["event_id"]),
@@ -167,15 +166,21 @@ class PersonalData(Store):
             )
 
     def _find(self, connection: Connection, person: Person) -> Sequence[int]:
-        def payloads() -> Iterator[tuple[int, Mapping[str, Any], str]]:
+        def payloads() -> Iterator[tuple[int, Any, str]]:
             seq = self._events.c.seq
             part = select(self._events).where(self._events.c.name == self.name, self._is_there)
             last = -1
             while rows := connection.execute(part.where(seq > last).order_by(seq).limit(_AT_ONCE)).mappings().all():
-                yield from ((row["seq"], self._payload(row), self._thing(row)) for row in rows)
+                yield from ((row["seq"], self._payload(row), row[self._about]) for row in rows)
                 last = rows[-1]["seq"]
 
         return person.find(payloads)
+
+    def _payload(self, row: RowMapping) -> Any:
+        stored: Any = row[self._content]
+        if not isinstance(stored, str):
+            stored = bytes(stored)
+        return json.loads(self._cipher.decrypt(stored, row["event_id"]))
 
     def _rows(self, connection: Connection, found: Sequence[int]) -> Iterator[RowMapping]:
         for part in _parts(found):

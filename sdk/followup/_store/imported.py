@@ -61,14 +61,13 @@ def forget(connection: sa.Connection, outbox: str, person: Person, cipher: RowCi
     """
     if not sa.inspect(connection).has_table(OBJECTS.name):
         return
-    numbers = [each.removeprefix("appointment:") for each in person.things if each.startswith("appointment:")]
     for each in connection.execute(sa.select(IMPORTS).where(IMPORTS.c.outbox == outbox)).all():
         salt = cipher.decrypt(each.salt, each.name)
         hashes = {
             name: [salted_hash(salt, name, value) for value in person.values_of(name)]
             for name in ("phone", "external_id", "dni")
         }
-        hashes["key"] = [salted_hash(salt, "appointments", number) for number in numbers]
+        hashes["key"] = [salted_hash(salt, "appointments", number) for number in person.appointments()]
         is_theirs = sa.or_(*(OBJECTS.c[name].in_(found) for name, found in hashes.items()))
         nothing = dict.fromkeys(("phone", "external_id", "dni", "patient", "number"))
         connection.execute(sa.update(OBJECTS).where(OBJECTS.c.import_id == each.id, is_theirs).values(nothing))

@@ -12,31 +12,17 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-import attrs
-
 _KEYS = MappingProxyType({"phone": "phone", "dni": "dni", "external_id": "externalId", "email": "email"})
 """The criteria, and their keys in the data of a patient."""
 
 _PREFIXES = ("pat_", "apt_", "vis_", "int_", "trt_")
 """The ids of the service's objects that belong to one patient (specification, section 2)."""
 
+_APPOINTMENT = "appointment:"
+"""The beginning of a thing that is the external id of an appointment, and of its subject."""
+
 _CERTAIN_DIGITS = 6
 """The last digits of a phone, which are the same in all its spellings."""
-
-
-@attrs.frozen
-class _Contents:
-    """What a payload says about people.
-
-    Attributes:
-        patients: the patients; of one that is named by an id, only that.
-        contacts: the people whom the service may ask about the patient of an intake request.
-        things: ids of the service's objects, and external ids of appointments.
-    """
-
-    patients: list[Mapping[str, Any]] = attrs.field(factory=list)
-    contacts: list[Mapping[str, Any]] = attrs.field(factory=list)
-    things: set[str] = attrs.field(factory=set)
 
 
 class Person:
@@ -44,9 +30,6 @@ class Person:
 
     Args:
         criteria: phone, dni, external_id and email; any of them matches.
-
-    Attributes:
-        things: what belongs to the person: ids of the service's objects, and ``appointment:`` with an external id.
 
     Raises:
         ValueError: there is no criterion, or one is no text with anything to compare.
@@ -59,7 +42,7 @@ class Person:
         for name, value in self._criteria.items():
             if not isinstance(value, str) or not _normal(name, value):
                 raise ValueError(f"{name} must be a non-empty string" + ", with digits" * (name == "phone"))
-        self.things: set[str] = set()
+        self._things: set[str] = set()
         self._sought = {(name, _normal(name, value)) for name, value in self._criteria.items()}
         self._known: set[tuple[str, str]] = set()
         phone = self._criteria.get("phone", "")
@@ -76,8 +59,8 @@ class Person:
         """
         found: set[int] = set()
         size = -1
-        while size < len(self.things) + len(self._known):
-            size = len(self.things) + len(self._known)
+        while size < len(self._things) + len(self._known):
+            size = len(self._things) + len(self._known)
             found.update(row for row, payload, thing in payloads() if row not in found and self._is_in(payload, thing))
         return sorted(found)
 
@@ -88,16 +71,20 @@ class Person:
             return {*plain}.union(*(_numbers(each, self._criteria[name]) for each in self._phones))
         return {value for sought, value in self._sought if sought == name}
 
+    def appointments(self) -> list[str]:
+        """Return the external ids of the appointments that belong to the person."""
+        return [each.removeprefix(_APPOINTMENT) for each in self._things if each.startswith(_APPOINTMENT)]
+
     def _is_in(self, payload: Any, thing: str) -> bool:
-        contents = _contents_of(payload)
-        if thing:
-            contents.things.add(thing)
-        meant = [each for each in contents.patients if self._is_meant(each)]
-        belongs = not self.things.isdisjoint(contents.things) and all(map(self._is_known, contents.patients))
+        patients, contacts, things = _contents_of(payload)
+        if thing.startswith((_APPOINTMENT, *_PREFIXES)):  # others need not belong to one patient
+            things.add(thing)
+        meant = [each for each in patients if self._is_meant(each)]
+        belongs = not self._things.isdisjoint(things) and all(map(self._is_known, patients))
         if meant or belongs:
-            self.things |= contents.things
-            self._known.update(*map(_identity_of, meant or contents.patients))
-        return bool(meant) or belongs or any(map(self._is_meant, contents.contacts))
+            self._things |= things
+            self._known.update(*map(_identity_of, meant or patients))
+        return bool(meant) or belongs or any(map(self._is_meant, contacts))
 
     def _is_meant(self, someone: Mapping[str, Any]) -> bool:
         """Return whether a patient or contact matches a criterion."""
@@ -108,32 +95,36 @@ class Person:
 
     def _is_known(self, patient: Mapping[str, Any]) -> bool:
         service_id = _text_of(patient.get("id"))
-        return service_id in self.things if service_id.startswith("pat_") else _identity_of(patient) <= self._known
+        return service_id in self._things if service_id.startswith("pat_") else _identity_of(patient) <= self._known
 
 
-def _contents_of(payload: Any) -> _Contents:
-    contents = _Contents()
+_Patients = list[Mapping[str, Any]]
+
+
+def _contents_of(payload: Any) -> tuple[_Patients, _Patients, set[str]]:
+    """Return the patients in a payload, the contacts of intake requests, and the things; of a patient maybe the id."""
+    patients: _Patients = []
+    contacts: _Patients = []
+    things: set[str] = set()
     pending: list[tuple[str, Any]] = [("", payload)]
     while pending:  # a payload may be nested more deeply than calls may be
         key, value = pending.pop()
         if isinstance(value, dict):
-            if key == "patient":
-                contents.patients.append(value)
-            elif key == "contacts":
-                contents.contacts.append(value)
+            if key in ("patient", "contacts"):
+                (patients if key == "patient" else contacts).append(value)
             elif key == "appointment" and (external_id := _text_of(value.get("externalId"))):
-                contents.things.add(f"appointment:{external_id}")
+                things.add(_APPOINTMENT + external_id)
             pending += value.items()
         elif isinstance(value, list):
             pending += ((key, each) for each in value)
-        elif isinstance(value, str) and value:
+        elif isinstance(value, str):
             if value.startswith(_PREFIXES):
-                contents.things.add(value)
-            elif key == "appointment":
-                contents.things.add(f"appointment:{value.strip()}")
-            if key == "patient":
-                contents.patients.append({"id": value})
-    return contents
+                things.add(value)
+            if key == "appointment":
+                things.add(_APPOINTMENT + value.strip())
+            elif key == "patient":
+                patients.append({"id": value})
+    return patients, contacts, things
 
 
 def _identity_of(patient: Mapping[str, Any]) -> set[tuple[str, str]]:

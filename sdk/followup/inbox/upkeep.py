@@ -1,13 +1,13 @@
 """Looks after the events of an inbox: counts them, lists dead ones, tries them again, and purges done ones."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import attrs
-from sqlalchemy import RowMapping, select, update
+from sqlalchemy import select, update
 
 from followup._codec.decode import decode
 from followup._frames import clears_frames
@@ -87,6 +87,7 @@ class ReceivedEvents(PersonalData):
     _events = EVENTS
     _encrypted = ("body", "error")
     _given_up = DEAD
+    _content, _about, _stored_at = "body", "ref", "received_at"
     _emptied = MappingProxyType({"body": None, "ref": ""})
     _is_there = EVENTS.c.body.is_not(None)
 
@@ -112,19 +113,6 @@ class ReceivedEvents(PersonalData):
                 )
                 for row in connection.execute(query.order_by(EVENTS.c.occurred_at, EVENTS.c.seq))
             ]
-
-    def _payload(self, row: RowMapping) -> Mapping[str, Any]:
-        event: Mapping[str, Any] = json.loads(self._cipher.decrypt(bytes(row["body"]), row["event_id"]))
-        return event
-
-    def _thing(self, row: RowMapping) -> str:
-        ref: str = row["ref"]
-        return ref
-
-    def _exported(self, row: RowMapping) -> dict[str, Any]:
-        return {name: row[name] for name in ("type", "ref")} | {
-            "received_at": datetime_of(row["received_at"]).isoformat()
-        }
 
     def _done(self) -> Sequence[str]:
         """Return the ids of the events whose work is done."""

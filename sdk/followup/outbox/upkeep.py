@@ -1,7 +1,6 @@
 """What is done with recorded events besides sending them: status, dead events, the removal of old ones, an update."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -119,6 +118,7 @@ class RecordedEvents(PersonalData):
     _encrypted = ("event", "error", "subject")
     _adopt = staticmethod(hash_subjects)
     _given_up = DISCARDED
+    _content, _about, _stored_at = "event", "subject", "recorded_at"
     _emptied = MappingProxyType({"event": "", "subject": "", "blocks_subject": False, "trace_context": None})
     _is_there = EVENTS.c.event != ""
 
@@ -236,17 +236,6 @@ class RecordedEvents(PersonalData):
                 count = connection.execute(delete(EVENTS).where(EVENTS.c.seq.in_(old))).rowcount
             total += count
         return total
-
-    def _payload(self, row: RowMapping) -> Mapping[str, Any]:
-        event: Mapping[str, Any] = json.loads(self._cipher.decrypt(row["event"], row["event_id"]))
-        return event
-
-    def _thing(self, row: RowMapping) -> str:
-        subject: str = row["subject"]
-        return subject if subject.startswith("appointment:") else ""
-
-    def _exported(self, row: RowMapping) -> dict[str, Any]:
-        return {"subject": row["subject"], "recorded_at": datetime_of(row["recorded_at"]).isoformat()}
 
     def _forget(self, connection: Connection, person: Person) -> None:
         forget(connection, self.name, person, self._cipher)
