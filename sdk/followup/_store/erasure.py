@@ -166,13 +166,9 @@ class PersonalData(Store):
             )
 
     def _find(self, connection: Connection, person: Person) -> Sequence[int]:
-        def payloads() -> Iterator[tuple[int, Any, str]]:
-            seq = self._events.c.seq
-            part = select(self._events).where(self._events.c.name == self.name, self._is_there)
-            last = -1
-            while rows := connection.execute(part.where(seq > last).order_by(seq).limit(_AT_ONCE)).mappings().all():
-                yield from ((row["seq"], self._payload(row), row[self._about]) for row in rows)
-                last = rows[-1]["seq"]
+        def payloads(wanted: Sequence[int] | None) -> Iterator[tuple[int, Any, str]]:
+            rows = self._all_rows(connection) if wanted is None else self._rows(connection, wanted)
+            return ((row["seq"], self._payload(row), row[self._about]) for row in rows)
 
         return person.find(payloads)
 
@@ -181,6 +177,14 @@ class PersonalData(Store):
         if not isinstance(stored, str):
             stored = bytes(stored)
         return json.loads(self._cipher.decrypt(stored, row["event_id"]))
+
+    def _all_rows(self, connection: Connection) -> Iterator[RowMapping]:
+        seq, last = self._events.c.seq, -1
+        part = select(self._events).where(self._is_there).order_by(seq).limit(_AT_ONCE)
+        while rows := connection.execute(part.where(seq > last)).mappings().all():
+            # With a condition on the name, SQLite would use an index by it, and sort all rows for each part.
+            yield from (row for row in rows if row["name"] == self.name)
+            last = rows[-1]["seq"]
 
     def _rows(self, connection: Connection, found: Sequence[int]) -> Iterator[RowMapping]:
         for part in _parts(found):

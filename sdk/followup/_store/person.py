@@ -6,8 +6,10 @@ all that it says about its patient has to be known from such payloads. So member
 taken for one person, whatever else they share.
 """
 
+import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Set
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
@@ -21,8 +23,13 @@ _PREFIXES = ("pat_", "apt_", "vis_", "int_", "trt_")
 _APPOINTMENT = "appointment:"
 """The beginning of a thing that is the external id of an appointment, and of its subject."""
 
+_NO_DIGITS = re.compile(r"\D+")
+
 _CERTAIN_DIGITS = 6
 """The last digits of a phone, which are the same in all its spellings."""
+
+
+_People = list[Mapping[str, Any]]
 
 
 class Person:
@@ -50,19 +57,36 @@ class Person:
         # A phone without a country code is compared with the codes of the phones that it has turned out to be, too.
         self._compared = {phone} if _numbers(phone, "") else self._phones
 
-    def find(self, payloads: Callable[[], Iterable[tuple[int, Any, str]]]) -> list[int]:
+    def find(self, payloads: Callable[[Sequence[int] | None], Iterable[tuple[int, Any, str]]]) -> Sequence[int]:
         """Return the rows that are about the person, in order.
 
         Args:
-            payloads: yields rows, each with its payload and a thing that the payload may not name. It is called again
-                as long as a row may belong to one that was found after it.
+            payloads: yields these rows, or all, each with its payload and the thing that it is about.
         """
         found: set[int] = set()
-        size = -1
-        while size < len(self._things) + len(self._known):
-            size = len(self._things) + len(self._known)
-            found.update(row for row, payload, thing in payloads() if row not in found and self._is_in(payload, thing))
+        compared = -1
+        while compared < len(self._compared):
+            compared = len(self._compared)
+            # Of the others, to see which of them belong to a row that comes later. Whole things would be too large.
+            others, hashes = array("q"), array("q")
+            for row, payload, thing in payloads(None):
+                contents = _contents_of(payload, thing)
+                if self._has(*contents):
+                    found.add(row)
+                else:
+                    others.extend([row] * len(contents[2]))
+                    hashes.extend(map(hash, contents[2]))
+            while again := self._belonging(others, hashes, found):
+                rows = [row for row, payload, thing in payloads(again) if self._has(*_contents_of(payload, thing))]
+                if not rows:
+                    break
+                found.update(rows)
         return sorted(found)
+
+    def _belonging(self, rows: Iterable[int], hashes: Iterable[int], found: Set[int]) -> Sequence[int]:
+        """Return those of the other rows that have a thing of the person's."""
+        known = {*map(hash, self._things)}
+        return sorted({row for row, met in zip(rows, hashes, strict=True) if met in known and row not in found})
 
     def values_of(self, name: str) -> Set[str]:
         """Return the spellings of a criterion that an import may have stored a hash of."""
@@ -75,10 +99,8 @@ class Person:
         """Return the external ids of the appointments that belong to the person."""
         return [each.removeprefix(_APPOINTMENT) for each in self._things if each.startswith(_APPOINTMENT)]
 
-    def _is_in(self, payload: Any, thing: str) -> bool:
-        patients, contacts, things = _contents_of(payload)
-        if thing.startswith((_APPOINTMENT, *_PREFIXES)):  # others need not belong to one patient
-            things.add(thing)
+    def _has(self, patients: _People, contacts: _People, things: set[str]) -> bool:
+        """Return whether a payload with these contents is about the person."""
         meant = [each for each in patients if self._is_meant(each)]
         belongs = not self._things.isdisjoint(things) and all(map(self._is_known, patients))
         if meant or belongs:
@@ -91,21 +113,20 @@ class Person:
         theirs = _text_of(someone.get("phone"))
         if theirs not in self._phones and any(_is_same_phone(each, theirs) for each in self._compared):
             self._phones.add(theirs)
-        return theirs in self._phones or not self._sought.isdisjoint(_identity_of(someone))
+        return theirs in self._phones or any(
+            _normal(name, _text_of(someone.get(_KEYS[name]))) == value for name, value in self._sought
+        )
 
     def _is_known(self, patient: Mapping[str, Any]) -> bool:
         service_id = _text_of(patient.get("id"))
         return service_id in self._things if service_id.startswith("pat_") else _identity_of(patient) <= self._known
 
 
-_Patients = list[Mapping[str, Any]]
-
-
-def _contents_of(payload: Any) -> tuple[_Patients, _Patients, set[str]]:
-    """Return the patients in a payload, the contacts of intake requests, and the things; of a patient maybe the id."""
-    patients: _Patients = []
-    contacts: _Patients = []
-    things: set[str] = set()
+def _contents_of(payload: Any, thing: str) -> tuple[_People, _People, set[str]]:
+    """Return the patients in a payload, some by an id alone, the contacts of intake requests, and the things."""
+    patients: _People = []
+    contacts: _People = []
+    things = {thing} if thing.startswith((_APPOINTMENT, *_PREFIXES)) else set()  # others may belong to several patients
     pending: list[tuple[str, Any]] = [("", payload)]
     while pending:  # a payload may be nested more deeply than calls may be
         key, value = pending.pop()
@@ -139,7 +160,8 @@ def _text_of(value: object) -> str:
 def _normal(name: str, text: str) -> str:
     """Return what the spellings of a value have in common."""
     if name == "phone":
-        return "".join(str(unicodedata.decimal(each)) for each in text if each.isdecimal())
+        digits = _NO_DIGITS.sub("", text)
+        return digits if digits.isascii() else "".join(str(unicodedata.decimal(each)) for each in digits)
     if name == "dni":
         return "".join(filter(str.isalnum, text)).upper().removeprefix("DNI")
     return text.strip().casefold() if name == "email" else text.strip()
