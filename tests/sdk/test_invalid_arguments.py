@@ -31,7 +31,7 @@ def circle() -> dict[str, Any]:
 
 def deep() -> dict[str, Any]:
     data: dict[str, Any] = {"name": SECRET}
-    for _ in range(5_000):
+    for _ in range(200_000):
         data = {"a": data}
     return data
 
