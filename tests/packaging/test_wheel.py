@@ -37,7 +37,7 @@ def without_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
     """Install the wheel without extras into a new environment, and return the folder of its scripts."""
     folder = tmp_path_factory.mktemp("without-extras")
     venv.create(folder, with_pip=True)
-    scripts = folder / "bin"
+    scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
     subprocess.run([scripts / "python", "-m", "pip", "install", "--quiet", wheel], check=True, capture_output=True)
     return scripts
 

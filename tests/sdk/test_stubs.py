@@ -23,6 +23,12 @@ def test_it_is_what_the_declarations_generate() -> None:
     assert STUB.read_text() == module.generated(), "run: python tools/group_stubs.py"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let jedi write its cache into a folder of the tests: the home of their user may be read-only."""
+    jedi.settings.cache_directory = str(tmp_path_factory.mktemp("jedi"))
+
+
 def completions(code: str) -> set[str]:
     lines = code.splitlines()
     found = jedi.Script(code).complete(len(lines), len(lines[-1]))

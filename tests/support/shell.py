@@ -29,6 +29,11 @@ def clean_environment() -> dict[str, str]:
     return {**kept, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
 
+def _renew_time_zone() -> None:
+    if hasattr(time, "tzset"):  # not on Windows
+        time.tzset()
+
+
 class _Terminal(io.TextIOWrapper):
     def isatty(self) -> bool:
         return True
@@ -62,7 +67,7 @@ def run_here(
         if environment is not None:
             os.environ.clear()
             os.environ.update(environment)
-        time.tzset()
+        _renew_time_zone()
         os.chdir(directory or Path.cwd())
         try:
             importlib.import_module(package).main()
@@ -87,7 +92,7 @@ def _restored() -> Iterator[None]:
         sys.path[:] = path
         os.environ.clear()
         os.environ.update(environment)
-        time.tzset()
+        _renew_time_zone()
         os.chdir(directory)
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -1,15 +1,14 @@
 """A command on a pseudo-terminal."""
 
 import contextlib
-import fcntl
 import os
-import pty
 import struct
 import subprocess
-import termios
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
+
+import pytest
 
 from support.waiting import wait_for
 
@@ -20,6 +19,7 @@ class Terminal:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], *, cwd: Path | None = None, width: int = 80
     ) -> None:
+        pty, fcntl, termios = map(pytest.importorskip, ("pty", "fcntl", "termios"))  # not on Windows
         self._terminal, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
         os.set_blocking(self._terminal, False)

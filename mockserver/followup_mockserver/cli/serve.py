@@ -83,7 +83,7 @@ def wait(
 def _url_in(env_file: Path) -> str | None:
     """Return the base URL in the file that ``serve`` writes; None as long as there is none."""
     try:
-        lines = env_file.read_text().splitlines()
+        lines = env_file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return None
     return next((line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL=")), None)

@@ -144,11 +144,13 @@ def _announce(server: MockServer, env_file: Path | None, *, quiet: bool) -> None
 
 
 def _hints(values: Mapping[str, str]) -> list[str]:
-    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in values.items())
+    settings = "export " + " ".join(f"{name}={shlex.quote(value)}" for name, value in values.items())
+    if sys.platform == "win32":  # PowerShell
+        settings = "; ".join(f"$env:{name} = '{value}'" for name, value in values.items())
     return [
         "",
         "Paste this into another shell, to use the mock there:",
-        f"  export {settings}",
+        f"  {settings}",
         "  followup account",
         "  followup-mock listen --forward-to http://127.0.0.1:8000/webhooks",
         "",

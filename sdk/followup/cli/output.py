@@ -90,7 +90,7 @@ def write_private_file(path: Path, text: str) -> None:
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:  # shells read it on Windows too
             stream.write(text)
         temporary.replace(target)
     except BaseException:

@@ -100,7 +100,7 @@ class Report:
                 if self.file.is_file():
                     self.file.chmod(0o600)  # it may have been open to others
                 opened = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-                self._lines = os.fdopen(opened, "w", encoding="utf-8")
+                self._lines = os.fdopen(opened, "w", encoding="utf-8", newline="\n")
             self._lines.write(line + "\n")
 
     def close(self) -> None:
