@@ -28,6 +28,7 @@ html_title = f"followup {__version__}"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_css_files = ["followup.css"]
+html_favicon = "_static/favicon.svg"
 html_extra_path = ["llms.txt"]
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -49,6 +50,7 @@ REDIRECTS = {
 }
 """Pages that have moved into others, by their old path."""
 
+_SCROLLS = re.compile(r'<(pre|p(?=><img [^>]*\.svg"))')
 _ANCHOR = re.compile(r'^<a id="[a-z0-9-]+"></a>\n\n', re.MULTILINE)
 
 
@@ -73,7 +75,10 @@ def setup(app: Any) -> None:
             app.env.get_domain("py").note_object(name, kind, target)
 
     def prepare(app: Any, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-        context["body"] = narrow_tables.prepared(context.get("body", ""))
+        body = narrow_tables.prepared(context.get("body", ""))
+        context["body"] = _SCROLLS.sub(r'<\1 tabindex="0"', body)  # so that a keyboard can scroll it
+        tree = context.get("furo_navigation_tree", "")
+        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
         if page in app.env.found_docs:
             text = html.escape(llms_text.description(page))
             context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{text}">'
@@ -99,6 +104,6 @@ def setup(app: Any) -> None:
     app.connect("build-finished", redirect)
     app.connect("build-finished", index)
     app.connect("source-read", show_changelog)
-    app.connect("html-page-context", prepare)
+    app.connect("html-page-context", prepare, priority=900)  # after the theme
     app.connect("source-read", remove_anchors)
     app.connect("doctree-read", register)

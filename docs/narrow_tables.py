@@ -1,4 +1,7 @@
-"""Prepares tables for narrow screens, on which the style sheet shows the cells of a long row below each other."""
+"""Prepares tables for narrow screens, on which the style sheet shows the cells of a long row below each other.
+
+Long names in tables may break after an underscore, on every screen.
+"""
 
 import html
 import re
@@ -7,6 +10,8 @@ from collections.abc import Sequence
 _TABLE = re.compile(r'<table class="(?=[^"]*docutils).*?</table>', re.DOTALL)
 _ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
 _CELL = re.compile(r"<t[hd]\b.*?</t[hd]>", re.DOTALL)
+
+_LONG_NAME = re.compile(r'(?<=<span class="pre">)\w{25,}(?=</span>)')
 
 _LONGEST_ROW = 40
 """Characters of a row that fit into the width of a phone; a table with longer ones is stacked."""
@@ -31,6 +36,7 @@ def prepared(body: str) -> str:
 
 
 def _stacked(table: str) -> str:
+    table = _LONG_NAME.sub(lambda name: name[0].replace("_", "_<wbr>"), table)
     rows = [[_text(cell) for cell in _CELL.findall(row)] for row in _ROW.findall(table)]
     if max(sum(map(len, row)) for row in rows[1:]) <= _LONGEST_ROW:
         return table

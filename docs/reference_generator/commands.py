@@ -26,7 +26,7 @@ _INTRODUCTION = """\
 `--help` works with every command.
 """
 
-_LARGE = 9
+_LARGE = 16
 """The number of options and arguments from which on a command or group has a page of its own."""
 
 _COMMON = "Many commands have some of these options; their sections name them."
