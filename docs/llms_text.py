@@ -36,6 +36,7 @@ DESCRIPTIONS = {
     "concepts/which-mock": "MockService, MockServer, the pytest fixtures or followup-mock serve: a table to decide.",
     "delivery-guarantees": "What the outbox and the inbox guarantee under which failure.",
     "security": "How the SDK and the mock protect health data, keys and secrets.",
+    "security-officer": "What leaves the clinic, what is stored, keys, deletion, incidents, licences, in plain words.",
     "how-to/clients": "Configure the client, pass arguments, read results and lists; timeouts, forks, own client.",
     "how-to/retries": "Which exception means what, how to react, and how to resume a call.",
     "how-to/import-files": "Send what changed in the CSV or Excel exports of a clinic: map, doubts, nightly runs.",
