@@ -29,18 +29,8 @@ _EXAMPLES = json.loads(_text("request_examples.json"))
 COMPONENTS = json.loads(_text("components.json"))
 """Components that no declaration has: the error, the credentials, headers, and responses that match no operation."""
 
-_ERRORS = {
-    "400": "The request is not valid, or its idempotency key was used with a different request.",
-    "401": "The key is missing, invalid, revoked or expired.",
-    "403": "The key lacks the scope, the organization lacks the service line, or the Host or Origin is not allowed.",
-    "404": "The object does not exist.",
-    "409": "Another request with the same idempotency key is in progress.",
-    "413": f"The body is larger than {MAX_BODY_BYTES:,} bytes.",
-    "415": "The Content-Type is not application/json.",
-    "429": "More requests in a minute than the rate limit allows.",
-    "431": f"The request line and the headers are larger than {MAX_HEAD_BYTES:,} bytes together.",
-    "500": "The service failed; retry with the same idempotency key.",
-}
+_ERRORS = json.loads(Path(__file__).with_name("errors.json").read_text(encoding="utf-8"))
+"""The descriptions of error responses, by status."""
 
 
 @functools.cache
@@ -179,7 +169,8 @@ def _responses(operation: Operation, schemas: dict[str, Schema]) -> Document:
     for status, description in _ERRORS.items():
         if applies.get(status, True):
             headers = [*_ALWAYS, *(["Retry-After"] if status == "429" else [])]
-            responses[status] = response_of(description, _error_of(operation, status), *headers)
+            text = description.format(body=MAX_BODY_BYTES, head=MAX_HEAD_BYTES)
+            responses[status] = response_of(text, _error_of(operation, status), *headers)
     return responses
 
 

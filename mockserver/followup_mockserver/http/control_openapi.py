@@ -35,25 +35,23 @@ _SNAPSHOT: Schema = {"type": "object", "description": "A snapshot: versioned, JS
 def control_document() -> Document:
     """Return the OpenAPI 3.1 document of the control API."""
     responses = _Responses()
-    views: Mapping[Callable[..., Any], Schema] = {
-        health: _STATUS,
-        control_document: {"type": "object", "description": "An OpenAPI document."},
-        save_snapshot: _SNAPSHOT,
-        restore_snapshot: _STATUS,
-    }
-    routes = zip(
-        ("GET", "GET", "GET", "PUT"), ("/health", "/openapi.json", "/snapshot", "/snapshot"), views, strict=True
+    document = {"type": "object", "description": "An OpenAPI document."}
+    routes: tuple[tuple[str, str, Callable[..., Any], Schema], ...] = (
+        ("GET", "/health", health, _STATUS),
+        ("GET", "/openapi.json", control_document, document),
+        ("GET", "/snapshot", save_snapshot, _SNAPSHOT),
+        ("PUT", "/snapshot", restore_snapshot, _STATUS),
+        *((*route, responses.of_result(annotations_of(route[2])["return"])) for route in ROUTES),
     )
     paths: dict[str, Any] = {}
-    for method, path, function in (*routes, *ROUTES):
+    for method, path, function, response in routes:
         shown = f"{PREFIX}{path}".replace("<path_id>", f"{{{_path_name(function)}}}")
-        response = views[function] if function in views else responses.of_result(annotations_of(function)["return"])
         operation = paths.setdefault(shown, {})[method.lower()] = _operation(method, shown, function, response)
         if function is health:
             operation["security"] = [{}]
         elif function is restore_snapshot:
             operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": _SNAPSHOT}}}
-        elif function not in views:
+        elif (method, path, function) in ROUTES:
             _add_input(operation, method, shown.removeprefix(PREFIX), function)
     return {
         "openapi": "3.1.0",

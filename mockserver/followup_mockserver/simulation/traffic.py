@@ -19,7 +19,6 @@ from followup import WebhookDelivery
 from followup._for_mockserver import (
     ATTEMPT_HEADER,
     MAX_WEBHOOK_ATTEMPTS,
-    SERVICE_VERSION,
     OutboundEventType,
     format_timestamp,
     sign,
@@ -144,7 +143,7 @@ class Traffic:
         delivery = known[step.delivery % len(known)]
         payload, body = delivery.payload, body_of(delivery)
         if kind == INVENTED:
-            payload = _invented(payload["data"], f"whd_forged{len(self.invented) + 1:018}", self._now())
+            payload = _invented(payload, f"whd_forged{len(self.invented) + 1:018}", self._now())
             body = json.dumps(payload).encode()
             self.invented.add(payload["id"])
             self._story.add(f"A forged webhook arrived, with an invented {payload['type']}.")
@@ -284,13 +283,7 @@ def _fits(kind: str, delivery: WebhookDelivery) -> bool:
 def _invented(genuine: Mapping[str, Any], id: str, at: datetime) -> dict[str, Any]:
     """Return an event that cancels the appointment in the data of a genuine one."""
     now = format_timestamp(at)
-    return {
-        "id": id,
-        "object": "event",
-        "type": "appointment.cancelled",
-        "apiVersion": SERVICE_VERSION,
-        "livemode": False,
-        "occurredAt": now,
-        "ref": genuine["appointment"]["id"],
-        "data": {**genuine, "appointment": {**genuine["appointment"], "status": "cancelled", "cancelledAt": now}},
-    }
+    appointment = {**genuine["data"]["appointment"], "status": "cancelled", "cancelledAt": now}
+    data = {**genuine["data"], "appointment": appointment}
+    envelope = {"id": id, "type": "appointment.cancelled", "occurredAt": now, "ref": appointment["id"]}
+    return {**genuine, **envelope, "data": data}

@@ -14,7 +14,7 @@ from followup_mockserver.judge.drift import differences, samples
 from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, canonical, kind_of, matches
 from followup_mockserver.judge.drift.differences import OTHER, SIDES, Difference, DifferenceClass, Side
 from followup_mockserver.judge.drift.reading import DocumentError
-from followup_mockserver.judge.drift.schemas import NOTHING, Direction, Schema, Schemas
+from followup_mockserver.judge.drift.schemas import KEYWORDS, NOTHING, Direction, Schema, Schemas
 
 _MAX_PARTS = 20_000
 """Parts of one message that are compared. The messages of this service have less than a hundred."""
@@ -24,32 +24,8 @@ _MOST_TRIED = 20
 _UNKNOWN = "unknownField"
 _TEXTS = ("title", "description", "examples", "deprecated")
 
-_OPAQUE = (
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "minContains",
-    "maxContains",
-    "prefixItems",
-    "unevaluatedItems",
-    "patternProperties",
-    "propertyNames",
-    "dependentRequired",
-    "dependentSchemas",
-)
-"""Keywords that the samples do not know. They are compared as a whole, and apply to a value of any kind."""
-
-_KEYWORDS = {
-    "string": ("enum", "format", "pattern", "minLength", "maxLength", *_OPAQUE),
-    "number": ("enum", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", *_OPAQUE),
-    "boolean": ("enum", *_OPAQUE),
-    "object": ("enum", "minProperties", "maxProperties", *_OPAQUE),
-    "array": ("enum", "minItems", "maxItems", "uniqueItems", *_OPAQUE),
-    "null": _OPAQUE,
-}
-"""The keywords that restrict the values of each kind. What is within objects and arrays is compared as parts."""
+_OPAQUE: Sequence[str] = KEYWORDS["opaque"]["keywords"]
+_KEYWORDS = {kind: (*own, *_OPAQUE) for kind, own in KEYWORDS["compared"].items()}
 
 _FORM = "form"
 """Stands for the keywords that make the alternatives of a union, where no other keyword rejects a value."""

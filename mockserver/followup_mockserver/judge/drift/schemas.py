@@ -7,6 +7,8 @@ OpenAPI 3.0 has a dialect of its own, with ``nullable`` and boolean ``exclusiveM
 
 import json
 import re
+import tomllib
+from pathlib import Path
 from typing import Any, Literal
 
 from followup_mockserver.judge.drift.reading import DocumentError, Raw
@@ -19,21 +21,10 @@ NOTHING: Schema = {"not": {}}
 Direction = Literal["request", "response"]
 """The direction of a message: from the client to the service, or back. A webhook has the direction of a response."""
 
-_MAPS = {"properties", "patternProperties", "dependentSchemas"}
-_LISTS = {"allOf", "anyOf", "oneOf", "prefixItems"}
-_SINGLE = {
-    "additionalProperties",
-    "contains",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-}
-_DROPPED = {"$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "nullable", "discriminator", "xml"}
+KEYWORDS = tomllib.loads(Path(__file__).with_name("keywords.toml").read_text(encoding="utf-8"))
+"""Keywords of JSON Schema: how they are converted, and which of them are compared."""
+
+_CONVERTED = KEYWORDS["converted"]
 _COUNTS = {"minLength", "minItems", "minProperties"}
 _FLAGS = {"uniqueItems", "deprecated"}
 _ANY_END = re.compile(r"(?<!\\)\.\*$")
@@ -81,17 +72,17 @@ class Schemas:
                 raise DocumentError(f"{at}: {key} is not supported")
             if key == "$ref":
                 converted[key] = self._reference(value, at)
-            elif key in _MAPS:
+            elif key in _CONVERTED["maps"]:
                 members = self._raw.object(value, f"{at}.{key}")
                 converted[key] = {name: self.convert(each, f"{at}.{key}.{name}") for name, each in members.items()}
-            elif key in _LISTS:
+            elif key in _CONVERTED["lists"]:
                 parts = self._raw.list(value, f"{at}.{key}")
                 converted[key] = [self.convert(each, f"{at}.{key}[{number}]") for number, each in enumerate(parts)]
-            elif key in _SINGLE:
+            elif key in _CONVERTED["single"]:
                 converted[key] = self.convert(value, f"{at}.{key}")
             elif key == "example":
                 converted["examples"] = [value]
-            elif not (key in _DROPPED or key.startswith("x-") or _changes_nothing(key, value)):
+            elif not (key in _CONVERTED["dropped"] or key.startswith("x-") or _changes_nothing(key, value)):
                 converted[key] = value
         self._hide_properties(raw, converted)
         _convert_bounds(converted)
