@@ -42,6 +42,7 @@ DESCRIPTIONS = {
     "how-to/import-files": "Send what changed in the CSV or Excel exports of a clinic: map, doubts, nightly runs.",
     "how-to/bulk-sending": "Send thousands of events with send_all, from a program or a file.",
     "how-to/outbox": "Record events in your own database transaction, so that none is lost.",
+    "how-to/encrypt": "Encrypt events and webhooks in your database; key rotation, and what a lost key means.",
     "how-to/background-workers": "Run outbox and inbox beside a web server, with threads, timers or task queues.",
     "how-to/telemetry": "Spans of calls with OpenTelemetry.",
     "how-to/notebooks": "Results as tables in Jupyter, and as data frames.",
