@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, assert_type
 
 import psycopg
+from cryptography.fernet import Fernet, MultiFernet
 from sqlalchemy import Connection, Engine
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
@@ -16,7 +17,7 @@ from followup.imports import Difference, Doubt, Import, ImportRefused, Report
 from followup.inbox import CatchUpReport, Inbox, InboxStatus, Received
 from followup.inbox import DeadEvent as DeadWebhook
 from followup.inbox import DrainReport as HandlingReport
-from followup.outbox import DeadEvent, DrainReport, NewEvent, Outbox, OutboxStatus
+from followup.outbox import Cipher, DeadEvent, DrainReport, NewEvent, Outbox, OutboxStatus
 
 
 def records(
@@ -131,3 +132,14 @@ def imports(engine: Engine, outbox: Outbox, client: FollowUp) -> None:
     differences = job.verify("turnos.csv", client, outbox)
     assert_type(differences, Iterator[Difference])
     assert_type([each for each in differences if each.kind == "missing"], list[Difference])
+
+
+def encrypts(database_url: str) -> None:
+    keys = [Fernet(Fernet.generate_key()) for _ in range(2)]
+    outbox = Outbox(database_url, cipher=keys[0])
+    assert_type(outbox.reencrypt(), int)
+    inbox = Inbox(database_url, cipher=MultiFernet(keys))
+    assert_type(inbox.reencrypt(), int)
+    own: Cipher = keys[0]
+    Outbox(database_url, cipher=own)
+    Outbox(database_url, cipher=None)

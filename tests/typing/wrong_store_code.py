@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from datetime import timedelta
 
+from cryptography.fernet import Fernet
 from sqlalchemy import Connection, Engine
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -28,6 +29,8 @@ def sends(outbox: Outbox, client: FollowUp, asynchronous: AsyncFollowUp) -> None
     outbox.drain(asynchronous)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     outbox.purge(older_than=30)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Outbox("sqlite:///clinic.db", on_rejected="drop")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Outbox("sqlite:///clinic.db", cipher="key")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    Inbox("sqlite:///clinic.db", cipher=Fernet)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert outbox.status().oldest_waiting_seconds > 60  # type: ignore[operator]  # pyright: ignore[reportOptionalOperand]
 
 
