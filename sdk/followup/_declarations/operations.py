@@ -28,8 +28,6 @@ from followup._codec.encode import NotGiven as NotGiven
 from followup._codec.names import is_union
 from followup._declarations.declarations import Declaration, lazy
 from followup._frames import clears_frames
-from followup._results.errors import APIStatusError
-from followup._results.results import Result
 
 
 class Described:
@@ -182,26 +180,14 @@ class Operation(Declaration):
         return self if resource is None else types.MethodType(self._bound_method, resource)
 
 
-def get(path: str) -> Callable[[Callable[..., Result]], Operation]:
-    """Declare a GET that returns one object."""
-    return lambda declared: Operation("GET", path, declared)
+Declare = Callable[[Callable[..., Any]], Operation]
 
 
-def post(path: str, *, batch_error: type[APIStatusError] | None = None) -> Callable[[Callable[..., Result]], Operation]:
-    """Declare a POST; ``batch_error`` is raised for an error response that carries ``results``."""
-    return lambda declared: Operation("POST", path, declared, batch_error=batch_error)
+def _declaring(method: str) -> Callable[..., Declare]:
+    """Return a function that declares operations with this HTTP method, from the path and options of ``Operation``."""
+    return lambda path, **options: lambda declared: Operation(method, path, declared, **options)
 
 
-def patch(path: str) -> Callable[[Callable[..., Result]], Operation]:
-    """Declare a PATCH."""
-    return lambda declared: Operation("PATCH", path, declared)
-
-
-def delete(path: str) -> Callable[[Callable[..., Result]], Operation]:
-    """Declare a DELETE."""
-    return lambda declared: Operation("DELETE", path, declared)
-
-
-def list_of(path: str) -> Callable[[Callable[..., Page[Any]]], Operation]:
-    """Declare a GET that returns a list, page by page."""
-    return lambda declared: Operation("GET", path, declared)
+get, post, patch, delete = map(_declaring, ("GET", "POST", "PATCH", "DELETE"))
+list_of = get
+"""Declares a GET that returns a list, page by page; ``tools/group_stubs.py`` knows it by this name."""

@@ -46,13 +46,9 @@ def count_missed_webhooks(number: int, inbox: str) -> None:
         inbox: name of the inbox.
     """
     if is_on():
-        counter = (
-            import_module("opentelemetry.metrics")
-            .get_meter("followup")
-            .create_counter(
-                "followup.inbox.missed", unit="{webhook}", description="Webhooks that arrived only by catch_up"
-            )
-        )
+        meter = import_module("opentelemetry.metrics").get_meter("followup")
+        text = "Webhooks that arrived only by catch_up"
+        counter = meter.create_counter("followup.inbox.missed", unit="{webhook}", description=text)
         counter.add(number, {"followup.inbox.name": inbox})
 
 
