@@ -55,8 +55,6 @@ def read_events(file: Path, opened: io.BufferedReader) -> Iterator[FileEvent]:
         raise UnreadableFile(f"{shown} is not UTF-8; save it with this encoding, and send it again") from None
     except RecursionError:
         raise UnreadableFile(f"{shown} is nested too deeply") from None
-    except UnreadableFile as error:
-        raise UnreadableFile(f"{shown}{error}") from None
     except (ijson.JSONError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise UnreadableFile(f"{shown} is not {name}: {reason}") from None
@@ -102,10 +100,8 @@ def _from_json_lines(opened: BinaryIO) -> Iterator[FileEvent]:
             try:
                 event = json.loads(line)
             except json.JSONDecodeError as error:
-                problem = f"line {number}, column {error.colno}: {error.msg}"
-                raise UnreadableFile(f" is not JSON Lines: {problem}") from None
+                raise ValueError(f"line {number}, column {error.colno}: {error.msg}") from None
             except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
-                problem = f"line {number}: a number is too long, or it is nested too deeply"
-                raise UnreadableFile(f" is not JSON Lines: {problem}") from None
+                raise ValueError(f"line {number}: a number is too long, or it is nested too deeply") from None
             is_rejected = isinstance(event, dict) and event.keys() == REJECTED
             yield FileEvent(f"line {number}", event["event"] if is_rejected else event)

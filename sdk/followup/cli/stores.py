@@ -67,6 +67,8 @@ def store_errors(database: str | None = None) -> Iterator[None]:
     try:
         yield
     except (FollowUpError, ValueError) as error:
+        if getattr(error, "operation", ""):
+            raise  # of a call, whose errors ``connected`` reports
         text = _with_commands(str(error))
         fail(text if database is None else text.replace("cipher=...", "--cipher MODULE:NAME"))
     except sqlalchemy.exc.SQLAlchemyError as error:

@@ -73,11 +73,9 @@ class Map:
     """A map, validated. The attributes are the keys of the TOML file.
 
     Attributes:
-        path: path of the file, for error messages.
         columns: the columns by field, such as ``patient.phone``.
     """
 
-    path: str
     kind: Kind
     zone: ZoneInfo
     country: str
@@ -116,8 +114,8 @@ class Map:
         return " + ".join(column.headers) or None if column else None
 
 
-_SETTINGS = {name: kind for name, kind in annotations_of(Map).items() if name != "path"}
-_REQUIRED_SETTINGS = [each.name for each in attrs.fields(Map) if each.default is attrs.NOTHING and each.name != "path"]
+_SETTINGS = annotations_of(Map)
+_REQUIRED_SETTINGS = [each.name for each in attrs.fields(Map) if each.default is attrs.NOTHING]
 
 
 def load(path: str | Path) -> Map:
@@ -129,15 +127,6 @@ def load(path: str | Path) -> Map:
     """
     with Path(path).open("rb") as stream:
         content = stream.read(MAX_BYTES + 1)
-    return parse(content, str(path))
-
-
-def parse(content: bytes, path: str) -> Map:
-    """Return the map in the content of a file; ``path`` is for error messages.
-
-    Raises:
-        ConfigurationError: the map is invalid.
-    """
     if len(content) > MAX_BYTES:
         raise ConfigurationError(f"{path}: a map has at most {MAX_BYTES:,} bytes; is this the file to import?")
     try:
@@ -148,7 +137,7 @@ def parse(content: bytes, path: str) -> Map:
         raise ConfigurationError(f"{path}: a map must be TOML: {error}") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: a map must be TOML, with fewer levels of nesting") from None
-    return _Reader(path).map(document)
+    return _Reader(str(path)).map(document)
 
 
 class _Reader:
@@ -162,7 +151,7 @@ class _Reader:
         self._check_required("", document, _REQUIRED_SETTINGS)
         settings = {name: self._setting(name, value) for name, value in document.items() if name != "columns"}
         columns = self._columns(settings["kind"], document["columns"])
-        return Map(path=self._path, columns=columns, **settings)
+        return Map(columns=columns, **settings)
 
     def _setting(self, name: str, value: Any) -> Any:
         if get_origin(_SETTINGS[name]) is Literal:
