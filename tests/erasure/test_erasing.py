@@ -8,13 +8,14 @@ from unittest.mock import ANY
 
 import httpx
 import pytest
+from cryptography.fernet import Fernet
 from sqlalchemy import Engine, event
 from support.databases import execute
 from support.exports import MORNING, export, import_of, row, types
 from support.stores import record
-from support.webhook_events import body_of, headers_of
+from support.webhook_events import SECRET, body_of, headers_of
 
-from followup import EventInput, FollowUp, inbound
+from followup import ConfigurationError, EventInput, FollowUp, inbound
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 from followup_mockserver import MockService
@@ -196,6 +197,30 @@ def test_an_event_that_was_done_meanwhile_stays_done(inbox: Inbox, engine: Engin
     assert inbox.erase(phone=PHONE, waiting=True) == 1
     expected = ("done", 5, "t") if engine.dialect.name == "postgresql" else ("dead", ANY, None)
     assert rows(engine, "followup_inbox", "state", "finished_at", "lease_token") == [expected]
+
+
+def test_events_under_a_cipher(engine: Engine, client: FollowUp, database_url: str) -> None:
+    cipher = Fernet(Fernet.generate_key())
+    outbox, inbox = Outbox(engine, cipher=cipher), Inbox(engine, cipher=cipher, secret=SECRET)
+    for store in (outbox, inbox):
+        store.create_tables()
+    invalid: Any = {**created("dead", "T-1"), "data": {"patient": PERSON, "appointment": {}}}
+    record(outbox, engine, invalid, created("e1", "T-7731"), moved("e2", "T-7731"), created("o1", "T-2", OF_OTHERS))
+    deliver(inbox, "whd_1")
+    assert outbox.drain(client).rejected == 1
+    dead, first, second = outbox.export(phone=PHONE)
+    assert (dead["id"], first["event"]["data"]["patient"], second["id"]) == ("dead", PERSON, "e2")
+    assert "appointment" in dead["error"]
+    assert inbox.export(phone=PHONE)[0]["event"]["data"] == {"patient": PERSON}
+    with pytest.raises(ConfigurationError, match="is encrypted"):
+        Outbox(engine).erase(phone=PHONE)
+    assert (outbox.erase(phone=PHONE, waiting=True), inbox.erase(phone=PHONE, waiting=True)) == (3, 1)
+    outbox.reencrypt()
+    inbox.reencrypt()
+    assert (outbox.export(phone=PHONE), inbox.export(phone=PHONE)) == ([], [])
+    content = rows(engine, "followup_outbox", "event", "subject", "error")
+    assert [each for each in content if each == ("", "", None)] == content[:3]
+    assert rows(engine, "followup_inbox", "body", "ref", "error") == [(None, "", None)]
 
 
 def test_an_import_forgets_the_person_and_cancels_nothing(

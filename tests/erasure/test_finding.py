@@ -51,8 +51,11 @@ EVENTS = [
     inbound.intake_requested(id="contact", patient={"dni": "50"}, contacts=[{"name": "Ana", "phone": "1123456789"}]),
     inbound.intake_requested(id="sender", sender={"email": "sender@example.org"}, patient={"full_name": "x"}),
     inbound.appointment_cancelled(id="cancelled", external_id="T-3"),
+    inbound.order_issued(id="desk", patient={}, order={}),  # another patient, perhaps
     inbound.order_issued(id="by subject", patient={}, order={"a": [[{"b": "T-1"}]]}),
 ]
+
+SUBJECTS = {"by subject": "appointment:T-1", "mail": "of the front desk", "desk": "of the front desk"}
 
 OF_PHONE = ["early", "mobile", "local", "landline", "arabic", "family", "family moved", "contact", "by subject"]
 
@@ -64,7 +67,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Outbox:
     outbox.create_tables()
     with outbox._database.transaction() as connection:
         for event in EVENTS:
-            outbox.record(connection, event, "appointment:T-1" if event["id"] == "by subject" else None)
+            outbox.record(connection, event, SUBJECTS.get(event["id"]))
         Outbox(url, name="another clinic").record(connection, upserted("elsewhere", phone="+5491123456789"))
     return outbox
 

@@ -65,6 +65,8 @@ def sends(outbox: Outbox, client: FollowUp) -> None:
         outbox.discard(dead.id)
     assert_type(outbox.retry() + outbox.retry("e1"), int)
     assert_type(outbox.purge(older_than=timedelta(days=30)), int)
+    assert_type(outbox.export(phone="+5491155550000", dni=None), list[dict[str, Any]])
+    assert_type(outbox.erase(external_id="P-1", waiting=True), int)
     assert_type(outbox.ddl(), str)
     outbox.create_tables()
     outbox.close()
@@ -117,6 +119,8 @@ def handles(engine: Engine, client: FollowUp, body: bytes, headers: dict[str, st
     assert_type(inbox.dead(), list[DeadWebhook])
     assert_type(inbox.retry("whd_1"), int)
     assert_type(inbox.purge(older_than=timedelta(days=30), states=["done", "dead"]), int)
+    assert_type(inbox.export(email="ana@example.org"), list[dict[str, Any]])
+    assert_type(inbox.erase(dni="30111222"), int)
 
 
 def imports(engine: Engine, outbox: Outbox, client: FollowUp) -> None:

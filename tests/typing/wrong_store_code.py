@@ -27,6 +27,7 @@ def records(outbox: Outbox, engine: Engine, connection: Connection, asynchronous
 def sends(outbox: Outbox, client: FollowUp, asynchronous: AsyncFollowUp) -> None:
     outbox.drain()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     outbox.drain(asynchronous)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    outbox.erase("+5491155550000")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     outbox.purge(older_than=30)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Outbox("sqlite:///clinic.db", on_rejected="drop")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Outbox("sqlite:///clinic.db", cipher="key")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
