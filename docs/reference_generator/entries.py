@@ -3,11 +3,11 @@
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .docstrings import Docstring, docstring_of
-from .markdown import block, bullets, link, section
+from .markdown import block, bullets, link, section, table
 from .signatures import Signature, fields_of, signature_of
 
 HOMES: dict[str, list[str]] = defaultdict(list)
@@ -51,7 +51,7 @@ def function_text(
     source: str,
     *,
     owner: type[Any] | None = None,
-    access: str = "",
+    access: Mapping[str, str] | None = None,
     example: str = "",
     errors: tuple[str, ...] = (),
 ) -> str:
@@ -62,17 +62,19 @@ def function_text(
         function: the function.
         source: the page of the entry.
         owner: the class whose method it is.
-        access: a line about the request that it makes, which the section of the specification ends.
+        access: what the request that it makes needs, by the titles of a table.
         example: code that calls it.
         errors: further items of the list of errors.
     """
     text, signature = docstring_of(function), signature_of(function, owner)
     awaited = "await " if inspect.iscoroutinefunction(function) else ""
+    needed = ""
     if access:
-        access, text = f"{access} · specification, {text.specification}", text.without_specification
+        rules = f"specification, {text.specification}"
+        needed, text = table([*access, "Rules"], [[*access.values(), rules]]), text.without_specification
     return _paragraphs(
         text.summary,
-        access,
+        needed,
         text.details,
         block("py", awaited + signature.code(shown)),
         _listed("Arguments", _arguments(signature, text, source)),

@@ -105,14 +105,14 @@ def _operation(declaration: Declaration, examples: Examples) -> str:
     return section(2, name, text, folded("Request and response", request, response))
 
 
-def _access(operation: Operation) -> str:
-    parts = [
-        f"`{operation.method} {operation.path}`",
-        f"scope `{operation.row.scope}`" if operation.row.scope else "any valid key",
-        f"service line `{FOLLOW_UP}`" if operation.row.line else "",
-        "takes an idempotency key" if operation.declaration.idempotent else "",
-    ]
-    return " · ".join(each for each in parts if each)
+def _access(operation: Operation) -> dict[str, str]:
+    """Return what a request of the operation needs, by the titles of a table."""
+    return {
+        "Request": f"`{operation.method} {operation.path}`",
+        "Scope": f"`{operation.row.scope}`" if operation.row.scope else "any key",
+        "Service line": f"`{FOLLOW_UP}`" if operation.row.line else "any",
+        "Idempotency key": "yes" if operation.declaration.idempotent else "no",
+    }
 
 
 def _method(group: str, method: Callable[..., Any]) -> str:

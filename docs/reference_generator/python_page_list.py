@@ -76,7 +76,7 @@ MOCK = followup_mockserver.__name__
 
 def _entry(described: Any, *, package: str = "followup", constructor: bool = False, members: bool = True) -> Entry:
     name = described.__name__
-    if name in followup_mockserver.__all__:
+    if name in vars(followup_mockserver)["__all__"]:
         package = MOCK
     return Entry(described=described, title=name, owner=name, package=package, constructor=constructor, members=members)
 

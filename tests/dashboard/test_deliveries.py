@@ -99,7 +99,7 @@ class TestVerdict:
         client.patients.create(phone="+5491155550002")
         client.webhook_endpoints.update(service.deliveries[0].webhook_endpoint, disabled=True)
         assert verdict(service, page) == (
-            f"Given up: patient.upserted to {HOOKS} "
+            f"Stopped: patient.upserted to {HOOKS} "
             "The endpoint was disabled. Attempt 2 failed: 500 database is locked ."
         )
         other = f"webhook_deliveries/{service.deliveries[0].id}"
@@ -283,7 +283,11 @@ class TestBrowser:
 
 
 @pytest.mark.parametrize(
-    ("receiver", "minutes", "shown"), [(replies(500, 204), 9, ""), (failing(LOCKED), 0, "The endpoint was disabled")]
+    ("receiver", "minutes", "shown"),
+    [
+        (replies(500, 204), 9, ""),
+        (failing(LOCKED), 0, "500 database is locked, then the endpoint was disabled"),
+    ],
 )
 def test_the_list_shows_why_a_delivery_did_not_arrive(
     service: MockService, client: FollowUp, receiver: Receiver, minutes: int, shown: str

@@ -63,7 +63,8 @@ def test_a_disabled_endpoint_says_how_to_enable_it(service: MockService, client:
     endpoint = path.partition("/")[2]
     client.webhook_endpoints.update(endpoint, disabled=True)
     assert verdict(service, path) == (
-        "Disabled It receives nothing, and events that happen now are not delivered later. To enable it: "
+        "Disabled It receives nothing since webhook_endpoints.update , 2026-09-28 12:00:00Z , "
+        "and events that happen now are not delivered later. To enable it: "
         f'client.webhook_endpoints.update("{endpoint}", disabled=False)'
     )
     html = Views(service).html(path)
@@ -82,7 +83,7 @@ def test_deliveries_are_counted_and_linked_by_status(service: MockService, clien
     html = Views(service).html(path)
     counts = re.search(r'<nav class="tabs" aria-label="Status">(.*?)</nav>', html, re.DOTALL)
     assert counts is not None
-    assert text_of(counts[1]) == "All 3 Pending 2 Succeeded 1 Failed 0"
+    assert text_of(counts[1]) == "All 3 Pending 2 Succeeded 1 Failed 0 Stopped 0"
     endpoint = path.partition("/")[2]
     assert f"#/webhook_deliveries?webhook_endpoint={endpoint}&amp;status=pending" in counts[1]
 
@@ -98,4 +99,5 @@ def test_lists_and_navigation_show_an_endpoint_that_fails(service: MockService, 
     views = Views(service)
     assert views.column("webhook_endpoints", "status") == ["disabled", "enabled", "failing"]
     frame = text_of(views.api.get("/_mock/views/overview").text)
-    assert "Endpoints 2 with problems" in frame
+    assert "Endpoints 1 failing" in frame
+    assert "1 failing, 1 disabled" in frame

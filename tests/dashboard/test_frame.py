@@ -68,21 +68,32 @@ class TestTimes:
         go("clock")
         expect(tab.locator("#now")).to_have_text("28 Sep 09:00:00 GMT-3")
         reminder = tab.get_by_role("listitem").filter(has_text="reminder").first
-        expect(reminder.locator("time").first).to_have_text("29 Sep 11:30 GMT-3, in 1 d 2 h")
+        expect(reminder.locator("time").first).to_have_text("29 Sep 11:30, in 1 d 2 h")
         expect(reminder.locator("time").first).to_have_attribute("title", "2026-09-29T14:30:00.000Z")
         switch = tab.get_by_role("button", name="UTC")
         expect(switch).to_have_attribute("aria-pressed", "false")
         switch.click()
         expect(tab.locator("#now")).to_have_text("28 Sep 12:00:00Z")
-        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30Z, in 1 d 2 h")
+        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30, in 1 d 2 h")
         tab.reload()
         expect(tab.locator("#now")).to_have_text("28 Sep 12:00:00Z")
         expect(switch).to_have_attribute("aria-pressed", "true")
         mock.advance(hours=2)
-        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30Z, in 1 d")
+        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30, in 1 d")
         mock.advance(days=2)
         go(f"appointments/{booked.id}")
         expect(tab.locator("#now")).to_have_text("30 Sep 14:00:00Z")
+
+    def test_a_column_names_the_zone_and_a_time_only_another_one(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
+        mock.update_organization(time_zone="Europe/Madrid")
+        for start in ("2026-10-24T12:00:00Z", "2026-10-26T12:00:00Z"):  # summer time ends on 25 October
+            client.appointments.create(patient={"phone": ANA["phone"]}, start_at=start)
+        go("appointments")
+        expect(tab.get_by_role("columnheader", name="start")).to_have_text("start GMT+2")
+        starts = tab.get_by_role("row").locator("td:nth-child(2)")
+        expect(starts).to_have_text(["26 Oct 13:00 GMT+1", "24 Oct 14:00"])
 
     def test_relative_times(self, tab: Page, go: Open) -> None:
         go("overview")
@@ -116,9 +127,11 @@ class TestNavigation:
         expect(views.get_by_role("link", name="Faults 2 pending")).to_be_visible()
         mock.clear_faults()
         mock.clear_webhook_faults()
-        client.webhook_endpoints.update(endpoint.id, disabled=True)
+        mock.advance(days=3)
         expect(views.get_by_role("link", name="Deliveries 1 failed")).to_be_visible()
-        expect(views.get_by_role("link", name="Endpoints 1 with problems")).to_be_visible()
+        expect(views.get_by_role("link", name="Endpoints 1 failing")).to_be_visible()
+        client.webhook_endpoints.update(endpoint.id, disabled=True)
+        expect(views.get_by_role("link", name="Endpoints")).to_have_text("Endpoints")
         expect(views.get_by_role("link", name="Faults")).to_have_text("Faults")
 
 

@@ -9,7 +9,7 @@ from followup import APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockService
 
 from .conftest import ANA, HOOKS
-from .html import Views
+from .html import Views, text_of
 
 ANA_DIAZ = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
 START = "2026-10-01T12:30:00Z"
@@ -273,6 +273,62 @@ class TestTabs:
         assert views.tabs("events?type=order.issued")["Unhandled"] == 1
         assert '<option value="order.issued" selected>order.issued (1)</option>' in html
         assert '<option value="">all (2)</option>' in html
+
+
+class TestFilters:
+    def test_deliveries_by_endpoint_type_day_and_state(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        service.mount(HOOKS, lambda _: httpx.Response(204))
+        service.mount("https://lab.example/in", lambda _: httpx.Response(401))
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        other = client.webhook_endpoints.create(url="https://lab.example/in", enabled_events=["*"])
+        client.patients.create(**ANA_DIAZ)  # type: ignore[arg-type]
+        service.advance(days=1)
+        client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
+        service.advance()
+        client.webhook_endpoints.update(other.id, disabled=True)
+        tabs = {"All": 4, "Pending": 0, "Succeeded": 2, "Failed": 0, "Stopped": 2}
+        assert views.tabs("webhook_deliveries") == tabs
+        assert views.column("webhook_deliveries?status=stopped&day=2026-09-29", "event") == ["appointment.created"]
+        by_endpoint = f"webhook_deliveries?webhook_endpoint={other.id}"
+        assert views.tabs(by_endpoint)["All"] == 2
+        assert views.column(f"{by_endpoint}&event_type=patient.upserted", "status") == ["stopped"]
+        html = views.html(by_endpoint)
+        options = [text_of(each) for each in re.findall(r"<option.*?</option>", html)]
+        assert (options[0], sorted(options[1:3])) == ("all (4)", ["clinic.example/hooks (2)", "lab.example/in (2)"])
+        assert options[3:] == [
+            "all (2)", "appointment.created (1)", "patient.upserted (1)", "all (2)", "2026-09-28 (1)", "2026-09-29 (1)"
+        ]  # fmt: skip
+        assert f'<option value="{other.id}" selected>' in html
+        assert "Pending 0" in views.text("webhook_deliveries?day=2026-01-01")
+
+    def test_calls_by_status_and_day(self, service: MockService, client: FollowUp, views: Views) -> None:
+        client.account.retrieve()
+        service.advance(hours=15)  # the next day in the zone of the organization, three hours behind UTC
+        with pytest.raises(APIStatusError):
+            client.patients.retrieve("pat_gone")
+        assert views.column("calls?status=404", "no.") == ["2"]
+        assert views.column("calls?day=2026-09-28", "no.") == ["1"]
+        assert views.tabs("calls?day=2026-09-28")["Errors"] == 0
+        assert views.column("calls?status=404&day=2026-09-28", "no.") == []
+
+    def test_who_comes_tomorrow(self, service: MockService, client: FollowUp, views: Views) -> None:
+        starts = ("2026-09-29T15:00:00Z", "2026-09-30T02:30:00Z", "2026-09-30T03:00:00Z", "2026-09-28T13:00:00Z")
+        for number, start in enumerate(starts):
+            client.appointments.create(
+                patient={"phone": f"+549115555000{number}"}, start_at=start, external_id=f"T-{number}"
+            )
+        service.advance(hours=2)
+        assert views.column("appointments?sort=start", "external id") == ["T-0", "T-1", "T-2", "T-3"]
+        assert views.column("appointments?day=2026-09-29&sort=start", "external id") == ["T-0", "T-1"]
+        patients = "patients?sort=next+appointment"
+        assert [each[-1] for each in views.column(patients, "name")] == ["0", "1", "2", "3"]
+        assert views.column(patients, "next appointment")[2:] == ["2026-09-30 03:00:00Z", "–"]
+        assert '<option value="next appointment" selected>' in views.html(patients)
+        client.appointments.cancel(views.link("appointments?day=2026-09-30", "+5491155550002").partition("/")[2])
+        assert views.column(patients, "next appointment")[2:] == ["–", "–"]
+        assert views.column("appointments?sort=nonsense", "external id") == ["T-3", "T-2", "T-1", "T-0"]
 
 
 def test_paging_in_both_directions(client: FollowUp, views: Views) -> None:

@@ -108,7 +108,7 @@ class TestFilters:
         ],
     )
     def test_each_shows_its_events(self, views: Views, show: str, names: list[str]) -> None:
-        assert views.tabs(VIEW) == {"All": 4, "Not sent": 1, "Pending": 1, "Failed": 1, "Delivered": 1}
+        assert views.tabs(VIEW) == {"All": 4, "Not sent": 1, "Pending": 1, "Failed": 1, "Stopped": 0, "Delivered": 1}
         assert [about for _, about, _ in became(views, f"{VIEW}?show={show}")] == names
 
     def test_by_type(self, client: FollowUp, views: Views) -> None:
@@ -120,6 +120,9 @@ class TestFilters:
             "all (5)",
             "patient.upserted (4)",
             "visit.completed (1)",
+            "all (5)",
+            "2026-09-28 (3)",
+            "2026-10-01 (2)",
         ]
         assert views.text(f"{VIEW}?show=failed&type=visit.completed").count("None of 5 matches the filters.") == 1
         assert "visit.completed (0)" in views.text(f"{VIEW}?show=failed&type=visit.completed")

@@ -61,7 +61,7 @@ def test_nothing_internal_has_an_entry(built: Path) -> None:
 def test_an_operation_shows_its_signature_arguments_result_and_errors(built: Path) -> None:
     create = section(built, "followup.FollowUp.appointments.create")
     for part in (
-        "POST /v1/appointments · scope appointments:write · service line follow_up · takes an idempotency key",
+        "Idempotency key Rules POST /v1/appointments appointments:write follow_up yes specification, section 4",
         "patient: PatientId | PatientInput,",
         "doctor: DoctorId | DoctorInput | None = NOT_GIVEN,",
         "external_id: str | None = NOT_GIVEN,",
@@ -107,8 +107,8 @@ def test_signatures_show_no_internal_types() -> None:
 def test_each_operation_names_its_section_of_the_specification_once() -> None:
     for page in (DOCS / "reference/operations").glob("*.md"):
         text = page.read_text(encoding="utf-8")
-        requests = [line for line in text.splitlines() if re.match(r"`(GET|POST|PATCH|DELETE) /v1/", line)]
-        assert [line for line in requests if not re.search(r" · specification, (sections )?\[", line)] == []
+        requests = [line for line in text.splitlines() if re.match(r"\| `(GET|POST|PATCH|DELETE) /v1/", line)]
+        assert [line for line in requests if not re.search(r" \| specification, (sections )?\[[^|]* \|$", line)] == []
         assert not re.search(r"^\.$", text, re.MULTILINE), page.name
 
 

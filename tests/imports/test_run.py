@@ -1,5 +1,6 @@
 """What a run records: the difference between a file and what was recorded before, and nothing else."""
 
+import functools
 import pickle
 import sqlite3
 from collections.abc import Iterator
@@ -143,6 +144,23 @@ def test_the_second_file(outbox: Outbox, tmp_path: Path, name: str):
     assert types(job.run(tmp_path / "appointments.csv", outbox)) == []
     for doubt in report.doubts:
         assert doubt.value is None or doubt.value not in doubt.text
+
+
+def test_a_changed_patient_in_a_turkish_locale(outbox: Outbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """There, sqlite3 before Python 3.13 does not count the rows of INSERT."""
+
+    class Uncounted(sqlite3.Cursor):
+        rowcount = -1
+
+    class InTurkish(sqlite3.Connection):
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
+            return self.cursor(Uncounted).execute(*arguments)
+
+    job = import_of(tmp_path)
+    job.run(export(tmp_path, [row(1)]), outbox)
+    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=InTurkish))
+    file = export(tmp_path, [row(1, email="a@example.com")])
+    assert types(job.run(file, outbox)) == ["patient.upserted"]
 
 
 def test_a_changed_phone_is_not_sent_because_another_patient_may_have_it(outbox: Outbox, tmp_path: Path):

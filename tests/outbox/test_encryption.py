@@ -1,8 +1,10 @@
 """An outbox with a cipher: what is stored, wrong keys, events that cannot be decrypted, and the order of events."""
 
 import asyncio
+import contextlib
 import logging
 import pickle
+import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +16,7 @@ import pytest
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import Engine
-from support.connections import Open, OpenAsync, each_async_kind, each_kind
+from support.connections import Open, OpenAsync, each_async_kind, each_kind, sqlite3_of
 from support.databases import execute
 from support.waiting import wait_for
 
@@ -102,6 +104,28 @@ def test_each_kind_of_asynchronous_connection_does_so(
     assert "Ana" not in str(rows(engine)[1:])
     assert encrypted.drain(service.client).sent == 2
     encrypted.close()
+
+
+def test_a_write_of_another_process_between_two_statements_is_in_nobodys_way(
+    opened: Opened, sqlite_url: str, engine: Engine
+) -> None:
+    outbox = opened(cipher=CIPHER)
+    outbox.add("e1")  # the first event of a process checks the tables, too
+    execute(engine, "CREATE TABLE notes (number INTEGER)")
+    options = {"timeout": 0, "isolation_level": None}
+    with sqlite3_of(sqlite_url, **options) as connection, sqlite3_of(sqlite_url, **options) as other:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+        def write(_: str) -> None:
+            with contextlib.suppress(sqlite3.OperationalError):  # the first process has the lock already
+                other.execute("INSERT INTO notes VALUES (1)")
+
+        connection.execute("BEGIN")
+        connection.set_trace_callback(write)
+        outbox.record(connection, event("e2"))
+        connection.execute("COMMIT")
+    assert rows(engine, "SELECT count(*) FROM notes") == [(1,)]
+    assert outbox.status().waiting == 2
 
 
 ENTRANCES: dict[str, Callable[[Desk, FollowUp], object]] = {

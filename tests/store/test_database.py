@@ -1,6 +1,7 @@
 """The database of a store: what may be passed, transactions, forks, and the clock."""
 
 import os
+import sqlite3
 import sys
 import time
 from pathlib import Path
@@ -146,3 +147,17 @@ def test_the_clock_runs_on_within_a_transaction(postgresql_url: str) -> None:
 def test_importing_the_package_imports_no_database_layer() -> None:
     code = "import followup, followup._for_mockserver, sys; followup.FollowUp; sys.exit('sqlalchemy' in sys.modules)"
     assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+
+
+def test_a_locale_in_which_sqlite_commits_each_insert_by_itself_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python before 3.13 does so in a Turkish locale, where the small letter of the I of INSERT is another one."""
+
+    class InTurkish(sqlite3.Connection):
+        in_transaction = False
+
+    monkeypatch.setattr(sqlite3, "Connection", InTurkish)
+    with pytest.raises(
+        ConfigurationError, match=r"commits each INSERT by itself: set LC_ALL=C\.UTF-8, or use Python 3.13"
+    ):
+        Database("sqlite:///clinic.db")
+    Database("postgresql://db.example/clinic")

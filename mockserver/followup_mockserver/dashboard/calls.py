@@ -3,7 +3,6 @@
 import pprint
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import zip_longest
@@ -12,9 +11,9 @@ from urllib.parse import quote, urlencode
 
 from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
-from followup_mockserver.dashboard.columns import TABLES, noun_of
+from followup_mockserver.dashboard.columns import TABLES, day_in, noun_of
 from followup_mockserver.dashboard.duplicates import suspect_calls, was_done
-from followup_mockserver.dashboard.objects import ListPage, page_after
+from followup_mockserver.dashboard.objects import ListPage, page_after, selected_by_tab
 from followup_mockserver.dashboard.texts import body_differences, body_text, events_in, json_body, redacted_headers
 from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, missing
 from followup_mockserver.state.faults import INJECTED
@@ -23,8 +22,6 @@ from followup_mockserver.state.tenant import Tenant
 
 CALLS = "calls"
 """The name of the view, and the first part of its addresses."""
-
-_FILTERS = ("show", "operation", "q")
 
 
 def is_error(entry: JournalEntry) -> bool:
@@ -55,36 +52,37 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
 
     Args:
         tenant: the state of the organization.
-        query: ``show`` is a tab, ``operation`` a name, and ``q`` a text that the path, the id of the call or of its
-            object, the idempotency key or the error code contains. The page begins after the call with the request id
-            ``after``; an unknown one, such as one from before a reset, selects the first page.
+        query: ``show`` is a tab, ``operation`` a name, ``status`` a code, ``day`` a day of the organization, and ``q``
+            a text that the path, the id of the call or of its object, the idempotency key or the error code contains.
+            The page begins after the call with the request id ``after``; an unknown one, such as one from before a
+            reset, selects the first page.
     """
     suspects = suspect_calls(tenant)
-    tabs = {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects}
-    filters = {name: value for name in _FILTERS if (value := query.get(name, "").strip())}
-    if filters.get("show") not in tabs:
-        filters.pop("show", None)
     calls = list(tenant.journal.recorded_newest_first())
-    operations = Counter(call.entry.operation for call in calls)
-    found = _matching(calls, filters.get("operation"), filters.get("q"))
+    text = query.get("q", "").strip()
+    found, filters, counts = selected_by_tab(
+        _matching(calls, text),
+        {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects},
+        {
+            "operation": lambda call: call.entry.operation or "",
+            "status": lambda call: str(call.entry.status or "dropped"),
+            "day": lambda call: day_in(tenant, call.entry.at),
+        },
+        query,
+    )
     return page_after(
         CALLS,
-        [*filter(tabs[filters.get("show", "")], found)],
+        found,
         query.get("after"),
         lambda call: call.entry.request_id,
         lambda call: (call, tenant.journal.details(call.entry), suspects.get(call.entry.request_id)),
         total=len(calls),
-        filters=filters,
-        counts={
-            "show": {name: sum(map(shows, found)) for name, shows in tabs.items()},
-            "operation": {"": len(calls)} | {name: operations[name] for name in OPERATIONS if name in operations},
-        },
+        filters=filters | ({"q": text} if text else {}),
+        counts=counts,
     )
 
 
-def _matching(calls: list[RecordedCall], operation: str | None, text: str | None) -> list[RecordedCall]:
-    if operation:
-        calls = [call for call in calls if call.entry.operation == operation]
+def _matching(calls: list[RecordedCall], text: str) -> list[RecordedCall]:
     if text:
         part = text.casefold()
         calls = [call for call in calls if any(part in each.casefold() for each in _texts_of(call) if each)]

@@ -1,17 +1,19 @@
 """The lists of the dashboard: the columns and the filters of each, and what it shows while it is empty."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo
 
 import attrs
 
-from followup import Event, WebhookDelivery, WebhookEndpoint
+from followup import Appointment, Event, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import (
     MAX_WEBHOOK_ATTEMPTS,
     AppointmentStatus,
     EventStatus,
-    EventType,
     IntakeStatus,
     WebhookDeliveryStatus,
 )
@@ -26,6 +28,7 @@ Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progre
 ``twin`` what the object seems to repeat."""
 
 Value = Callable[[Any], Any]
+Facet = Callable[[Tenant, Any], str]
 Lookup = Callable[[Tenant, Sequence[Any]], Mapping[str, Any]]
 
 
@@ -72,16 +75,40 @@ class Table:
 
     Attributes:
         columns: its columns; the first that is shown is the link to the object.
-        choices: index to the values that the user can filter by; those of ``status`` are tabs.
+        tabs: the states that are tabs above the list.
+        facets: name of a filter to the value of an object; the user chooses among the values that there are.
+        orders: name of an order to what returns its key.
     """
 
     columns: tuple[Column, ...]
-    choices: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    tabs: tuple[str, ...] = ()
+    facets: Mapping[str, Facet] = attrs.field(factory=dict, kw_only=True)
+    orders: Mapping[str, Callable[[Tenant], Value]] = attrs.field(factory=dict, kw_only=True)
 
     @property
-    def link_filters(self) -> list[str]:
-        """Further indexes that links from other objects filter by, such as ``patient``."""
-        return [column.hidden_by for column in self.columns if column.hidden_by is not None]
+    def shown_facets(self) -> Mapping[str, Facet]:
+        """The filters that the user can choose on the page of the list."""
+        return {"status": lambda _, obj: state_of(obj), **self.facets} if self.tabs else self.facets
+
+    @property
+    def all_facets(self) -> Mapping[str, Facet]:
+        """These, and those that links from other objects choose, such as ``patient``."""
+        links = [column.hidden_by for column in self.columns if column.hidden_by is not None]
+        return {name: _attribute(name) for name in links} | {**self.shown_facets}
+
+
+def _attribute(name: str) -> Facet:
+    return lambda _, obj: getattr(obj, name) or ""
+
+
+def day_of(name: str) -> Facet:
+    """Return a facet for the day of a time, in the time zone of the organization."""
+    return lambda tenant, obj: day_in(tenant, getattr(obj, name))
+
+
+def day_in(tenant: Tenant, at: datetime) -> str:
+    """Return the day of a time in the time zone of the organization."""
+    return at.astimezone(ZoneInfo(tenant.organization.time_zone)).date().isoformat()
 
 
 def title_of_view(name: str) -> str:
@@ -102,7 +129,7 @@ def _own_name(heading: str, hidden_by: str | None = None) -> Column:
 _ID = Column("id", "id", "id", classes="p3")
 _CREATED = Column("created", "created_at", "time", classes="p3")
 _CREATED_ON_PHONE = Column("created", "created_at", "time", classes="at-when")
-_STATUS = Column("status", "status", "status", classes="at-state")
+_STATUS = Column("status", lambda obj: state_of(obj), "status", classes="at-state")
 _PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden_by="patient")
 _DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide")
 _EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
@@ -119,23 +146,20 @@ def _requested_service(intake: Any) -> str:
     return str(intake.data.get("requestedService") or intake.summary or "not known yet")
 
 
-def state_of(endpoint: WebhookEndpoint) -> Literal["enabled", "disabled", "failing"]:
-    """Return the state of an endpoint: ``failing`` after a failed attempt, until an attempt succeeds."""
-    if endpoint.status == "disabled":
-        return "disabled"
-    if endpoint.last_error is None:
-        return "enabled"
-    delivered = endpoint.last_delivered_at
-    return "failing" if delivered is None or delivered < endpoint.last_error.at else "enabled"
-
-
 STOPPED = "stopped"
 
 
-def delivery_state(delivery: WebhookDelivery) -> str:
-    """Return the status of a delivery, or ``stopped`` if it failed only because its endpoint was disabled."""
-    is_stopped = delivery.status == "failed" and delivery.attempts < MAX_WEBHOOK_ATTEMPTS
-    return STOPPED if is_stopped else delivery.status
+def state_of(obj: Any) -> str:
+    """Return the status of an object. An endpoint is ``failing`` after a failed attempt, until an attempt succeeds.
+
+    A delivery that failed only because its endpoint was disabled is ``stopped``.
+    """
+    if isinstance(obj, WebhookDelivery) and obj.status == "failed" and obj.attempts < MAX_WEBHOOK_ATTEMPTS:
+        return STOPPED
+    if not isinstance(obj, WebhookEndpoint) or obj.status == "disabled" or obj.last_error is None:
+        return str(obj.status)
+    delivered = obj.last_delivered_at
+    return "failing" if delivered is None or delivered < obj.last_error.at else "enabled"
 
 
 def has_problem(endpoint: WebhookEndpoint) -> bool:
@@ -171,6 +195,23 @@ def systems_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]
     }
 
 
+def next_starts(tenant: Tenant) -> dict[str, datetime]:
+    """Return the start of the next appointment of each patient who has one, by the patient's id."""
+    now, starts = tenant.now(), {}
+    for each in sorted(tenant.appointments, key=attrgetter("start_at"), reverse=True):
+        if each.start_at >= now and each.status not in ("cancelled", "completed"):
+            starts[each.patient] = each.start_at
+    return starts
+
+
+def _next_start(starts: Mapping[str, datetime], patient: Patient) -> datetime:
+    return starts.get(patient.id, datetime.max.replace(tzinfo=UTC))
+
+
+def _upcoming_first(now: datetime, appointment: Appointment) -> tuple[bool, timedelta]:
+    return appointment.start_at < now, abs(appointment.start_at - now)
+
+
 def records_of_events(tenant: Tenant, ids: set[str]) -> Iterator[Record]:
     """Return what the history has about inbound events, oldest first."""
     return (record for record in tenant.history.records if record.kind == EVENT and record.id in ids)
@@ -188,12 +229,17 @@ TABLES: Mapping[str, Table] = {
             _CREATED_ON_PHONE,
             _ID,
         ),
-        {"status": get_args(WebhookDeliveryStatus)},
+        (*get_args(WebhookDeliveryStatus), STOPPED),
+        facets={
+            "webhook_endpoint": _attribute("webhook_endpoint"),
+            "event_type": _attribute("event_type"),
+            "day": day_of("created_at"),
+        },
     ),
     "webhook_endpoints": Table(
         (
             _own_name("URL"),
-            Column("status", state_of, "status", classes="at-state"),
+            _STATUS,
             Column("events", "enabled_events", classes="at-detail wide"),
             Column("last delivered", "last_delivered_at", "time", classes="at-when"),
             Column(
@@ -211,11 +257,14 @@ TABLES: Mapping[str, Table] = {
             _own_name("name"),
             Column("phone", "phone", classes="at-detail"),
             Column("stage", "stage", "status", classes="at-state"),
+            Column("next appointment", "id", "time", classes="p2", lookup=lambda tenant, _: next_starts(tenant)),
             Column("messages", lambda patient: "opted out" if patient.opted_out else None, "flag", classes="p2"),
             _EXTERNAL_ID,
             _CREATED_ON_PHONE,
             _ID,
         ),
+        facets={"stage": _attribute("stage")},
+        orders={"next appointment": lambda tenant: functools.partial(_next_start, next_starts(tenant))},
     ),
     "appointments": Table(
         (
@@ -229,7 +278,9 @@ TABLES: Mapping[str, Table] = {
             _CREATED,
             _ID,
         ),
-        {"status": get_args(AppointmentStatus)},
+        get_args(AppointmentStatus),
+        facets={"day": day_of("start_at")},
+        orders={"start": lambda tenant: functools.partial(_upcoming_first, tenant.now())},
     ),
     "visits": Table(
         (
@@ -261,7 +312,7 @@ TABLES: Mapping[str, Table] = {
             _CREATED_ON_PHONE,
             _ID,
         ),
-        {"status": get_args(IntakeStatus)},
+        get_args(IntakeStatus),
     ),
     "events": Table(
         (
@@ -276,7 +327,8 @@ TABLES: Mapping[str, Table] = {
             Column("received", "received_at", "time", classes="at-when"),
             _ID,
         ),
-        {"status": get_args(EventStatus), "type": get_args(EventType)},
+        get_args(EventStatus),
+        facets={"type": _attribute("type"), "day": day_of("received_at")},
     ),
     "doctors": Table(
         (

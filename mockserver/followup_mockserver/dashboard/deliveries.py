@@ -7,8 +7,10 @@ from typing import Any
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
+from followup_mockserver.dashboard.columns import STOPPED, state_of
 from followup_mockserver.dashboard.objects import page_of
 from followup_mockserver.dashboard.texts import body_text, json_body, redacted_response_headers
+from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, ReceiverResponse
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.attempts import url_of
@@ -100,6 +102,8 @@ def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:
     """Return why a delivery has not succeeded: the result of its last attempt, or why it was given up; or None."""
     if delivery.status == "succeeded" or delivery.last_error is None:
         return None
+    if state_of(delivery) == STOPPED and (made := tenant.attempts.of(delivery.id)):
+        return f"{result_of(made[-1])}, then the endpoint was disabled"
     attempts = [each for each in tenant.attempts.of(delivery.id) if each.error == delivery.last_error]
     return result_of(attempts[-1]) if attempts else delivery.last_error.rstrip(".")
 
@@ -156,8 +160,20 @@ def endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any
         (each for each in tenant.attempts if each.webhook_endpoint == endpoint.id), key=lambda each: each.at
     )
     return {
+        "disabled_by": disabling_call(tenant, endpoint),
         "was_attempted": bool(attempts or endpoint.last_delivered_at),
         "failures": [*takewhile(lambda each: each.error is not None, reversed(attempts))],
         "reason": result_of(attempts[-1]) if attempts else None,
         "related": [page_of(tenant, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, DELIVERIES)],
     }
+
+
+def disabling_call(tenant: Tenant, endpoint: WebhookEndpoint) -> JournalEntry | None:
+    """Return the last call that disabled an endpoint; None if there was none, or it is no longer kept."""
+    for call in tenant.journal.recorded_newest_first():
+        if call.outcome.about == endpoint.id and call.entry.operation == "webhook_endpoints.update":
+            details = tenant.journal.details(call.entry)
+            body = None if details is None else json_body(details.request_body, details.request_is_whole)
+            if call.entry.error_code is None and isinstance(body, dict) and body.get("disabled") is True:
+                return call.entry
+    return None

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, get_args
 
-from followup import WebhookEndpoint
-from followup._for_mockserver import EventStatus, WebhookDeliveryStatus
+from followup import WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import EventStatus
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard.calls import is_error, refused_events
 from followup_mockserver.dashboard.columns import TABLES, has_problem, state_of, title_of_view
+from followup_mockserver.dashboard.deliveries import disabling_call
 from followup_mockserver.dashboard.duplicates import suspect_calls
 from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.collection import Collection
@@ -67,12 +68,18 @@ def _link(tenant: Tenant, view: str, letter: str) -> dict[str, Any]:
 
 
 _BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {
-    "webhook_deliveries": ("failed", lambda tenant: tenant.webhook_deliveries.count("status", "failed")),
+    "webhook_deliveries": ("failed", lambda tenant: len(_failed_deliveries(tenant))),
     "events": ("failed", lambda tenant: tenant.events.count("status", "failed")),
-    "webhook_endpoints": ("with problems", lambda tenant: sum(map(has_problem, tenant.webhook_endpoints))),
+    "webhook_endpoints": ("failing", lambda tenant: [*map(state_of, tenant.webhook_endpoints)].count("failing")),
     "faults": ("pending", lambda tenant: len(tenant.faults.pending) + len(tenant.webhook_faults.pending)),
 }
 """Name of a view to what its badge counts, and the count."""
+
+
+def _failed_deliveries(tenant: Tenant) -> list[WebhookDelivery]:
+    """Return the deliveries whose last attempt failed, newest first; not those that were stopped."""
+    failed = tenant.webhook_deliveries.find_all("status", "failed")
+    return [each for each in reversed([*failed]) if state_of(each) == "failed"]
 
 
 _epochs: weakref.WeakKeyDictionary[Tenant, str] = weakref.WeakKeyDictionary()
@@ -102,14 +109,14 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "last_errors": errors[:ROWS],
         "suspects": suspects[:ROWS],
         "all_suspects": len(suspects),
-        "deliveries": _counts(tenant.webhook_deliveries, get_args(WebhookDeliveryStatus)),
+        "deliveries": Counter(map(state_of, tenant.webhook_deliveries)),
         "events": _counts(tenant.events, get_args(EventStatus)),
         "refused": refused_events(tenant)["events"],
         "messages": len(tenant.messages),
         "endpoints": len(tenant.webhook_endpoints),
         "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:ROWS]],
-        "endpoints_with_problems": len(problems),
-        "failed_deliveries": tenant.webhook_deliveries.page(limit=ROWS, where={"status": "failed"})[0],
+        "endpoints_with_problems": Counter(map(state_of, problems)),
+        "failed_deliveries": _failed_deliveries(tenant)[:ROWS],
         "retried_deliveries": retried[:ROWS],
         "retried": len(retried),
         "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
@@ -131,5 +138,10 @@ def _counts(collection: Collection[Any], statuses: Sequence[str]) -> dict[str, i
 
 def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
     deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
-    counts = Counter(delivery.status for delivery in deliveries)
-    return {"endpoint": endpoint, "state": state_of(endpoint), "deliveries": counts}
+    state = state_of(endpoint)
+    return {
+        "endpoint": endpoint,
+        "state": state,
+        "deliveries": Counter(map(state_of, deliveries)),
+        "disabled_by": disabling_call(tenant, endpoint) if state == "disabled" else None,
+    }

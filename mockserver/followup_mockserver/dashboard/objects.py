@@ -1,6 +1,8 @@
 """The objects that the views show: the pages of their lists, and their names for people."""
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -9,8 +11,8 @@ import attrs
 
 from followup import IntakeRequest
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.dashboard.columns import TABLES, Column, Table, title_of_view
-from followup_mockserver.state.collection import Collection, UnknownCursor
+from followup_mockserver.dashboard.columns import TABLES, Column, title_of_view
+from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant
 
@@ -29,7 +31,7 @@ VIEW_OF_PREFIX = {
 
 @attrs.frozen(kw_only=True)
 class ListPage:
-    """A page of a list, newest first.
+    """A page of a list, newest first unless another order is chosen.
 
     Attributes:
         name: name of the view.
@@ -39,7 +41,10 @@ class ListPage:
         filters: name of a filter to the selected value.
         counts: number of rows for each choice of a filter, with other filters applied; the empty choice counts all.
         tabs: the filter whose choices are tabs above the list; None for a list without tabs.
+        orders: the orders that the user can choose besides that of arrival.
+        columns: the columns to show of a list of objects; the first is the link to the object.
         is_later: whether there are newer rows.
+        newer: identifies the row before the previous page; None if that is the first page.
         older: identifies the last row if there are older rows, else None.
     """
 
@@ -50,7 +55,10 @@ class ListPage:
     filters: Mapping[str, str]
     counts: Mapping[str, Mapping[str, int]]
     tabs: str | None = "show"
+    orders: Sequence[str] = ()
+    columns: tuple[Column, ...] = ()
     is_later: bool
+    newer: str | None
     older: str | None
 
     @property
@@ -64,64 +72,97 @@ class ListPage:
         return f"#/{self.name}?{urlencode(query)}" if query else f"#/{self.name}"
 
 
-@attrs.frozen(kw_only=True)
-class TablePage(ListPage):
-    """A page of a list of objects. Each row is the id of an object and its values, one for each column.
-
-    Attributes:
-        table: the list.
-        columns: the columns to show; the first is the link to the object.
-        newer: id of the first row if there are newer rows, else None.
-    """
-
-    table: Table
-    columns: tuple[Column, ...]
-    newer: str | None
-
-
 def collection_of(tenant: Tenant, name: str) -> Collection[Any]:
     """Return the collection whose objects a view shows."""
     collection: Collection[Any] = getattr(tenant, name)
     return collection
 
 
-def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROWS) -> TablePage:
-    """Return a page of a list of objects.
+def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROWS) -> ListPage:
+    """Return a page of a list of objects. Each row is the id of an object and its values, one for each column.
 
     Args:
         tenant: the state of the organization.
         name: name of the view.
-        query: the filters by index, and the id ``after`` which the page begins (older rows) or ``before`` which it
-            ends (newer rows). An unknown id, such as one from before a reset, selects the first page.
+        query: the filters by name, ``sort`` for another order, and the id ``after`` which the page begins. An unknown
+            id, such as one from before a reset, selects the first page.
         rows: rows per page.
     """
-    table, collection = TABLES[name], collection_of(tenant, name)
-    filters = {index: query[index] for index in (*table.choices, *table.link_filters) if query.get(index)}
-    after, before = query.get("after"), query.get("before")
-    try:
-        found, more = collection.page(limit=rows, after=after, before=before, where=filters)
-    except UnknownCursor:
-        after = before = None
-        found, more = collection.page(limit=rows, where=filters)
-    shown = [(each, each.values(tenant, found)) for each in table.columns if each.hidden_by not in filters]
-    columns, values = zip(*(pair for pair in shown if any(pair[1]) or not pair[0].is_optional), strict=True)
-    newer = found[0].id if found and (after is not None or (before is not None and more)) else None
-    return TablePage(
-        name=name,
-        table=table,
-        columns=columns,
-        rows=[(obj.id, row) for obj, *row in zip(found, *values, strict=True)],
-        matching=_count(collection, filters),
-        total=len(collection),
+    table = TABLES[name]
+    objects = [*collection_of(tenant, name)][::-1]
+    facets = {facet: functools.partial(value, tenant) for facet, value in table.all_facets.items()}
+    found, filters, counts = selected(objects, facets, query)
+    order = query.get("sort", "")
+    if order in table.orders:
+        filters["sort"] = order
+        found.sort(key=table.orders[order](tenant))
+    if table.tabs:
+        counts["status"] = {choice: counts["status"].get(choice, 0) for choice in ("", *table.tabs)}
+    page = page_after(
+        name,
+        found,
+        query.get("after"),
+        lambda obj: obj.id,
+        lambda obj: obj,
+        rows,
+        total=len(objects),
         filters=filters,
-        counts={
-            index: {choice: _count(collection, {**filters, index: choice}) for choice in ("", *choices)}
-            for index, choices in table.choices.items()
-        },
-        tabs="status" if "status" in table.choices else None,
-        is_later=newer is not None,
-        newer=newer,
-        older=found[-1].id if found and (more if before is None else True) else None,
+        counts={facet: count for facet, count in counts.items() if facet in table.shown_facets},
+        tabs="status" if table.tabs else None,
+        orders=[*table.orders],
+    )
+    shown = [(each, each.values(tenant, page.rows)) for each in table.columns if each.hidden_by not in filters]
+    columns, values = zip(*(pair for pair in shown if any(pair[1]) or not pair[0].is_optional), strict=True)
+    listed = [(obj.id, row) for obj, *row in zip(page.rows, *values, strict=True)]
+    return attrs.evolve(page, rows=listed, columns=columns)
+
+
+def selected(
+    items: Iterable[T], facets: Mapping[str, Callable[[T], str]], query: Mapping[str, str]
+) -> tuple[list[T], dict[str, str], dict[str, dict[str, int]]]:
+    """Return the items that match the filters of a query, these filters, and the numbers for each choice of a filter.
+
+    Args:
+        items: the items.
+        facets: the filters by name, each a function that returns the value of an item.
+        query: the query of the page.
+    """
+    filters = {name: value for name in facets if (value := query.get(name, "").strip())}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in facets}
+    found = []
+    for item in items:
+        values = {name: facet(item) for name, facet in facets.items()}
+        wrong = [name for name, value in filters.items() if values[name] != value]
+        if not wrong:
+            found.append(item)
+        for name in wrong if len(wrong) == 1 else () if wrong else facets:
+            counts[name][values[name]] += 1
+    return found, filters, {name: _choices(count, filters.get(name)) for name, count in counts.items()}
+
+
+def selected_by_tab(
+    items: Sequence[T],
+    tabs: Mapping[str, Callable[[T], bool]],
+    facets: Mapping[str, Callable[[T], str]],
+    query: Mapping[str, str],
+) -> tuple[list[T], dict[str, str], dict[str, dict[str, int]]]:
+    """Return what ``selected`` returns, with ``show`` as a further filter whose choices are tabs that may overlap."""
+    show = query.get("show", "") if query.get("show") in tabs else ""
+    of_all_tabs = selected(items, facets, query)[0]
+    found, filters, counts = selected(filter(tabs[show], items), facets, query)
+    return (
+        found,
+        {"show": show, **filters} if show else filters,
+        {"show": {name: sum(map(shows, of_all_tabs)) for name, shows in tabs.items()}, **counts},
+    )
+
+
+def _choices(counts: Counter[str], chosen: str | None) -> dict[str, int]:
+    """Return the values with their numbers, that of all first; the chosen one is there even if nothing has it."""
+    return (
+        {"": counts.total()}
+        | ({chosen: 0} if chosen else {})
+        | {value: count for value, count in sorted(counts.items()) if value}
     )
 
 
@@ -131,39 +172,31 @@ def page_after(
     after: str | None,
     key_of: Callable[[T], str],
     row_of: Callable[[T], Any],
+    size: int = ROWS,
     **others: Any,
 ) -> ListPage:
-    """Return a page of a list that is no collection.
+    """Return a page of a list.
 
     Args:
         name: name of the view.
-        found: what matches the filters, newest first.
+        found: what matches the filters, in the order of the list.
         after: key of what precedes the page; an unknown one selects the first page.
         key_of: returns the key.
         row_of: returns what the page shows.
+        size: rows per page.
         others: further attributes of the page.
     """
     start = next((place for place, each in enumerate(found, 1) if key_of(each) == after), 0) if after else 0
-    rows = found[start : start + ROWS]
+    rows = found[start : start + size]
     return ListPage(
         name=name,
         rows=[row_of(each) for each in rows],
         matching=len(found),
         is_later=start > 0,
-        older=key_of(rows[-1]) if start + ROWS < len(found) else None,
+        newer=key_of(found[start - size - 1]) if start > size else None,
+        older=key_of(rows[-1]) if start + size < len(found) else None,
         **others,
     )
-
-
-def _count(collection: Collection[Any], filters: Mapping[str, str]) -> int:
-    """Return the number of objects that match all filters that are not empty. An index is named after its attribute."""
-    wanted = [item for item in filters.items() if item[1]]
-    if not wanted:
-        return len(collection)
-    (index, value), *others = sorted(wanted, key=lambda item: collection.count(*item))
-    if not others:
-        return collection.count(index, value)
-    return sum(all(getattr(obj, name) == other for name, other in others) for obj in collection.find_all(index, value))
 
 
 @attrs.frozen

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from followup_mockserver.control.causes import outbound_events
-from followup_mockserver.dashboard.objects import ListPage, page_after
+from followup_mockserver.dashboard.columns import STOPPED, day_in, state_of
+from followup_mockserver.dashboard.objects import ListPage, page_after, selected_by_tab
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import Receipt, Record
 from followup_mockserver.state.outcomes import Kind
@@ -14,17 +15,14 @@ from followup_mockserver.state.tenant import Tenant
 OUTBOUND_EVENTS = "outbound_events"
 """The name of the view, and the first part of its addresses."""
 
-_WORDS = {"failed": "failed", "pending": "pending", "succeeded": "delivered", "deleted": "deleted with the endpoint"}
-"""Status of a delivery to its word in the summary, the most urgent first."""
-
-_FILTERS: Mapping[str, Callable[[frozenset[str]], bool]] = {
-    "": lambda _: True,
-    "not_sent": lambda statuses: statuses <= {"not_sent"},
-    "pending": lambda statuses: "pending" in statuses,
-    "failed": lambda statuses: "failed" in statuses,
-    "delivered": lambda statuses: "succeeded" in statuses,
+_WORDS = {
+    "failed": "failed",
+    STOPPED: STOPPED,
+    "pending": "pending",
+    "succeeded": "delivered",
+    "deleted": "deleted with the endpoint",
 }
-"""Name of a filter to whether it selects an event with these statuses."""
+"""Status of a delivery to its word in the summary, the most urgent first."""
 
 _SHORT_REASONS = {Kind.NOT_SUBSCRIBED: "not subscribed", Kind.ENDPOINT_DISABLED: "disabled"}
 
@@ -42,32 +40,40 @@ class _Found(NamedTuple):
         return f"{self.record.id}.{self.record.kind}.{self.number}"
 
 
+_FILTERS: Mapping[str, Callable[[_Found], bool]] = {
+    "": lambda _: True,
+    "not_sent": lambda event: event.statuses <= {"not_sent"},
+    "pending": lambda event: "pending" in event.statuses,
+    "failed": lambda event: "failed" in event.statuses,
+    STOPPED: lambda event: STOPPED in event.statuses,
+    "delivered": lambda event: "succeeded" in event.statuses,
+}
+"""Name of a filter to whether it selects an event."""
+
+
 def list_of_events(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
     """Return a page of the list.
 
     Args:
         tenant: the state of the organization.
-        query: ``show`` and ``type`` are filters. The page begins after the event with the key ``after``.
+        query: ``show``, ``type`` and ``day`` are filters. The page begins after the event with the key ``after``.
     """
-    show = query.get("show", "") if query.get("show") in _FILTERS else ""
-    event_type = query.get("type", "")
-    found = [*_found(tenant)]
-    shown = [event for event in found if _FILTERS[show](event.statuses)]
-    of_type = [event for event in found if event_type in ("", event.record.kind)]
-    types = Counter({event_type: 0} if event_type else {})
-    types.update(event.record.kind for event in shown)
+    events = [*_found(tenant)]
+    found, filters, counts = selected_by_tab(
+        events,
+        _FILTERS,
+        {"type": lambda event: event.record.kind, "day": lambda event: day_in(tenant, event.record.at)},
+        query,
+    )
     return page_after(
         OUTBOUND_EVENTS,
-        [event for event in shown if event_type in ("", event.record.kind)],
+        found,
         query.get("after"),
         lambda event: event.key,
         lambda event: _shown(tenant, event),
-        total=len(found),
-        filters={"show": show, "type": event_type},
-        counts={
-            "show": {name: sum(select(event.statuses) for event in of_type) for name, select in _FILTERS.items()},
-            "type": {"": len(shown)} | dict(sorted(types.items())),
-        },
+        total=len(events),
+        filters=filters,
+        counts=counts,
     )
 
 
@@ -98,7 +104,7 @@ def _status(tenant: Tenant, receipt: Receipt) -> str:
     if receipt.delivery is None:
         return "not_sent"
     delivery = tenant.webhook_deliveries.get(receipt.delivery)
-    return "deleted" if delivery is None else delivery.status
+    return "deleted" if delivery is None else state_of(delivery)
 
 
 def _shown(tenant: Tenant, found: _Found) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import attrs
 
 from followup import WebhookDelivery
 from followup_mockserver.control.occurrences import REQUEST, Occurrence
-from followup_mockserver.dashboard.columns import STOPPED, delivery_state
+from followup_mockserver.dashboard.columns import STOPPED, state_of
 from followup_mockserver.dashboard.objects import address, name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.outcomes import Kind, Part, joined
@@ -181,7 +181,7 @@ def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:
     if delivery.status == "succeeded":
         return [f"delivered at attempt {made} ({delivery.last_status_code})"]
     if delivery.status == "failed":
-        is_stopped = delivery_state(delivery) == STOPPED
+        is_stopped = state_of(delivery) == STOPPED
         word = ("stopped after" if is_stopped else "failed at") if made else "not attempted"
         return [f"{word}{f' attempt {made}' if made else ''}: {delivery.last_error}"]
     if delivery.next_attempt_at is None:
@@ -286,7 +286,7 @@ class Entries:
             return _JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
         delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
         if delivery is not None:
-            state = delivery_state(delivery)
+            state = state_of(delivery)
             return "webhook", f" {'delivered' if state == 'succeeded' else state}", TONES.get(state, state)
         return None
 
@@ -324,7 +324,7 @@ class Entries:
         title = f"webhook {occurrence.id}" if endpoint is None else f"webhook to {address(endpoint.url)}"
         if delivery is None:
             return title, None if endpoint is None else endpoint.id, occurrence.parts, "muted"
-        state = delivery_state(delivery)
+        state = state_of(delivery)
         return title, delivery.id, progress_of(delivery), TONES.get(state, state)
 
     def _named_causes(self, occurrence: Occurrence) -> Iterator[Cause]:

@@ -15,7 +15,7 @@ from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
-from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
+from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, state_of, systems_of_events
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
 from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
@@ -235,6 +235,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "as_words": _words,
     "has_secret": has_secret,
     "last_result": lambda delivery: last_result(g.tenant, delivery),
+    "state_of": state_of,
     "subject_of": calls.subject_of,
     "view_of": _view_of,
 }

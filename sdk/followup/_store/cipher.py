@@ -81,9 +81,8 @@ class RowCipher:
         self.component = component
         self.name = name
         self.is_on: bool = cipher is not None
-        self._cipher: Callable[[], Cipher | None] = lambda: (
-            cipher
-        )  # an attribute of this object would be shown by vars(), with its key perhaps
+        # As an attribute of this object, vars() would show it, with its key perhaps.
+        self._cipher: Callable[[], Cipher | None] = lambda: cipher
         of_store = (SALTS.c.component == component, SALTS.c.name == name)
         self.salt_query: sa.Select[Any] = sa.select(SALTS.c.salt).where(*of_store)
 

@@ -6,9 +6,10 @@ does, or for the relays whose client is a client of the mock.
 """
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -59,6 +60,19 @@ _ABOUT_THE_FILE = ("file is not a database", "database disk image is malformed")
 """Texts of SQLite that contain no data."""
 
 
+def _check_transactions() -> None:
+    # Before Python 3.13, sqlite3 compares statements in the locale. In a Turkish one it does not recognize INSERT, and
+    # begins no transaction: an event would commit without the user's own writes.
+    with closing(sqlite3.Connection(":memory:")) as probe:
+        probe.execute("CREATE TABLE probe (number)")
+        probe.execute("INSERT INTO probe VALUES (1)")
+        if not probe.in_transaction:
+            raise ConfigurationError(
+                "in the locale of this process, sqlite3 of this Python commits each INSERT by itself: "
+                "set LC_ALL=C.UTF-8, or use Python 3.13 or later"
+            )
+
+
 class Database:
     """A database and the connections to it, which may be used by several threads, and after a fork.
 
@@ -71,13 +85,16 @@ class Database:
         """Check the URL or Engine. Nothing is connected yet.
 
         Raises:
-            ConfigurationError: it is for another database, or its driver is not installed.
+            ConfigurationError: it is for another database, its driver is not installed, or transactions of SQLite do
+                not work in the locale of this process.
         """
         self._is_own = not isinstance(source, Engine)
         self.engine: Engine = source if isinstance(source, Engine) else _engine_of(source)
         self.dialect: Dialect = checked_dialect(self.engine.dialect.name)
         if self.engine.dialect.is_async:
             raise ConfigurationError(f"database has an asynchronous driver, {self.engine.dialect.driver}: use another")
+        if self.dialect == "sqlite":
+            _check_transactions()
         # A user's Engine may have another default, which would make a statement see less than the lock protects.
         options = {"isolation_level": "READ COMMITTED"} if self.dialect == "postgresql" else {}
         self._transactions = self.engine.execution_options(**options)

@@ -108,7 +108,11 @@ class Spool:
         """Add a key, with the object that the service should have under it; return whether it is new."""
         values = (None,) * 4 if expected is None else attrs.astuple(expected)
         add = "INSERT OR IGNORE INTO keys (key, external_id, status, at, is_required) VALUES (?, ?, ?, ?, ?)"
-        return self._database.execute(add, (key, *values)).rowcount > 0
+        before = (
+            self._database.total_changes
+        )  # in a Turkish locale, sqlite3 before Python 3.13 counts no rows of INSERT
+        self._database.execute(add, (key, *values))
+        return self._database.total_changes > before
 
     def has_key(self, key: bytes) -> bool:
         """Return whether a key was added."""

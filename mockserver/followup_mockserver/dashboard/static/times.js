@@ -1,9 +1,12 @@
 // The selected time zone: the texts of all <time> elements, also relative to the clock of the mock, and the fields for times.
 //
-//   <time datetime="…">                       30 Sep 14:30 GMT-3
+//   <time datetime="…">                       30 Sep 14:30
 //   <time datetime="…" data-seconds>          30 Sep 14:30:05 GMT-3
-//   <time datetime="…" data-relative>         30 Sep 14:30 GMT-3, in 3 h
+//   <time datetime="…" data-relative>         30 Sep 14:30, in 3 h
 //   <time datetime="…" data-relative="only">  in 3 h
+//   <span data-zone-short>                    GMT-3
+//
+// The clock at the top names the zone. Other times do only where it differs, as in summer.
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -33,8 +36,10 @@ export class MockClock {
 /** Sets the texts of the times in an element. */
 export function showTimes(root, clock, timeZone) {
   const now = clock.now();
+  const current = partsOf(now, timeZone);
+  for (const name of root.querySelectorAll("[data-zone-short]")) name.textContent = current.timeZoneName;
   for (const element of root.querySelectorAll("time")) {
-    const text = textOf(element, now, timeZone);
+    const text = textOf(element, now, current, timeZone);
     if (element.textContent !== text) element.textContent = text;
   }
 }
@@ -67,19 +72,20 @@ function offsetAt(instant, timeZone) {
   return local - Math.floor(instant / SECOND) * SECOND;
 }
 
-function textOf(element, now, timeZone) {
+function textOf(element, now, current, timeZone) {
   const instant = Date.parse(element.dateTime);
   const relative = element.dataset.relative;
   if (relative === "only") return relativeText(instant, now);
-  const text = absoluteText(instant, now, timeZone, "seconds" in element.dataset);
+  const text = absoluteText(instant, current, timeZone, "seconds" in element.dataset);
   return relative === undefined ? text : `${text}, ${relativeText(instant, now)}`;
 }
 
-function absoluteText(instant, now, timeZone, hasSeconds) {
+function absoluteText(instant, current, timeZone, hasSeconds) {
   const parts = partsOf(instant, timeZone);
-  const year = parts.year === partsOf(now, timeZone).year ? "" : ` ${parts.year}`;
+  const year = parts.year === current.year ? "" : ` ${parts.year}`;
   const seconds = hasSeconds ? `:${parts.second}` : "";
-  const zoneName = parts.timeZoneName === "UTC" ? "Z" : ` ${parts.timeZoneName}`;
+  const isUsual = !hasSeconds && parts.timeZoneName === current.timeZoneName;
+  const zoneName = isUsual ? "" : parts.timeZoneName === "UTC" ? "Z" : ` ${parts.timeZoneName}`;
   return `${parts.day} ${parts.month}${year} ${parts.hour}:${parts.minute}${seconds}${zoneName}`;
 }
 
