@@ -1,6 +1,7 @@
 """``followup demo``, as a newcomer runs it."""
 
 import json
+import socket
 import subprocess
 from pathlib import Path
 
@@ -67,3 +68,14 @@ def test_a_bad_file_is_one_clear_line(tmp_path: Path, name: str, content: str, t
     assert text in result.stderr
     assert "Traceback" not in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_machine_with_ipv6_only_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class WithoutIPv4(socket.socket):
+        def bind(self, address: object) -> None:
+            raise OSError(99, "Cannot assign requested address")
+
+    monkeypatch.setattr(socket, "socket", WithoutIPv4)
+    result = demo()
+    expected = "followup demo: cannot listen on 127.0.0.1: Cannot assign requested address\n"
+    assert (result.returncode, result.stderr) == (1, expected)

@@ -98,7 +98,9 @@ def demo(
     appointment_id, type, and doctor, which is your own id of a doctor.
     """
     rows = read_rows(file)
-    with MockServer(start_time=START_TIME, rate_limit=0) as server, server.client() as client:
+    with file_errors("listen on 127.0.0.1"):
+        mock = MockServer(start_time=START_TIME, rate_limit=0)
+    with mock as server, server.client() as client:
         try:
             complete = _demonstrate(server, client, rows)
         except FollowUpError as error:
