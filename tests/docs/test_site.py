@@ -41,3 +41,22 @@ def test_a_page_that_has_moved_leads_to_its_new_place(built: Path) -> None:
         page = built / f"{old}.html"
         [target] = re.findall(r'url=([^"]+)"', page.read_text())
         assert (page.parent / target).resolve().is_file(), old
+
+
+def test_each_citation_of_the_specification_leads_to_its_section(built: Path) -> None:
+    sections = set(re.findall(r'<section id="(section-[^"]+)"', (built / "specification.html").read_text()))
+    numbers = {"1", "2", "3", "4", "5", "6", "6.1", "6.2", "7", "8", "9"}
+    anchors = {
+        number: next(each for each in sections if each.startswith(f"section-{number.replace('.', '-')}-"))
+        for number in numbers
+    }
+    assert len(sections) == len(numbers)
+    cited = 0
+    link = re.compile(r'href="[^"#]*specification\.html#([^"]+)">(?:<span[^>]*>)?(?:section )?([\d.]+)<')
+    for page in built.glob("reference/**/*.html"):
+        for after in re.split(r"pecification,\s+(?=sections? |<a )", page.read_text())[1:]:
+            links = link.findall(after[:400])
+            assert links, (page, after[:80])
+            assert [anchor for anchor, number in links if anchor != anchors[number]] == []
+            cited += 1
+    assert cited > 60
