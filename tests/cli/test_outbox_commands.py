@@ -177,7 +177,7 @@ def test_the_tables_can_be_created_by_a_command_or_by_its_sql(database_url: str,
         (("purge", "--database", "sqlite:///x.db"), "--older-than"),
         (
             ("ddl", "--database", "sqlite:///x.db", "--from", "9"),
-            "--from must be a version of the outbox's tables, 1 to 3",
+            "--from must be a version of the outbox's tables, 1 to ",
         ),
     ],
 )
