@@ -73,8 +73,8 @@ def matching(predicate: Callable[[str], bool], expected: str) -> Check:
     return _check(lambda value: isinstance(value, str) and predicate(value), expected)
 
 
-boolean = _check(lambda value: isinstance(value, bool), "true or false")
-text = matching(bool, "a non-empty string")
+boolean: Check = _check(lambda value: isinstance(value, bool), "true or false")
+text: Check = matching(bool, "a non-empty string")
 
 
 def list_of(check_item: Check) -> Check:
