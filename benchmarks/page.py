@@ -21,7 +21,7 @@ TOPICS = {
     "The mock in a test": ("in-process", "testing", "starting"),
     "Large amounts of data": ("scale", "memory", "timers", "snapshots"),
     "The chain of causes": ("causes",),
-    "Outbox and inbox": ("relay", "growth", "receiving"),
+    "Outbox and inbox": ("relay", "growth", "receiving", "encryption"),
     "Simulation": ("histories", "costs"),
 }
 """Headings of the page, and the benchmarks under each."""

@@ -181,6 +181,76 @@ def receiving() -> Iterator[Figure]:
             engine.dispose()
 
 
+def encryption() -> Iterator[Figure]:
+    """Compare a hundred events with a cipher, without one, and without one where the cipher does its work beside it."""
+    from cryptography.fernet import Fernet
+
+    cipher = Fernet(Fernet.generate_key())
+    numbers = count(1)
+    with databases() as urls, running(MOCK, "/_mock/health") as mock:
+        client = FollowUp(api_key="fu_test_mock", base_url=mock)
+        for kind, url in urls.items():
+            pairs = {"cipher": cipher, "plain": None}
+            outboxes = {
+                name: Outbox(url, name=name, requests_per_minute=UNLIMITED, cipher=each) for name, each in pairs.items()
+            }
+            inboxes = {name: Inbox(url, name=name, secret=SECRET, cipher=each) for name, each in pairs.items()}
+            engine = create_engine(url)
+            for store in (*outboxes.values(), *inboxes.values()):
+                store.create_tables()
+            for inbox in inboxes.values():
+                inbox.otherwise(lambda _: None)
+            sent, handled = (
+                compare(
+                    f"{HUNDRED} events {what}, with Fernet, {kind}, CPU",
+                    partial(work, stores["cipher"]),
+                    "without a cipher",
+                    partial(work, stores["plain"]),
+                    calls=1,
+                    target=1.5,
+                    clock=time.process_time,
+                )
+                for what, stores, work in (
+                    ("recorded and sent", outboxes, partial(pass_on, engine, client)),
+                    ("received and handled", inboxes, partial(take_in, numbers)),
+                )
+            )
+            yield sent
+            yield handled
+            for figure, data in ((sent, json.dumps(order(1)).encode()), (handled, webhook(1)[0])):
+                alone = compare("", lambda: None, "", partial(encrypt, cipher, data), calls=HUNDRED, target=1).theirs
+                theirs = figure.theirs + alone * HUNDRED
+                yield Figure(figure.name, "without a cipher, and Fernet beside it", figure.ours, theirs, 1.2)
+            engine.dispose()
+            for store in (*outboxes.values(), *inboxes.values()):
+                store.close()
+        client.close()
+
+
+HUNDRED = 5 if ONCE else 100
+"""Events."""
+
+
+def encrypt(cipher: Any, data: bytes) -> None:
+    """Encrypt and decrypt with nothing around it."""
+    cipher.decrypt(cipher.encrypt(data))
+
+
+def pass_on(engine: Engine, client: FollowUp, outbox: Outbox) -> None:
+    """Record events in a transaction, and send them."""
+    with engine.begin() as connection:
+        for number in range(HUNDRED):
+            outbox.record(connection, order(number))
+    assert outbox.drain(client).sent == HUNDRED
+
+
+def take_in(numbers: Iterator[int], inbox: Inbox) -> None:
+    """Receive webhooks and handle them."""
+    for _ in range(HUNDRED):
+        receive(inbox, numbers)
+    assert inbox.drain().done == HUNDRED
+
+
 def receive(inbox: Inbox, numbers: Iterator[int]) -> None:
     """Store a webhook in an inbox."""
     assert inbox.receive(*webhook(next(numbers))) == 204
@@ -213,4 +283,9 @@ def webhook(number: int) -> tuple[bytes, dict[str, str]]:
     return body, {TIMESTAMP_HEADER: str(timestamp), SIGNATURE_HEADER: sign(body, SECRET, timestamp)}
 
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"relay": relay, "growth": growth, "receiving": receiving}
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
+    "relay": relay,
+    "growth": growth,
+    "receiving": receiving,
+    "encryption": encryption,
+}

@@ -295,6 +295,16 @@ def test_reencrypt_rewrites_all_rows_so_that_the_new_key_is_enough(
         opened(creates=False, cipher=CIPHER).status()
 
 
+def test_reencrypt_reads_all_rows_before_it_changes_one(opened: Opened, engine: Engine) -> None:
+    outbox = opened(cipher=CIPHER)
+    outbox.add(*(f"e{number}" for number in range(150)))
+    damage(engine, "e149")
+    before = rows(engine)
+    with pytest.raises(ConfigurationError, match="event e149 cannot be decrypted"):
+        outbox.reencrypt()
+    assert rows(engine) == before
+
+
 @pytest.mark.parametrize("cipher", ["hunter2", b"hunter2", KEYS[0], Fernet, 5])
 def test_what_is_no_cipher_is_an_error_that_says_what_fits(sqlite_url: str, cipher: Any) -> None:
     fitting = r"encrypt\(bytes\) and decrypt\(bytes\), such as cryptography\.fernet\.Fernet\(key\), not"
