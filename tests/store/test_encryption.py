@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet, MultiFernet
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from support.databases import content_of, execute
 from support.responses import error
 from support.server import Received as Request
 from support.server import ScriptedServer, reply
+from support.stores import record
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import FollowUp, inbound
@@ -107,20 +108,43 @@ def live_through(url: str, engine: Engine, planted: Planted, cipher: Fernet | No
     inbox.close()
 
 
+def keep_log(connection: Connection) -> None:
+    """Let SQLite have a log, which it keeps as long as a connection that has read it is open."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").all()
+        connection.rollback()
+
+
 @pytest.mark.parametrize("cipher", [OLD, None], ids=["cipher", "plain"])
 def test_nothing_that_is_planted_is_in_the_file_or_the_dump(
     database_url: str, engine: Engine, cipher: Fernet | None
 ) -> None:
     planted = Planted()
-    with engine.connect() as kept:  # without it, the log would be emptied whenever the last connection is closed
-        if engine.dialect.name == "sqlite":
-            kept.exec_driver_sql("PRAGMA journal_mode = WAL")
+    with engine.connect() as kept:
+        keep_log(kept)
         for step in live_through(database_url, engine, planted, cipher):
             content = content_of(database_url)
             found = [each for each in planted.marks if each.encode() in content]
             # In clear, only the errors of earlier attempts may be overwritten.
             assert (found == []) if cipher else (len(found) > 0.9 * len(planted.marks)), step
     assert len(planted.marks) > 1000
+
+
+def test_reencrypt_leaves_nothing_of_what_was_stored_in_clear(
+    outbox: Outbox, database_url: str, engine: Engine
+) -> None:
+    planted = Planted()
+    with engine.connect() as kept:
+        keep_log(kept)
+        for _ in range(20):
+            record(outbox, engine, {"type": "patient.upserted", "data": {"patient": planted.patient()}})
+        assert all(each.encode() in content_of(database_url) for each in planted.marks)
+        encrypted = Outbox(database_url, cipher=OLD)
+        assert encrypted.reencrypt() == 20
+        encrypted.close()
+        content = content_of(database_url)
+    assert [each for each in planted.marks if each.encode() in content] == []
 
 
 @pytest.mark.parametrize("number", [240, pytest.param(10_000, marks=pytest.mark.nightly)])
@@ -138,7 +162,7 @@ def test_the_key_changes_while_relays_send(
         results = [{"id": each, "accepted": True, "status": "processed", "event": None} for each in ids]
         return reply(200, {"object": "event_batch", "results": results})(connection, received)
 
-    def record(outbox: Outbox, numbers: range) -> None:
+    def record_all(outbox: Outbox, numbers: range) -> None:
         for start in numbers[::10]:
             with engine.begin() as connection:
                 for each in range(start, start + 10):
@@ -146,14 +170,14 @@ def test_the_key_changes_while_relays_send(
                     outbox.record(connection, event)
 
     stop = threading.Event()
-    record(old, range(number // 2))
+    record_all(old, range(number // 2))
     with (
         ScriptedServer([accept]) as service,
         FollowUp(api_key="fu_test", base_url=service.url) as client,
         ThreadPoolExecutor(6) as pool,
     ):
         relays = [pool.submit(each.run, client, stop) for each in stores[1:]]
-        recording = pool.submit(record, stores[0], range(number // 2, number))
+        recording = pool.submit(record_all, stores[0], range(number // 2, number))
         try:
             while True:
                 is_last = recording.done()
