@@ -265,3 +265,12 @@ def test_the_state_of_an_import_without_events(outbox: Outbox, engine: Engine, t
         with engine.connect() as connection:
             query = "SELECT COUNT(*) FROM followup_imported WHERE phone IS NULL"
             assert connection.exec_driver_sql(query).scalar_one() == number
+
+
+def test_the_state_of_an_appointment_whose_event_was_found(outbox: Outbox, engine: Engine, tmp_path: Path) -> None:
+    """The state has no hash of an e-mail address by itself."""
+    import_of(tmp_path).run(export(tmp_path, [row(1, email="zoraida@example.org"), row(2)]), outbox)
+    assert outbox.erase(email="Zoraida@example.org", waiting=True) == 1
+    with engine.connect() as connection:
+        query = "SELECT COUNT(*) FROM followup_imported WHERE phone IS NULL AND number IS NULL"
+        assert connection.exec_driver_sql(query).scalar_one() == 1
