@@ -1,5 +1,6 @@
 """Serves a mock until it is stopped. Needs neither Typer nor click."""
 
+import atexit
 import contextlib
 import errno
 import logging
@@ -120,6 +121,7 @@ def _listen_for_signals() -> socket.socket:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(writer.detach())
+    atexit.register(reader.close)
     return reader
 
 
