@@ -1,6 +1,6 @@
 """What ``erase`` removes, what it keeps, and that events which it erased are neither sent nor handled again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -221,6 +221,57 @@ def test_events_under_a_cipher(engine: Engine, client: FollowUp, database_url: s
     content = rows(engine, "followup_outbox", "event", "subject", "error")
     assert [each for each in content if each == ("", "", None)] == content[:3]
     assert rows(engine, "followup_inbox", "body", "ref", "error") == [(None, "", None)]
+
+
+class NoCipher:
+    """Encrypts nothing, and reports each read."""
+
+    def __init__(self) -> None:
+        self.on_read: Callable[[], object] = lambda: None
+
+    def encrypt(self, data: bytes) -> bytes:
+        return data
+
+    def decrypt(self, data: bytes) -> bytes:
+        self.on_read()
+        return data
+
+
+def test_nobody_waits_while_rows_are_read(engine: Engine) -> None:
+    """A cipher may ask a server for each row, and PostgreSQL ends a transaction that is idle under the lock."""
+    cipher = NoCipher()
+    outbox = Outbox(engine, cipher=cipher)
+    outbox.create_tables()
+    record(outbox, engine, *(created(f"o{number}", f"T-{number}", OF_OTHERS) for number in range(3)))
+    impatient = {"lock_timeout": "1"} if engine.dialect.name == "postgresql" else {"busy_timeout": "1"}
+    ((setting, milliseconds),) = impatient.items()
+    written: list[int] = []
+
+    def write() -> None:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"{'SET' if setting == 'lock_timeout' else 'PRAGMA'} {setting} = {milliseconds}")
+            written.append(connection.exec_driver_sql("UPDATE followup_locks SET times_taken = 7").rowcount)
+            connection.commit()
+
+    cipher.on_read = write
+    assert outbox.erase(phone=PHONE) == 0
+    assert len(written) >= 3
+
+
+def test_a_number_of_a_row_that_is_used_again_erases_nobody_else(outbox: Outbox, engine: Engine) -> None:
+    """SQLite gives the number of the last row to the next one, if the last one is purged."""
+    record(outbox, engine, created("e1", "T-7731"))
+    execute(engine, "UPDATE followup_outbox SET state = 'sent', finished_at = 5")
+
+    def replace(*arguments: Any) -> None:
+        if "UPDATE followup_locks" in arguments[2] and outbox.export(phone=PHONE):
+            execute(engine, "DELETE FROM followup_outbox")
+            record(outbox, engine, created("o1", "T-2", OF_OTHERS))
+
+    event.listen(outbox._database.engine, "before_cursor_execute", replace)
+    outbox.erase(phone=PHONE, waiting=True)
+    assert [each["id"] for each in outbox.export(phone=OF_OTHERS["phone"])] == ["o1"]
+    assert outbox.status().waiting == 1
 
 
 def test_an_import_forgets_the_person_and_cancels_nothing(

@@ -72,7 +72,7 @@ def test_nothing_is_left_in_the_file_and_its_log(tmp_path: Path, mode: str, pool
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Outbox, sqlite3.Connection, str]]:
     """An outbox with the person's events, and a connection that reads from its file, in the middle of a transaction."""
-    monkeypatch.setattr(scrub, "_PATIENCE", 0.01)
+    monkeypatch.setattr(scrub, "_WAIT", 0.001)
     file = tmp_path / "clinic.db"
     engine = opened(file, "WAL")
     outbox = Outbox(engine)
@@ -92,6 +92,25 @@ def test_a_file_in_use_is_written_anew_by_the_next_call(busy: tuple[Outbox, sqli
     assert marks_in(url)
     reader.execute("COMMIT")
     assert outbox.erase(phone=PERSON["phone"]) == 0
+    assert marks_in(url) == set()
+
+
+def test_others_write_between_its_tries(busy: tuple[Outbox, sqlite3.Connection, str]) -> None:
+    """A try that waits for a reader keeps all writers waiting, for half a minute if it were a single one."""
+    outbox, reader, url = busy
+    pauses: list[float] = []
+
+    def wait(seconds: float, stop: object) -> None:
+        pauses.append(seconds)
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0)) as writer:
+            writer.execute("UPDATE followup_locks SET times_taken = 7")
+            writer.commit()
+        if len(pauses) == 3:
+            reader.execute("COMMIT")
+
+    outbox._clock.wait = wait  # type: ignore[method-assign]
+    assert outbox.erase(phone=PERSON["phone"]) > 15
+    assert len(pauses) == 3
     assert marks_in(url) == set()
 
 

@@ -133,8 +133,13 @@ class PersonalData(Store):
 
     def _erase(self, person: Person, *, waiting: bool) -> int:
         """Erase what the tables hold about a person, and return the number of events."""
-        with self._locked_transaction() as (connection, now):
+        # Before the lock: to read and decrypt all rows takes long, and others would wait meanwhile.
+        with self._checked_transaction() as connection:
             found = self._find(connection, person)
+        with self._locked_transaction() as (connection, now):
+            if self._database.dialect == "sqlite":
+                # A purge may have removed a row since, and SQLite has then given its number to another one.
+                found = self._find(connection, person, found)
             if not waiting:
                 check_finished({"id": row["event_id"], "state": row["state"]} for row in self._rows(connection, found))
             columns = self._events.c
@@ -158,15 +163,18 @@ class PersonalData(Store):
         Raises:
             FollowUpError: this is not possible now, because other processes use the file, for example.
         """
-        problem = scrub(self._database)
+        problem = scrub(self._database, self._clock)
         if problem:
             raise FollowUpError(
                 "the events are erased, but the file of the database or its log still has copies of their data "
                 f"({problem}): erase the person again when fewer processes use it"
             )
 
-    def _find(self, connection: Connection, person: Person) -> Sequence[int]:
+    def _find(self, connection: Connection, person: Person, among: Sequence[int] | None = None) -> Sequence[int]:
+        """Return the rows that are about a person, of these or of all."""
+
         def payloads(wanted: Sequence[int] | None) -> Iterator[tuple[int, Any, str]]:
+            wanted = among if wanted is None else wanted
             rows = self._all_rows(connection) if wanted is None else self._rows(connection, wanted)
             return ((row["seq"], self._payload(row), row[self._about]) for row in rows)
 

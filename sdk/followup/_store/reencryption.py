@@ -48,7 +48,7 @@ def reencrypt(store: "Store") -> int:
         if store._schema.component == "outbox":
             reencrypt_salts(connection, store.name, store._cipher)
         connection.execute(update(SALTS).where(SALTS.c.salt == salt).values(salt=renewed))
-    if problem := scrub(store._database):
+    if problem := scrub(store._database, store._clock):
         raise FollowUpError(
             "the rows are encrypted, but the file of the database or its log still has copies of what they were before "
             f"({problem}): call reencrypt again when fewer processes use it"

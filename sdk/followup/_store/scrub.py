@@ -5,16 +5,20 @@ from what is still in the tables, and a checkpoint empties the log.
 """
 
 import sqlite3
+import threading
 from contextlib import closing
 from typing import Any
 
-from followup._store.database import Database
+from followup._store.database import Database, StoreTime
 
-_PATIENCE = 30
-"""Seconds to wait for other processes that use the file."""
+_TRIES = 30
+"""How often a statement is tried while other processes use the file, about once a second."""
+
+_WAIT = 0.5
+"""Seconds that a try waits for other processes. Meanwhile they wait for it, so it gives way to them for as long."""
 
 
-def scrub(database: Database) -> str:
+def scrub(database: Database, clock: StoreTime) -> str:
     """Write a SQLite file anew and empty its log; return why copies may be left, or an empty text."""
     if database.dialect != "sqlite":
         return ""
@@ -24,20 +28,38 @@ def scrub(database: Database) -> str:
         is_file = any(path for _, name, path in driver.execute("PRAGMA database_list") if name == "main")
         ((patience,),) = driver.execute("PRAGMA busy_timeout")
         try:
-            driver.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
-            return _rewrite(driver) if is_file else ""
+            driver.execute(f"PRAGMA busy_timeout = {round(_WAIT * 1000)}")
+            return _rewrite(driver, clock) if is_file else ""
         except sqlite3.Error as error:
             return f"{type(error).__name__}: {error}"
         finally:
             driver.execute(f"PRAGMA busy_timeout = {patience}")
 
 
-def _rewrite(driver: Any) -> str:
+def _rewrite(driver: Any, clock: StoreTime) -> str:
     """Write a file anew; return why copies may be left, or an empty text."""
     ((mode,),) = driver.execute("PRAGMA journal_mode")
-    driver.execute("VACUUM")
+    _execute(driver, "VACUUM", clock)
     if mode == "persist":  # its journal remains, with the pages as they were before
         driver.execute("PRAGMA journal_mode = DELETE").fetchall()
         driver.execute("PRAGMA journal_mode = PERSIST").fetchall()
-    ((is_busy, _, _),) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return "the log is in use" if is_busy else ""
+    return "" if _execute(driver, "PRAGMA wal_checkpoint(TRUNCATE)", clock) else "the log is in use"
+
+
+def _execute(driver: Any, statement: str, clock: StoreTime) -> bool:
+    """Try a statement again while others are in its way; return whether it was done.
+
+    Raises:
+        sqlite3.Error: it is impossible, or another process has kept the file locked.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            rows = driver.execute(statement).fetchall()
+            if not rows or not rows[0][0]:  # a checkpoint says so whether it was busy
+                return True
+        except sqlite3.OperationalError as error:
+            if not left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+        if left:
+            clock.wait(_WAIT, threading.Event())
+    return False
