@@ -223,6 +223,16 @@ def test_events_under_a_cipher(engine: Engine, client: FollowUp, database_url: s
     assert rows(engine, "followup_inbox", "body", "ref", "error") == [(None, "", None)]
 
 
+def test_what_became_of_a_slot_that_another_patient_has_now_is_not_erased(outbox: Outbox, engine: Engine) -> None:
+    cancelled = inbound.appointment_cancelled(id="o2", external_id="SLOT")
+    child = {**PERSON, "dni": "50999888", "externalId": "P-9"}
+    moved_phone = {**PERSON, "phone": "+5491177778888"}
+    record(outbox, engine, created("e1", "SLOT"), created("o1", "SLOT", child), cancelled)
+    record(outbox, engine, created("e2", "T-1"), created("e3", "T-1", moved_phone), moved("e4", "T-1"))
+    assert outbox.erase(dni=PERSON["dni"], waiting=True) == 4
+    assert [state for (state,) in rows(engine, "followup_outbox", "state")].count("waiting") == 2
+
+
 class NoCipher:
     """Encrypts nothing, and reports each read."""
 

@@ -45,7 +45,6 @@ EVENTS = [
     upserted("p-1", externalId="p-1"),
     created("family", "T-2", phone="+5491123456789", dni="40999888"),
     moved("family moved", "T-2"),
-    created("same number, another patient", "T-1", phone="+5491199999999"),
     created("another", "P-1", phone="+5491188888888", dni="130111222"),
     inbound.visit_completed(id="visit", patient={"external_id": "v"}, visited_at=AT, external_id="V-1"),
     inbound.intake_requested(id="contact", patient={"dni": "50"}, contacts=[{"name": "Ana", "phone": "1123456789"}]),

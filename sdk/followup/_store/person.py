@@ -3,7 +3,8 @@
 A payload is about the person if a patient in it, or a contact of an intake request, matches a criterion. It is also
 about them if it belongs to such a payload by a thing: an appointment, or an object of the service that has an id. Then
 all that it says about its patient has to be known from such payloads. So members of a family who share a phone are not
-taken for one person, whatever else they share.
+taken for one person, whatever else they share. A thing that another patient has too, such as the number of a slot that
+was booked twice, says nothing about payloads without a patient.
 """
 
 import re
@@ -16,6 +17,8 @@ from typing import Any
 
 _KEYS = MappingProxyType({"phone": "phone", "dni": "dni", "external_id": "externalId", "email": "email"})
 """The criteria, and their keys in the data of a patient."""
+
+_MOST_CERTAIN_FIRST = ("dni", "external_id", "phone", "email")
 
 _PREFIXES = ("pat_", "apt_", "vis_", "int_", "trt_")
 """The ids of the service's objects that belong to one patient (specification, section 2)."""
@@ -50,6 +53,7 @@ class Person:
             if not isinstance(value, str) or not _normal(name, value):
                 raise ValueError(f"{name} must be a non-empty string" + ", with digits" * (name == "phone"))
         self._things: set[str] = set()
+        self._shared: set[str] = set()
         self._sought = {(name, _normal(name, value)) for name, value in self._criteria.items()}
         self._known: set[tuple[str, str]] = set()
         phone = self._criteria.get("phone", "")
@@ -81,6 +85,13 @@ class Person:
                 if not rows:
                     break
                 found.update(rows)
+        for _, payload, thing in payloads(again):
+            patients, _, things = _contents_of(payload, thing)
+            if any(map(self._is_another, patients)):
+                self._shared |= things & self._things
+        if self._shared:
+            kept = payloads(sorted(found))
+            return [row for row, payload, thing in kept if not self._is_doubtful(*_contents_of(payload, thing))]
         return sorted(found)
 
     def _belonging(self, rows: Iterable[int], hashes: Iterable[int], found: Set[int]) -> Sequence[int]:
@@ -97,7 +108,9 @@ class Person:
 
     def appointments(self) -> list[str]:
         """Return the external ids of the appointments that belong to the person."""
-        return [each.removeprefix(_APPOINTMENT) for each in self._things if each.startswith(_APPOINTMENT)]
+        return [
+            each.removeprefix(_APPOINTMENT) for each in self._things - self._shared if each.startswith(_APPOINTMENT)
+        ]
 
     def _has(self, patients: _People, contacts: _People, things: set[str]) -> bool:
         """Return whether a payload with these contents is about the person."""
@@ -120,6 +133,18 @@ class Person:
     def _is_known(self, patient: Mapping[str, Any]) -> bool:
         service_id = _text_of(patient.get("id"))
         return service_id in self._things if service_id.startswith("pat_") else _identity_of(patient) <= self._known
+
+    def _is_another(self, patient: Mapping[str, Any]) -> bool:
+        """Return whether a patient differs in the most certain of what is known of both."""
+        theirs = dict(_identity_of(patient))
+        for name in _MOST_CERTAIN_FIRST:
+            if name in theirs and any(name == known for known, _ in self._known):
+                return (name, theirs[name]) not in self._known
+        return False
+
+    def _is_doubtful(self, patients: _People, contacts: _People, things: set[str]) -> bool:
+        """Return whether a payload was found by a thing alone that another patient has too."""
+        return not patients and not any(map(self._is_meant, contacts)) and not self._shared.isdisjoint(things)
 
 
 def _contents_of(payload: Any, thing: str) -> tuple[_People, _People, set[str]]:
