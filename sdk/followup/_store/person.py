@@ -68,6 +68,7 @@ class Person:
             payloads: yields these rows, or all, each with its payload and the thing that it is about.
         """
         found: set[int] = set()
+        again: Sequence[int] = ()
         compared = -1
         while compared < len(self._compared):
             compared = len(self._compared)
