@@ -225,7 +225,7 @@ def _check_sum(number: int) -> int:
 _Weights = Mapping[type[Step], int]
 
 _FAULTS: _Weights = {
-    FailRequests: 6,
+    FailRequests: 14,
     CrashAtRequest: 4,
     CrashAtCommit: 4,
     CrashAtStart: 1,
@@ -234,7 +234,7 @@ _FAULTS: _Weights = {
     TaskOrder: 8,
 }
 _ACTIONS: _Weights = {Book: 5, Reschedule: 6, Cancel: 3, Work: 2, PassTime: 2}
-_SEQUELS: _Weights = {Again: 5, Work: 8, PassTime: 5, CrashNow: 3, CrashAtCommit: 6, RepeatDelivery: 3, Forge: 3}
+_SEQUELS: _Weights = {Again: 5, Work: 8, PassTime: 5, CrashNow: 3, CrashAtCommit: 3, RepeatDelivery: 3, Forge: 3}
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
 _OF_WEBHOOKS = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
