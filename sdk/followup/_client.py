@@ -17,10 +17,10 @@ from followup._call.pagination import AsyncListing, Listing, Page
 from followup._call.steps import Call
 from followup._codec.names import kind_of
 from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
-from followup._frames import clears_frames, clears_frames_of
 from followup._http.connections import AsyncConnections, Connections
 from followup._http.drivers import drive, drive_async
 from followup._http.private_names import mark_missing_sniffio
+from followup._privacy.frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError
 from followup._results.results import Result
 from followup._time import with_current_time

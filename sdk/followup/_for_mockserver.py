@@ -6,16 +6,16 @@ Before you change an internal of the SDK, check here whether the mock depends on
 change without notice.
 """
 
-from followup import _phones as phones
 from followup._api_rules import *  # noqa: F403 - all of its public names
 from followup._call.options import DEFAULT_TIMEOUT
+from followup._codec import phones
 from followup._codec.decode import decode
 from followup._codec.encode import NOT_GIVEN, encode
 from followup._codec.names import *  # noqa: F403 - all of its public names
 from followup._declarations.declarations import Declaration, Parameter, descriptions_in, lazy
 from followup._declarations.operations import declarations_of, group_name
-from followup._frames import clear_frames, clears_frames_of
-from followup._redaction import redacted, visible
+from followup._privacy.frames import clear_frames, clears_frames_of
+from followup._privacy.redaction import redacted, visible
 from followup._results.results import NO_EXTRA, Model
 from followup._threads import ATTEMPT_THREAD, NoThreadError, addresses_of, result_within, run_in_thread
 from followup._time import REAL_TIME, Time, reproducible_randomness, use_virtual_time, virtual_store_time, virtual_time

@@ -27,7 +27,7 @@ from followup._api_rules import DoctorId, EventType, NonEmpty
 from followup._codec.encode import Encoder, encoder_for
 from followup._codec.names import annotations_of, camel, without_none
 from followup._declarations.operations import Described
-from followup._frames import clears_frames
+from followup._privacy.frames import clears_frames
 from followup._time import new_uuid
 from followup.resources.treatments import TreatmentKind
 

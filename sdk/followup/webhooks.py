@@ -16,7 +16,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
-from followup._frames import clears_frames
+from followup._privacy.frames import clears_frames
 from followup._results.errors import WebhookSignatureError
 
 # Not imported from `typing`, whose import takes longer than all that verifies a webhook.

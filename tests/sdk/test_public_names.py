@@ -70,7 +70,8 @@ def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little
     assert {name for name in verifying - needed if not name.startswith("followup")} == set()
     assert {name for name in verifying if name.startswith("followup")} == {
         "followup",
-        "followup._frames",
+        "followup._privacy",
+        "followup._privacy.frames",
         "followup._results",
         "followup._results.errors",
         "followup._version",

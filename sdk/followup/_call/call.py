@@ -32,7 +32,7 @@ from followup._call.request_rate import Governor, Slot
 from followup._call.responses import ACCEPT_ENCODING, error_of, result_of, with_response
 from followup._call.retries import seconds_before_retry
 from followup._call.steps import Call, NotSendable, NotSent, Outcome, Response, Send, Steps, Wait
-from followup._redaction import redacted
+from followup._privacy.redaction import redacted
 from followup._results.results import Result
 from followup._version import __version__
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from followup._call.options import Options
 from followup._call.steps import Call, NoResponse, NotSendable, Outcome, Response
 from followup._codec.decode import WireError
-from followup._redaction import redacted
+from followup._privacy.redaction import redacted
 from followup._results import errors
 from followup._results.results import ResponseInfo, Result
 

@@ -15,7 +15,7 @@ import attrs
 
 from followup._api_rules import IdPrefix, Limits
 from followup._codec import names
-from followup._redaction import redacted
+from followup._privacy.redaction import redacted
 
 if TYPE_CHECKING:
     from cattrs import Converter

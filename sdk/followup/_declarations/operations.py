@@ -27,7 +27,7 @@ from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
 from followup._codec.names import is_union
 from followup._declarations.declarations import Declaration, lazy
-from followup._frames import clears_frames
+from followup._privacy.frames import clears_frames
 
 
 class Described:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any, Literal
 
-    from followup._redaction import SentValues
+    from followup._privacy.redaction import SentValues
 
     WasSent = Literal["no", "maybe", "yes"]
 
@@ -168,7 +168,7 @@ class APIStatusError(FollowUpError):
         # Imported late: the mock and the commands read the declarations, and need no HTTP client.
         import httpx
 
-        from followup._redaction import SentValues
+        from followup._privacy.redaction import SentValues
 
         super().__init__(**{"was_sent": "yes", **call})
         self.status_code = status_code
@@ -184,7 +184,7 @@ class APIStatusError(FollowUpError):
         self.args: tuple[Any, ...] = (self._text(message, SentValues(sent_values)) + (f". {note}" if note else ""),)
 
     def _text(self, message: str | None, sent: SentValues) -> str:
-        from followup._redaction import redacted  # late: verifying a webhook does not need it
+        from followup._privacy.redaction import redacted  # late: verifying a webhook does not need it
 
         parts = [str(self.status_code) if message else self.message]
         parts += [redacted(name, sent, max_length=100) for name in (self.type, self.code and f"({self.code})") if name]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, null, select, update
 
-from followup._redaction import visible
+from followup._privacy.redaction import visible
 from followup._results.errors import FollowUpError
 from followup._store.database import datetime_of
 from followup._store.leases import RELEASED

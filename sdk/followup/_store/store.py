@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select, update
 
-from followup._frames import clears_frames
-from followup._redaction import redacted
+from followup._privacy.frames import clears_frames
+from followup._privacy.redaction import redacted
 from followup._results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database, StoreTime, reason_of

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 from rich.cells import cell_len, set_cell_size
 
-from followup._redaction import HIDDEN, visible
+from followup._privacy.redaction import HIDDEN, visible
 from followup.cli.output import json_line, say, say_wrapped, write_line
 
 if TYPE_CHECKING:

@@ -215,7 +215,7 @@ def _nothing_done() -> Iterator[None]:
 @contextmanager
 def _progress(file: Path) -> Iterator[Callable[[float], object]]:
     """Show on a terminal how much of a file was read."""
-    from followup._redaction import visible
+    from followup._privacy.redaction import visible
     from followup.cli.tables import progress
 
     with progress() as bar:

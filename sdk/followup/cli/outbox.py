@@ -10,7 +10,7 @@ import typer
 
 from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._codec.names import format_timestamp
-from followup._redaction import redacted
+from followup._privacy.redaction import redacted
 from followup._results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application

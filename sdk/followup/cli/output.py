@@ -58,7 +58,7 @@ def json_line(value: Any) -> str:
     # Imported late, because help pages need neither.
     import json
 
-    from followup._redaction import visible
+    from followup._privacy.redaction import visible
 
     text = json.dumps(value, ensure_ascii=False)
     if visible(text) != text:
@@ -108,7 +108,7 @@ def _check_replaceable(target: Path) -> None:
 
 def say(text: str) -> None:
     """Print a line."""
-    from followup._redaction import visible
+    from followup._privacy.redaction import visible
 
     write_line(visible(text))
 
@@ -142,7 +142,7 @@ def remark(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print what a reader of the output has to know, on standard error."""
-    from followup._redaction import visible
+    from followup._privacy.redaction import visible
 
     sys.stderr.write(visible(text) + "\n")
 
@@ -281,7 +281,7 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
     except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is
         message, status = _internal(error), FAILURE
     if message:
-        from followup._redaction import visible  # imported late, as most commands need no message
+        from followup._privacy.redaction import visible  # imported late, as most commands need no message
 
         sys.stderr.write(f"{name}: {visible(message)}\n")
     sys.exit(status)

@@ -16,7 +16,7 @@ from rich.progress import TextColumn
 from followup import EventInput
 from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
-from followup._redaction import visible
+from followup._privacy.redaction import visible
 from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
 from followup.cli.tables import progress

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from followup._codec.encode import encode
 from followup._codec.names import parse_timestamp
-from followup._redaction import visible
+from followup._privacy.redaction import visible
 from followup._results.results import Model
 from followup.cli.values import zone_of
 

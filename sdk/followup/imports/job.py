@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import URL, Engine
 
 from followup import FollowUp, FollowUpError
-from followup._frames import clears_frames_of
+from followup._privacy.frames import clears_frames_of
 from followup._store.database import StoreTime
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report

@@ -3,7 +3,7 @@
 import re
 from unicodedata import category
 
-from followup._phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
+from followup._codec.phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
 from followup.imports.values import Invalid
 
 _BETWEEN_NUMBERS = re.compile(r"[/;,|\n]")

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 import attrs
 import phonenumbers
 
-from followup._redaction import visible
+from followup._privacy.redaction import visible
 from followup.imports.files import Table, text_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
 from followup.imports.phones import phone_of

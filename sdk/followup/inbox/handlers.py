@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from followup._api_rules import OutboundEventType
-from followup._frames import clears_frames
+from followup._privacy.frames import clears_frames
 from followup._webhook_event import WebhookEvent
 from followup.inbox.handler_transaction import transaction_on
 

@@ -17,7 +17,7 @@ from followup._call.options import checked_deadline
 from followup._codec.encode import NOT_GIVEN
 from followup._codec.names import in_utc, kind_of
 from followup._declarations.declarations import lazy
-from followup._frames import clears_frames_of
+from followup._privacy.frames import clears_frames_of
 from followup._store.cipher import Cipher
 from followup._store.database import reason_of
 from followup._threads import NoThreadError, result_in_thread

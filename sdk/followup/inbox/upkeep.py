@@ -10,7 +10,7 @@ import attrs
 from sqlalchemy import select, update
 
 from followup._codec.decode import decode
-from followup._frames import clears_frames
+from followup._privacy.frames import clears_frames
 from followup._store.database import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 from followup._codec.decode import decode
-from followup._frames import clear_frames
+from followup._privacy.frames import clear_frames
 from followup._store.cipher import UnreadableRows
 from followup._store.database import Dialect
 from followup._store.leases import limit_idle_time

@@ -18,7 +18,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, Meta
 from followup._api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._codec.encode import Encoder, encoder_for, json_bytes
 from followup._codec.names import camel, format_timestamp, kind_of
-from followup._redaction import redacted
+from followup._privacy.redaction import redacted
 from followup._store.schema import LONGEST_TEXT, SALTS, TO_SALTS, Schema, checked_text, event_table
 from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput

@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, Engine
 from followup import EventInput, FollowUp
 from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._call.options import checked_deadline
-from followup._frames import clears_frames_of
+from followup._privacy.frames import clears_frames_of
 from followup._results import errors
 from followup._store.cipher import Cipher, UnreadableRows
 from followup._store.database import StoreTime, reason_of, time_of

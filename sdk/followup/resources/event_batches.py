@@ -19,7 +19,7 @@ from followup._call.options import Options
 from followup._call.retries import backoff
 from followup._call.steps import Call, Steps, Wait
 from followup._codec.decode import WireError, decode
-from followup._redaction import SentValues, redacted
+from followup._privacy.redaction import SentValues, redacted
 from followup._results.errors import APIStatusError, RateLimitError, ResponseDecodeError
 from followup._results.results import Model, Result, personal
 from followup._time import random_fraction

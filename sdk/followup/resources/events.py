@@ -8,7 +8,7 @@ import attrs
 
 from followup._api_rules import MAX_EVENTS_PER_BATCH, EventId, EventType, Limits, PageLimit
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
-from followup._frames import clears_frames
+from followup._privacy.frames import clears_frames
 from followup._results.results import Result, personal
 from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventOutcome, EventResult, Sender
 

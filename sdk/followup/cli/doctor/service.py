@@ -17,7 +17,7 @@ from followup._api_rules import SERVICE_VERSION
 from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of
 from followup._http.private_names import proxy_of
-from followup._redaction import HIDDEN, redacted
+from followup._privacy.redaction import HIDDEN, redacted
 from followup._results.errors import APIConnectionError, APIStatusError, AuthenticationError, InvalidRequestError
 from followup._threads import result_within
 from followup.cli.doctor import Finding, Unchecked, fail, ok

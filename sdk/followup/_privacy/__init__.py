@@ -1,0 +1,1 @@
+"""What keeps personal data out of tracebacks and texts."""
