@@ -284,6 +284,20 @@ def test_a_number_of_a_row_that_is_used_again_erases_nobody_else(outbox: Outbox,
     assert outbox.status().waiting == 1
 
 
+def test_a_number_of_a_row_that_is_used_again_shows_nobody_else(outbox: Outbox, engine: Engine) -> None:
+    record(outbox, engine, created("e1", "T-7731"))
+
+    def replace(*arguments: Any) -> None:
+        if "seq IN" in arguments[2] and outbox.status().waiting and not replaced:
+            replaced.append(execute(engine, "DELETE FROM followup_outbox"))
+            record(outbox, engine, created("o1", "T-2", OF_OTHERS))
+
+    replaced: list[Any] = []
+    event.listen(outbox._database.engine, "before_cursor_execute", replace)
+    assert outbox.export(phone=PHONE) == []
+    assert replaced
+
+
 def test_an_import_forgets_the_person_and_cancels_nothing(
     outbox: Outbox, engine: Engine, client: FollowUp, tmp_path: Path
 ) -> None:

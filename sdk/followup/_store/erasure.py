@@ -82,7 +82,9 @@ class PersonalData(Store):
         """
         person = Person(phone=phone, dni=dni, external_id=external_id, email=email)
         with self._checked_transaction() as connection:
-            found = self._find(connection, person)
+            rows: dict[int, RowMapping] = {}
+            # Again, because a purge may remove a row meanwhile, and SQLite then gives its number to another one.
+            found = self._find(connection, person, self._find(connection, person), rows)
             return [
                 {
                     "store": self._schema.component,
@@ -94,7 +96,7 @@ class PersonalData(Store):
                     "attempts": row["attempts"],
                     "error": row["error"] and self._cipher.decrypt(row["error"], row["event_id"]),
                 }
-                for row in self._rows(connection, found)
+                for row in map(rows.__getitem__, found)
             ]
 
     def erase(
@@ -170,13 +172,21 @@ class PersonalData(Store):
                 f"({problem}): erase the person again when fewer processes use it"
             )
 
-    def _find(self, connection: Connection, person: Person, among: Sequence[int] | None = None) -> Sequence[int]:
-        """Return the rows that are about a person, of these or of all."""
+    def _find(
+        self,
+        connection: Connection,
+        person: Person,
+        among: Sequence[int] | None = None,
+        seen: dict[int, RowMapping] | None = None,
+    ) -> Sequence[int]:
+        """Return the rows that are about a person, of these or of all, and add what was read to those seen."""
 
         def payloads(wanted: Sequence[int] | None) -> Iterator[tuple[int, Any, str]]:
             wanted = among if wanted is None else wanted
-            rows = self._all_rows(connection) if wanted is None else self._rows(connection, wanted)
-            return ((row["seq"], self._payload(row), row[self._about]) for row in rows)
+            for row in self._all_rows(connection) if wanted is None else self._rows(connection, wanted):
+                if seen is not None:
+                    seen[row["seq"]] = row
+                yield row["seq"], self._payload(row), row[self._about]
 
         return person.find(payloads)
 
