@@ -6,24 +6,14 @@ from typing import Any
 
 import httpx
 import pytest
-from support.contract import check_response
+from support.contract import CheckedTransport
 from support.http import Api
 from support.shell import COMMAND_OF_MOCK, Shell
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.http.in_process import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
-
-
-class CheckedTransport(InProcessTransport):
-    """Check every response that the tests see against the OpenAPI document."""
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        response = super().handle_request(request)
-        check_response(request, response)
-        return response
 
 
 @pytest.fixture(autouse=True)

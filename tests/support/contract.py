@@ -8,6 +8,7 @@ import httpx
 import jsonschema_rs
 
 from followup_mockserver.contract.openapi import document
+from followup_mockserver.http.in_process import InProcessTransport
 
 
 @functools.cache
@@ -39,3 +40,12 @@ def check_response(request: httpx.Request, response: httpx.Response) -> None:
             for error in _validator(described["operationId"], status).iter_errors(response.json()):
                 raise AssertionError(f"{described['operationId']} {status}: {error}")
             return
+
+
+class CheckedTransport(InProcessTransport):
+    """Check every response that the tests see against the OpenAPI document."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        check_response(request, response)
+        return response

@@ -1,0 +1,57 @@
+"""The mock meets the cases of this folder: in process, over a socket, and as the runner in JavaScript plays them."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from conformance.player import Case, Player, cases
+from support.contract import CheckedTransport
+from support.receivers import Inbox, listening
+
+from followup_mockserver import MockServer, MockService
+
+NOON = "2026-09-28T12:00:00Z"
+RECEIVER = "https://receiver.example"
+
+
+@pytest.fixture(scope="module")
+def inbox() -> Inbox:
+    return Inbox()
+
+
+@pytest.fixture(scope="module")
+def http(inbox: Inbox) -> Iterator[httpx.Client]:
+    service = MockService(start_time=NOON)
+    service.mount(RECEIVER, inbox.receive)
+    with httpx.Client(transport=CheckedTransport(service.app), base_url=service.url) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MockServer]:
+    with MockServer(start_time=NOON, allow_http_webhooks=True) as running:
+        yield running
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
+def test_in_process(http: httpx.Client, inbox: Inbox, case: Case) -> None:
+    Player(http, inbox, RECEIVER).play(case)
+
+
+def test_over_a_socket(server: MockServer) -> None:
+    inbox = Inbox()
+    with listening(inbox) as receiver, httpx.Client(base_url=server.url, trust_env=False) as http:
+        for case in cases():
+            Player(http, inbox, receiver).play(case)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("options", [(), ("--specification-only",)], ids=["all", "specification only"])
+def test_in_javascript(server: MockServer, options: tuple[str, ...]) -> None:
+    command = ["node", str(Path(__file__).with_name("run.mjs")), server.url, *options]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert " 0 failed" in result.stdout
