@@ -161,9 +161,11 @@ class Player:
         return re.sub(r"\$\{([^}]+)\}", lambda found: str(self.saved(found[1])), value)
 
     def saved(self, path: str) -> Any:
-        return functools.reduce(
-            lambda at, name: at[int(name)] if isinstance(at, list) else at[name], path.split("."), self.names
-        )
+        def member(at: Any, name: str) -> Any:
+            return at[int(name)] if isinstance(at, list) else at[name]
+
+        found = functools.reduce(member, path.split("."), self.names)
+        return self.filled(found) if path.startswith("row") else found
 
 
 def seconds(by: dict[str, float]) -> float:

@@ -34,7 +34,10 @@ function filled(value) {
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [filled(name), filled(each)]));
   }
   if (typeof value !== "string") return value;
-  const saved = (path) => path.split(".").reduce((at, name) => at[name], names);
+  const saved = (path) => {
+    const found = path.split(".").reduce((at, name) => at[name], names);
+    return path.startsWith("row") ? filled(found) : found;
+  };
   const whole = /^\$\{([^}]+)\}$/.exec(value);
   return whole ? saved(whole[1]) : value.replace(/\$\{([^}]+)\}/g, (_, path) => saved(path));
 }

@@ -1,13 +1,13 @@
 """The mock meets the cases of this folder: in process, over a socket, and as the runner in JavaScript plays them."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
-from conformance.player import Case, Player, cases
+from conformance.player import FOLDER, Case, Player, cases
 from support.contract import CheckedTransport
 from support.receivers import Inbox, listening
 
@@ -15,6 +15,7 @@ from followup_mockserver import MockServer, MockService
 
 NOON = "2026-09-28T12:00:00Z"
 RECEIVER = "https://receiver.example"
+OPEN_POINTS = FOLDER.parents[1] / "docs" / "open-points.md"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,13 @@ def test_over_a_socket(server: MockServer) -> None:
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 @pytest.mark.parametrize("options", [(), ("--specification-only",)], ids=["all", "specification only"])
 def test_in_javascript(server: MockServer, options: tuple[str, ...]) -> None:
-    command = ["node", str(Path(__file__).with_name("run.mjs")), server.url, *options]
+    command = ["node", str(FOLDER / "run.mjs"), server.url, *options]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert result.returncode == 0, result.stdout + result.stderr
     assert " 0 failed" in result.stdout
+
+
+def test_choices_are_open_points() -> None:
+    points = set(re.findall(r"\| `([a-z_]+)` \|$", OPEN_POINTS.read_text(), re.MULTILINE))
+    named = re.findall(r'"choice": "([^"]+)"', "".join(path.read_text() for path in FOLDER.glob("*.json")))
+    assert {each for names in named for each in names.split(", ")} <= points
