@@ -61,10 +61,16 @@ def test_run_until_empty_sends_all(outbox: Outbox, engine: Engine, shell: Shell,
     record(outbox, engine, 150)
     result = shell.run("outbox", "run", "--until-empty")
     assert (result.returncode, result.stdout) == (0, "150 sent, 0 duplicates, 0 rejected\n"), result.stderr
+    started, *batches = (line[len("2026-01-01 00:00:00  ") :] for line in result.stderr.splitlines())
+    limit = "at most 600 calls a minute, until Ctrl-C or SIGTERM"
+    assert started == f"outbox default: working in {engine.url.database}, {limit}"
+    assert batches == [f"outbox default: {sent} accepted (0 duplicates), 0 failed, 0 rejected" for sent in (100, 50)]
+    record(outbox, engine, 151)
+    assert shell.run("outbox", "run", "--until-empty", "--quiet").stderr == ""
     with server.client() as client:
-        assert len([*client.events.list(limit=100)]) == 150
+        assert len([*client.events.list(limit=100)]) == 151
     assert shell.json("outbox", "status") == [
-        {"waiting": 0, "inFlight": 0, "held": 0, "dead": 0, "sent": 150, "oldestWaitingSeconds": None}
+        {"waiting": 0, "inFlight": 0, "held": 0, "dead": 0, "sent": 151, "oldestWaitingSeconds": None}
     ]
 
 

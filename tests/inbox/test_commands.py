@@ -115,8 +115,13 @@ def test_run_finishes_the_event_in_flight_when_it_is_terminated(shell: Shell, in
     wait_for((tmp_path / "begun").exists)
     deliver(inbox, "whd_2", ref="apt_1")
     process.send_signal(signal.SIGTERM)
-    assert process.communicate(timeout=60) == ("", "")
-    assert process.returncode == 0
+    output, log = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "")
+    place = tmp_path / "clinic.db"
+    assert [line[len("2026-01-01 00:00:00  ") :] for line in log.splitlines()] == [
+        f"inbox default: working in {place}, max_attempts 1, until Ctrl-C or SIGTERM",
+        "event whd_1 (appointment.created), attempt 1: done",
+    ]
     assert (inbox.status().done, inbox.status().waiting) == (1, 1)
 
 
@@ -170,17 +175,15 @@ def test_an_error_is_one_line(shell: Shell, tmp_path: Path, arguments: list[str]
 def test_run_catches_up_and_warns_of_what_never_arrived(tmp_path: Path, shell: Shell, inbox: Inbox) -> None:
     with MockServer(start_time="2026-09-28T12:00:00Z") as server, server.client() as client:
         shell.environment |= {"FOLLOWUP_BASE_URL": server.url}
-        run = ("inbox", "run", "clinic_webhooks:inbox", "--catch-up-every", "60")
+        run = ("inbox", "run", "clinic_webhooks:inbox", "--catch-up-every", "60", "--quiet")
         client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
         client.patients.create(phone="+54 9 11 5555-0000")
         server.advance()
         process = shell.start(*run)
         wait_for(lambda: inbox.status().unhandled == 1)
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=60) == (
-            "",
-            "default: catch_up added events that did not arrive as webhooks: 1\n",
-        )
-        assert process.returncode == 0
-        assert "--catch-up-every must be" in shell.error(*run[:-1], "0")
+        _, log = process.communicate(timeout=60)
+        assert log.endswith("  default: catch_up added events that did not arrive as webhooks: 1\n")
+        assert (process.returncode, log.count("\n")) == (0, 1)
+        assert "--catch-up-every must be" in shell.error(*run[:-2], "0")
         assert "needs --catch-up-every" in shell.error(*run[:3], "--webhook-endpoint", "we_1")

@@ -16,7 +16,7 @@ from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.modules import named
 from followup.cli.options import AsJson, show_rows
-from followup.cli.output import connected, reject, remark, say
+from followup.cli.output import connected, reject, say
 from followup.cli.values import parts_of, time_of
 
 if TYPE_CHECKING:
@@ -50,11 +50,15 @@ def run(
         typer.Option(metavar="MINUTES", help="Also fetch what never arrived, now and every so many minutes."),
     ] = None,
     webhook_endpoint: Endpoint = None,
+    quiet: Annotated[bool, stores.QUIET] = False,
 ) -> None:
     """Handle events until the process is stopped, with the handlers of your Inbox.
 
     Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once; let one of them catch
     up. It logs a warning with the number of events that it had to fetch: webhooks do not arrive then.
+
+    It logs a line at the start, and one for each event, without personal data: on standard error, unless your module
+    sets up logging.
     """
     if catch_up_every is not None and not 0 < catch_up_every < math.inf:
         reject("--catch-up-every must be a positive number of minutes")
@@ -65,7 +69,7 @@ def run(
         client = None if catch_up_every is None else stack.enter_context(connected())
         stop = stack.enter_context(stores.until_stopped())
         stack.enter_context(stores.store_errors())
-        remark("Handling events until Ctrl-C or SIGTERM.")
+        stores.begin_work(found, f"max_attempts {found._max_attempts}", quiet=quiet)
         next_at = -math.inf
         for _ in found._handling(stop):
             now = time.monotonic()

@@ -1,7 +1,5 @@
 """``followup outbox``: the relay, the status and the dead events of an outbox."""
 
-import logging
-import sys
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,10 +13,10 @@ from followup._results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.options import AsJson, show_rows
-from followup.cli.output import connected, remark, say
+from followup.cli.output import connected, say
 
 if TYPE_CHECKING:
-    from followup.outbox import DeadEvent, DrainReport, FailingEvent, Outbox
+    from followup.outbox import DeadEvent, FailingEvent, Outbox
 
 commands: Application = Application(
     no_args_is_help=True, help="Send recorded events from your database to the service."
@@ -40,32 +38,28 @@ def run(
     on_rejected: Annotated[
         str, typer.Option(help="What a rejected event does to the later events of its subject: hold or skip.")
     ] = "hold",
+    quiet: Annotated[bool, stores.QUIET] = False,
 ) -> None:
     """Send events until the process is stopped. Any number of processes may run at once.
 
     Ctrl-C and SIGTERM end it after the call in flight. It also ends, with status 1, if the service rejects the API key.
+    It logs on standard error: a line at the start, and one for each batch, without personal data. At the end, it prints
+    the numbers of events on standard output.
     """
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
-    logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
     with stores.until_stopped() as stop, stores.opened("outbox", database, name, cipher, **options) as found:
         from followup.outbox import DrainReport
 
         report = DrainReport()
         found._check_tables()  # a wrong database is an error of the command; one that fails later is logged
-        shown = _numbers(report)
+        stores.begin_work(found, f"at most {requests_per_minute} calls a minute", quiet=quiet)
         with connected() as client:
             for unreadable in found._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
-                if (numbers := _numbers(report)) != shown:
-                    remark(shown := numbers)
                 if until_empty:
                     unreadable.check()  # such an event waits for ever
                     if not found._remaining():
                         break
-        say(_numbers(report))
-
-
-def _numbers(report: "DrainReport") -> str:
-    return f"{report.sent} sent, {report.duplicates} duplicates, {report.rejected} rejected"
+        say(f"{report.sent} sent, {report.duplicates} duplicates, {report.rejected} rejected")
 
 
 stores.add_common_commands(

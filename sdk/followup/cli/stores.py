@@ -1,6 +1,7 @@
 """What the commands of outbox and inbox share: the database, its errors, reports, and the commands that both have."""
 
 import inspect
+import logging
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import attrs
 import typer
@@ -23,6 +24,9 @@ from followup.cli.modules import named
 from followup.cli.options import AsJson, keyword, own_parameters
 from followup.cli.output import INTERRUPTED, CommandFailed, fail, json_line, reject, say, write_line
 from followup.cli.values import kebab
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
 
 DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"
 CIPHER_VARIABLE = "FOLLOWUP_CIPHER"
@@ -192,6 +196,27 @@ def add_common_commands(group: Application, kind: Kind, *, status_help: str, ret
         say("OK: the tables exist.")
 
 
+QUIET = typer.Option("--quiet", help="Log problems only.")
+
+
+def begin_work(store: Any, limit: str, *, quiet: bool) -> None:
+    """Let a worker log on standard error, or as the user's module has set it up; log that it begins.
+
+    Args:
+        store: the outbox or inbox of the worker.
+        limit: what limits its work, for the first line.
+        quiet: whether to log problems only.
+    """
+    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
+    if not quiet:
+        logger = logging.getLogger(f"followup.{store._schema.component}")
+        logger.setLevel(logging.INFO)
+        place = _place(store._database.engine.url)
+        logger.info(
+            "%s %s: working in %s, %s, until Ctrl-C or SIGTERM", store._schema.component, store.name, place, limit
+        )
+
+
 @contextmanager
 def until_stopped() -> Iterator[threading.Event]:
     """Yield an event that the first SIGTERM or Ctrl-C sets; a second one ends the process.
@@ -235,15 +260,22 @@ def events(count: int) -> str:
 
 
 def _shown(database: str | None) -> str:
-    """Return what a message calls a database: its file, if it has one. Other URLs may contain a password."""
+    """Return what an error calls a database: its file, if it has one. A wrong URL may show a password anywhere."""
     from sqlalchemy.engine import make_url
 
     if database is None:
         return "the database"
     parsed = make_url(database)
-    if parsed.get_backend_name() == "sqlite" and parsed.database:
-        return f"the database {Path(parsed.database).absolute()}"
-    return "the database"
+    is_file = parsed.get_backend_name() == "sqlite" and parsed.database
+    return f"the database {_place(parsed)}" if is_file else "the database"
+
+
+def _place(url: "URL") -> str:
+    """Return the file of a database, or its server and name."""
+    if url.get_backend_name() == "sqlite":
+        return str(Path(url.database or "").absolute())
+    is_wrong = url.render_as_string().count("@") > 1  # an unquoted @ in a password, whose rest is then in the host
+    return "PostgreSQL" if is_wrong else "/".join(filter(None, (url.host, url.database))) or "PostgreSQL"
 
 
 def show_report(report: Mapping[str, Any], *, as_json: bool) -> None:

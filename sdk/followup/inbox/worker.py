@@ -106,6 +106,7 @@ class Worker:
             is_late = isinstance(error, SQLAlchemyError) and self._clock.monotonic() - began >= self._timeout
             failure = LeaseEndedError(claims.ABANDONED) if is_late else error
         else:
+            logger.info("event %s (%s), attempt %d: done", claim.event_id, claim.type, claim.attempt)
             return "done"
         try:
             outcome = self._settle_failed(claim, failure, may_be_done=handler.has_own_transaction)
