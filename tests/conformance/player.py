@@ -70,7 +70,7 @@ class Player:
         for number, step in enumerate(steps, 1):
             rows = step.get("each", [{}])
             for row in case.rows[rows] if isinstance(rows, str) else rows:
-                self.names |= {"row": row} if "each" in step else {}
+                self.names |= {step.get("as", "row"): row} if "each" in step else {}
                 try:
                     whole = {**step, **row} if isinstance(row, dict) else step
                     self.steps(whole["steps"], case) if "steps" in whole else self.step(whole)
@@ -164,8 +164,7 @@ class Player:
         def member(at: Any, name: str) -> Any:
             return at[int(name)] if isinstance(at, list) else at[name]
 
-        found = functools.reduce(member, path.split("."), self.names)
-        return self.filled(found) if path.startswith("row") else found
+        return self.filled(functools.reduce(member, path.split("."), self.names))
 
 
 def seconds(by: dict[str, float]) -> float:

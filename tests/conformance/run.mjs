@@ -34,10 +34,7 @@ function filled(value) {
     return Object.fromEntries(Object.entries(value).map(([name, each]) => [filled(name), filled(each)]));
   }
   if (typeof value !== "string") return value;
-  const saved = (path) => {
-    const found = path.split(".").reduce((at, name) => at[name], names);
-    return path.startsWith("row") ? filled(found) : found;
-  };
+  const saved = (path) => filled(path.split(".").reduce((at, name) => at[name], names));
   const whole = /^\$\{([^}]+)\}$/.exec(value);
   return whole ? saved(whole[1]) : value.replace(/\$\{([^}]+)\}/g, (_, path) => saved(path));
 }
@@ -142,7 +139,7 @@ async function playAll(steps, rows) {
     for (const row of typeof step.each === "string" ? rows[step.each] : step.each ?? [{}]) {
       const whole = row && typeof row === "object" ? { ...step, ...row } : step;
       if (specificationOnly && whole.choice) continue;
-      if (step.each) names.row = row;
+      if (step.each) names[step.as ?? "row"] = row;
       await (whole.steps ? playAll(whole.steps, rows) : play(whole)).catch((error) =>
         fail(`step ${index + 1} ${JSON.stringify(row)}: ${error.message}`),
       );
