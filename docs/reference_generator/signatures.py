@@ -112,7 +112,7 @@ def _types_of(owner: type[Any] | None) -> dict[str, Any]:
         return {}
     http_client = getattr(owner, "_http_client_class", None)
     return {"AnyClient": _Replaced(owner.__name__), "Self": _Replaced(owner.__name__)} | (
-        {"HttpClient": _Replaced(f"httpx.{http_client.__name__}")} if http_client else {}
+        {"HttpClient": _Replaced(f"httpx.{http_client}")} if http_client else {}
     )
 
 

@@ -1,12 +1,12 @@
 """The two clients: options, connections and groups of operations."""
 
 import itertools
+import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
-import httpx
 
 from followup import _telemetry
 from followup._api_rules import SERVICE_VERSION
@@ -18,14 +18,15 @@ from followup._call.steps import Call
 from followup._codec.names import kind_of
 from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._http.connections import AsyncConnections, Connections
-from followup._http.drivers import drive, drive_async
-from followup._http.private_names import mark_missing_sniffio
 from followup._privacy.frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError
 from followup._results.results import Result
 from followup._time import with_current_time
 from followup.resources import all_groups
 from followup.resources.groups import AsyncGroups, SyncGroups
+
+if TYPE_CHECKING:
+    import httpx  # imported late, because it takes as long as all that creates a client
 
 T = TypeVar("T")
 
@@ -56,7 +57,19 @@ async def batches_async(items: Iterable[T] | AsyncIterable[T], size: int) -> Asy
         yield waiting
 
 
-HttpClient = TypeVar("HttpClient", bound=httpx.Client | httpx.AsyncClient)
+def _import_all_that_calls_need() -> None:
+    for module in ("email.utils", "encodings.idna", "followup._http.drivers", "followup._http.network"):
+        import_module(module)
+    all_groups()
+
+
+# A lock of the import system that another thread holds during a fork is never released in the child, where a first call
+# that imports anything could hang.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_import_all_that_calls_need)
+
+
+HttpClient = TypeVar("HttpClient", bound="httpx.Client | httpx.AsyncClient")
 AnyConnections = TypeVar("AnyConnections", bound=Connections | AsyncConnections)
 AnyClient = TypeVar("AnyClient", bound="_Client[Any, Any]")
 R = TypeVar("R", bound=Result)
@@ -64,15 +77,9 @@ R = TypeVar("R", bound=Result)
 
 @clears_frames_of
 class _Client(Generic[HttpClient, AnyConnections]):
-    """The base of both clients: options and connections.
+    """The base of both clients: options and connections."""
 
-    The constructor imports all that a call needs, because a call must not import anything. An import lock that another
-    thread holds during a fork is never released in the child, so a client created before a fork could hang in its first
-    call after it.
-    """
-
-    _http_client_class: ClassVar[type[Any]]
-    _used_by_calls: ClassVar[tuple[str, ...]] = ("email.utils", "followup._http.network")
+    _http_client_class: ClassVar[str]
 
     def __init__(
         self,
@@ -80,7 +87,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
         api_key: str | None = None,
         base_url: str | None = None,
         service_version: str = SERVICE_VERSION,
-        timeout: float | httpx.Timeout | NotGiven = NOT_GIVEN,
+        timeout: "float | httpx.Timeout | NotGiven" = NOT_GIVEN,
         max_retries: int = DEFAULT_MAX_RETRIES,
         deadline: float | None = None,
         requests_per_minute: int | None = None,
@@ -107,9 +114,12 @@ class _Client(Generic[HttpClient, AnyConnections]):
             ConfigurationError: an option is missing or invalid, or the environment variable ``FOLLOWUP_TELEMETRY`` is;
                 the message names it.
         """
-        if http_client is not None and not isinstance(http_client, self._http_client_class):
-            expected = f"an httpx.{self._http_client_class.__name__}"
-            raise ConfigurationError(f"http_client must be {expected}, not {kind_of(http_client)}")
+        if http_client is not None:
+            import httpx
+
+            if not isinstance(http_client, getattr(httpx, self._http_client_class)):
+                expected = f"an httpx.{self._http_client_class}"
+                raise ConfigurationError(f"http_client must be {expected}, not {kind_of(http_client)}")
         options = _options.options_from(
             api_key,
             base_url,
@@ -124,9 +134,6 @@ class _Client(Generic[HttpClient, AnyConnections]):
             from followup._telemetry.calls import CallObserver
 
             options = attrs.evolve(options, observe=CallObserver(options.base_url))
-        for module in self._used_by_calls:
-            import_module(module)
-        all_groups()
         self._set_up(options, self._connect(http_client, options), owns_connections=True)
 
     def _set_up(self, options: Options, connections: AnyConnections, *, owns_connections: bool) -> None:
@@ -140,7 +147,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
     def with_options(
         self: AnyClient,
         *,
-        timeout: float | httpx.Timeout | NotGiven = NOT_GIVEN,
+        timeout: "float | httpx.Timeout | NotGiven" = NOT_GIVEN,
         max_retries: int | NotGiven = NOT_GIVEN,
         deadline: float | None | NotGiven = NOT_GIVEN,
     ) -> AnyClient:  # not Self, which jedi does not follow
@@ -180,7 +187,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
         raise TypeError(f"{type(self).__name__} clients cannot be pickled or copied: they hold a key and connections")
 
 
-class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
+class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
     """The synchronous client of the service: thread-safe, and a context manager.
 
     It may be created before a fork and used after it. It neither stores nor sends cookies, and rejects responses of
@@ -193,14 +200,14 @@ class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
             patient = client.patients.create(phone="+54 9 11 5555-0000", full_name="Ana Pérez")
     """
 
-    _http_client_class = httpx.Client
+    _http_client_class = "Client"
 
-    def _connect(self, own: httpx.Client | None, options: Options) -> Connections:
+    def _connect(self, own: "httpx.Client | None", options: Options) -> Connections:
         return Connections(own, tls=options.base_url.startswith("https:"))
 
     def _perform(self, call: Call[R]) -> R:
         options = with_current_time(self._options)
-        return drive(run_call(call, options), self._connections, options.time)
+        return self._connections.drive(run_call(call, options), options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> Page[Any]:
         return Page(listing, self._perform(listing.call), self._perform)
@@ -212,7 +219,7 @@ class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
     def _results(self, batches: Iterator[list[Any]], steps_of: StepsOfBatch) -> Iterator[Any]:
         for batch in batches:
             options = with_current_time(self._options)
-            yield from drive(steps_of(batch, options), self._connections, options.time)
+            yield from self._connections.drive(steps_of(batch, options), options.time)
 
     def close(self) -> None:
         """Close the connections, unless they belong to another client or to your own ``http_client``."""
@@ -226,7 +233,7 @@ class FollowUp(SyncGroups, _Client[httpx.Client, Connections]):
         self.close()
 
 
-class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
+class AsyncFollowUp(AsyncGroups, _Client["httpx.AsyncClient", AsyncConnections]):
     """The asynchronous client of the service, for asyncio: an asynchronous context manager.
 
     One client can be used by many tasks, and in one event loop after another. It may be created before a fork and used
@@ -240,23 +247,22 @@ class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
             patient = await client.patients.create(phone="+54 9 11 5555-0000", full_name="Ana Pérez")
     """
 
-    _http_client_class = httpx.AsyncClient
-    _used_by_calls = (
-        *_Client._used_by_calls,
-        "asyncio",
-        "anyio",
-        "anyio._backends._asyncio",
-        "concurrent.futures.thread",
-    )
+    _http_client_class = "AsyncClient"
 
-    def _connect(self, own: httpx.AsyncClient | None, options: Options) -> AsyncConnections:
+    def _connect(self, own: "httpx.AsyncClient | None", options: Options) -> AsyncConnections:
+        # Now, because an import in a call would block the event loop.
+        _import_all_that_calls_need()
+        for module in ("anyio", "anyio._backends._asyncio", "concurrent.futures.thread"):
+            import_module(module)
+        from followup._http.private_names import mark_missing_sniffio
+
         mark_missing_sniffio()
         return AsyncConnections(own, tls=options.base_url.startswith("https:"))
 
     @clears_frames
     async def _perform(self, call: Call[R]) -> R:
         options = with_current_time(self._options)
-        return await drive_async(run_call(call, options), self._connections, options.time)
+        return await self._connections.drive(run_call(call, options), options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> AsyncListing[Any]:
         return AsyncListing(listing, self._perform)
@@ -267,7 +273,7 @@ class AsyncFollowUp(AsyncGroups, _Client[httpx.AsyncClient, AsyncConnections]):
     ) -> AsyncIterator[Any]:
         async for batch in batches_async(items, size):
             options = with_current_time(self._options)
-            for result in await drive_async(steps_of(batch, options), self._connections, options.time):
+            for result in await self._connections.drive(steps_of(batch, options), options.time):
                 yield result
 
     async def close(self) -> None:

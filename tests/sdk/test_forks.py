@@ -149,7 +149,7 @@ class TestAtAnyMoment:
 
 
 CALLS = """
-import asyncio, contextlib, sys
+import asyncio, contextlib, os, sys
 from followup import AsyncFollowUp, FollowUp, FollowUpError
 {make}
 attempts = []
@@ -171,7 +171,11 @@ def calls(client):
 print(attempts)
 """
 SYNC = {
-    "make": "client = FollowUp(api_key='k', base_url={url!r}, max_retries=0)",
+    "make": """
+client = FollowUp(api_key='k', base_url={url!r}, max_retries=0)
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""",
     "use": """
 for call in calls(client):
     with contextlib.suppress(FollowUpError):
@@ -194,9 +198,11 @@ asyncio.run(use())
 
 class TestImports:
     @pytest.mark.parametrize("kind", [SYNC, ASYNC], ids=["sync", "async"])
-    def test_calls_import_nothing(self, server: ScriptedServer, kind: dict[str, str]) -> None:
+    def test_calls_after_a_fork_or_in_an_event_loop_import_nothing(
+        self, server: ScriptedServer, kind: dict[str, str]
+    ) -> None:
         # A lock of the import system that another thread holds while a process forks is never freed in the child. An
-        # import that fails takes one too, each time that it is tried.
+        # import that fails takes one too, each time that it is tried. In an event loop, an import blocks other tasks.
         server.script = [
             reply(200, patient()),
             reply(200, patient(new="field")),

@@ -20,7 +20,7 @@ LIMITS = httpx.Limits(max_connections=3)
 
 @pytest.fixture
 def few_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_LIMITS", LIMITS)
+    monkeypatch.setattr(connections, "_MAX_CONNECTIONS", 3)
 
 
 @pytest.fixture

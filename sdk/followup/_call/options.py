@@ -82,14 +82,12 @@ def options_from(
     Raises:
         ConfigurationError: an option is missing or invalid; the message names it and a valid value.
     """
-    import httpx
-
     if not isinstance(timeout, NotGiven):
         timeouts, attempt_seconds = checked_timeout(timeout)
     elif own_client:
         timeouts, attempt_seconds = None, None
     else:
-        timeouts, attempt_seconds = httpx.Timeout(DEFAULT_TIMEOUT, connect=CONNECT_TIMEOUT).as_dict(), DEFAULT_TIMEOUT
+        timeouts, attempt_seconds = _parts(DEFAULT_TIMEOUT) | {"connect": CONNECT_TIMEOUT}, DEFAULT_TIMEOUT
     return Options(
         api_key=checked_key(_passed_or_environment("api_key", api_key, "FOLLOWUP_API_KEY")),
         base_url=checked_base_url(_passed_or_environment("base_url", base_url, "FOLLOWUP_BASE_URL")),
@@ -110,6 +108,10 @@ def _passed_or_environment(option: str, value: object, variable: str) -> str:
 
 
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
+_PLAIN_URL = re.compile(
+    r"https?://([a-z][a-z0-9]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,9}|127\.0\.0\.1)(:\d{1,5})?(/[\w.-]{0,99}){0,9}", re.ASCII
+)
+"""URLs of which httpx need not be asked, because its import takes longer than creating a client."""
 
 
 def checked_key(key: str) -> str:
@@ -127,17 +129,15 @@ def _checked_version(version: object) -> str:
 
 def checked_base_url(url: str) -> str:
     """Validate a base URL, and return it without a slash at its end."""
-    import httpx
-
     # The message does not show the URL, which may contain a password.
     problem = 'base_url must be an http or https URL such as "https://api.example.com"'
     try:
         parts = urlsplit(url)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        httpx.URL(url)
-        (parts.hostname or "").encode("idna")  # as every DNS lookup of the host does
-    except (ValueError, httpx.InvalidURL):
+    except ValueError:
         raise ConfigurationError(problem) from None
+    if not _PLAIN_URL.fullmatch(url):
+        valid = valid and _is_url_of_httpx(url, parts.hostname or "")
     if not valid or not _VISIBLE.fullmatch(url):
         raise ConfigurationError(problem)
     if parts.username is not None or parts.password is not None:
@@ -149,17 +149,33 @@ def checked_base_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def checked_timeout(timeout: object) -> Timeouts:
-    """Validate a ``timeout``, and return its time limits. An ``httpx.Timeout`` sets none for the attempt as a whole."""
+def _is_url_of_httpx(url: str, host: str) -> bool:
     import httpx
 
-    if isinstance(timeout, httpx.Timeout):
-        parts = timeout.as_dict()
-        if all(each is None or (_is_number(each) and 0 <= each <= LONGEST_SECONDS) for each in parts.values()):
-            return parts, None
-        raise ConfigurationError(f"timeout must be an httpx.Timeout of at most {LONGEST_SECONDS:,} seconds or None")
+    try:
+        httpx.URL(url)
+        host.encode("idna")  # as every DNS lookup of the host does
+    except (ValueError, httpx.InvalidURL):
+        return False
+    return True
+
+
+def checked_timeout(timeout: object) -> Timeouts:
+    """Validate a ``timeout``, and return its time limits. An ``httpx.Timeout`` sets none for the attempt as a whole."""
+    if not _is_number(timeout):
+        import httpx
+
+        if isinstance(timeout, httpx.Timeout):
+            parts = timeout.as_dict()
+            if all(each is None or (_is_number(each) and 0 <= each <= LONGEST_SECONDS) for each in parts.values()):
+                return parts, None
+            raise ConfigurationError(f"timeout must be an httpx.Timeout of at most {LONGEST_SECONDS:,} seconds or None")
     seconds = _seconds("timeout", timeout, "a positive number of seconds or an httpx.Timeout")
-    return httpx.Timeout(seconds).as_dict(), seconds
+    return _parts(seconds), seconds
+
+
+def _parts(seconds: float) -> dict[str, float | None]:
+    return dict.fromkeys(("connect", "read", "write", "pool"), seconds)
 
 
 def checked_deadline(deadline: object) -> float | None:

@@ -1,26 +1,31 @@
 """The httpx clients of a FollowUp client: one per process, or one per running event loop.
 
 A connection pool must not be shared across a fork, and an asynchronous one belongs to the event loop that opened it. So
-pools are opened on first use, in the process and event loop that need them; certificates are loaded before.
+pools are opened on first use, in the process and event loop that need them. The synchronous client imports httpx and
+loads certificates only then, because that takes most of the time of creating a client; the asynchronous client does so
+before, because it would block the event loop.
 """
 
 import os
-import ssl
 import warnings
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-import httpx
-
-from followup._http.private_names import check_private_names, use_our_network
 from followup._results.errors import ConfigurationError
 from followup._threads import unforked
 
 if TYPE_CHECKING:
     import asyncio
+    import ssl
 
-C = TypeVar("C", httpx.Client, httpx.AsyncClient)
+    import httpx
 
-_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=100)
+    from followup._call.steps import Steps
+    from followup._time import Time
+
+R = TypeVar("R")
+C = TypeVar("C", "httpx.Client", "httpx.AsyncClient")
+
+_MAX_CONNECTIONS = 100
 _CLOSED = "the client has been closed: create a new one"
 _OTHER_PROCESS = (
     "http_client was passed in another process, before a fork: two processes on the same connections would read each "
@@ -42,8 +47,8 @@ class _Connections(Generic[C]):
         self._own: C | None = own
         self._process = os.getpid()
         self._closed = False
-        self._certificates = _certificates(tls) if own is None else None
-        check_private_names()
+        self._tls = tls
+        self._certificates: ssl.SSLContext | None = None
 
     def _usable_own(self) -> C | None:
         """Return the user's own client, if there is one.
@@ -61,10 +66,38 @@ class _Connections(Generic[C]):
             raise ConfigurationError("http_client has been closed: create a new one, and a new client with it")
         return self._own
 
+    def load_certificates(self) -> "ssl.SSLContext":
+        """Return the trusted certificates, loaded once for all pools.
+
+        Raises:
+            ConfigurationError: they cannot be loaded.
+        """
+        import ssl
+
+        import httpx
+
+        try:
+            with unforked():
+                if self._certificates is None:
+                    self._certificates = (
+                        httpx.create_ssl_context() if self._tls else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                    )
+                return self._certificates
+        except OSError as error:
+            raise ConfigurationError(
+                f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be loaded: {error.strerror}"
+            ) from None
+
     def _new_pool(self, kind: type[C]) -> C:
+        import httpx
+
+        from followup._http.private_names import use_our_network
+
+        limits = httpx.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CONNECTIONS)
+        certificates = self.load_certificates()
         problem = "the proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY cannot be used"
         try:
-            pool = kind(limits=_LIMITS, verify=self._certificates or True)
+            pool = kind(limits=limits, verify=certificates)
         except ImportError as error:  # the package for SOCKS is not installed; the message names it
             problem = f"{problem}: {error}"
         except (ValueError, httpx.InvalidURL):  # their messages may contain the password of the proxy
@@ -83,14 +116,20 @@ class _Connections(Generic[C]):
             warnings.warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
 
 
-class Connections(_Connections[httpx.Client]):
+class Connections(_Connections["httpx.Client"]):
     """The connections of a ``FollowUp`` client."""
 
-    def __init__(self, own: httpx.Client | None = None, *, tls: bool = True) -> None:
+    def __init__(self, own: "httpx.Client | None" = None, *, tls: bool = True) -> None:
         self._pool: httpx.Client | None = None
         super().__init__(own, tls=tls)
 
-    def client(self) -> httpx.Client:
+    def drive(self, steps: "Steps[R]", time: "Time") -> R:
+        """Carry out the steps of a call in this thread, and return their result."""
+        from followup._http.drivers import drive
+
+        return drive(steps, self, time)
+
+    def client(self) -> "httpx.Client":
         """Return the httpx client of this process."""
         own = self._usable_own()
         if own is not None:
@@ -101,11 +140,13 @@ class Connections(_Connections[httpx.Client]):
         with unforked():
             self._usable_own()  # it may have been closed meanwhile
             if self._pool is None or self._process != os.getpid():
+                import httpx
+
                 self._pool = self._new_pool(httpx.Client)
                 self._process = os.getpid()
             return self._pool
 
-    def drop(self, pool: httpx.Client) -> bool:
+    def drop(self, pool: "httpx.Client") -> bool:
         """Let the next call open a new pool, if this one is ours; return whether it is."""
         with unforked():
             is_ours = pool is self._pool
@@ -125,15 +166,23 @@ class Connections(_Connections[httpx.Client]):
         return self._pool is not None and self._process == os.getpid()
 
 
-class AsyncConnections(_Connections[httpx.AsyncClient]):
+class AsyncConnections(_Connections["httpx.AsyncClient"]):
     """The connections of an ``AsyncFollowUp`` client."""
 
-    def __init__(self, own: httpx.AsyncClient | None = None, *, tls: bool = True) -> None:
+    def __init__(self, own: "httpx.AsyncClient | None" = None, *, tls: bool = True) -> None:
         # Not weak references: they would be dead by the time __del__ checks whether a pool is open.
         self._pools: dict[asyncio.AbstractEventLoop, httpx.AsyncClient] = {}
         super().__init__(own, tls=tls)
+        if own is None:
+            self.load_certificates()
 
-    def client(self) -> httpx.AsyncClient:
+    async def drive(self, steps: "Steps[R]", time: "Time") -> R:
+        """Carry out the steps of a call in this task, and return their result."""
+        from followup._http.drivers import drive_async
+
+        return await drive_async(steps, self, time)
+
+    def client(self) -> "httpx.AsyncClient":
         """Return the httpx client of the running event loop."""
         loop = _running_loop()
         own = self._usable_own()
@@ -144,11 +193,13 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
             return pool
         with unforked():
             self._drop_unusable_pools()
+            import httpx
+
             pool = self._new_pool(httpx.AsyncClient)
             self._pools[loop] = pool
             return pool
 
-    def drop(self, pool: httpx.AsyncClient) -> bool:
+    def drop(self, pool: "httpx.AsyncClient") -> bool:
         """Let the next call open a new pool, if this one is ours; return whether it is."""
         loops = [loop for loop, each in self._pools.items() if each is pool]
         for loop in loops:
@@ -172,19 +223,6 @@ class AsyncConnections(_Connections[httpx.AsyncClient]):
 
     def _has_open_pools(self) -> bool:
         return self._process == os.getpid() and any(not loop.is_closed() for loop in self._pools)
-
-
-def _certificates(tls: bool) -> ssl.SSLContext:
-    """Return the trusted certificates, loaded once for all pools, including those of forked children."""
-    if not tls:  # loading certificates takes most of the time of creating a client
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    try:
-        with unforked():
-            return httpx.create_ssl_context()
-    except OSError as error:
-        raise ConfigurationError(
-            f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be loaded: {error.strerror}"
-        ) from None
 
 
 def _running_loop() -> "asyncio.AbstractEventLoop":

@@ -137,11 +137,6 @@ def _missing() -> frozenset[str]:
     return off
 
 
-def check_private_names() -> None:
-    """Look for the private names, and warn of the features that are off. The constructors of clients call this."""
-    _missing()
-
-
 class _Cookies(httpx.Cookies):
     """The cookies of a client, which requests of ours neither send nor add to.
 
