@@ -62,9 +62,9 @@ def test_the_set_up_is_checked(shell: Shell) -> None:
     [
         (("patients", "retrieve", "pat_none"), "resource_missing"),
         (("treatments", "create", "--name", "x", "--patient", "{"), "--patient is not JSON"),
-        (("events", "send", "nowhere.json"), "cannot read nowhere.json"),
-        (("events", "send", "."), "cannot read .: Is a directory"),
-        (("webhooks", "verify", "body", "--headers", "headers"), "no secret"),
+        (("events", "send-all", "nowhere.json"), "cannot read nowhere.json"),
+        (("events", "send-all", "."), "cannot read .: Is a directory"),
+        (("verify-webhook", "body", "--headers", "headers"), "no secret"),
     ],
 )
 def test_what_goes_wrong_is_one_clear_line(shell: Shell, arguments: tuple[str, ...], text: str) -> None:
@@ -79,12 +79,12 @@ def event(number: int, **fields: Any) -> dict[str, Any]:
 class TestSend:
     def test_json_lines_in_batches_and_again(self, shell: Shell, server: MockServer) -> None:
         (shell.directory / "events.jsonl").write_text("\n".join(json.dumps(event(number)) for number in range(250)))
-        first = shell.run("events", "send", "events.jsonl")
+        first = shell.run("events", "send-all", "events.jsonl")
         assert first.returncode == 0, first.stderr
         assert "processed" in first.stderr
         assert "250" in first.stderr
         assert len([each for each in server.requests if each.operation == "events.create"]) == 3
-        assert "duplicate" in shell.run("events", "send", "events.jsonl").stderr
+        assert "duplicate" in shell.run("events", "send-all", "events.jsonl").stderr
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 250
 
@@ -94,7 +94,7 @@ class TestSend:
         (shell.directory / "events.json").write_text(json.dumps(events))
         file = shell.directory / "events.json.rejected.jsonl"
         file.touch(mode=0o644)  # also one that others could read before
-        result = shell.run("events", "send", "events.json")
+        result = shell.run("events", "send-all", "events.json")
         assert result.returncode != 0
         assert "2 events were rejected" in result.stderr
         assert os.name != "posix" or file.stat().st_mode & 0o077 == 0
@@ -111,7 +111,7 @@ class TestSend:
             each["data"]["remarks"] = "x" * 50_000
         large[7]["data"]["remarks"] = "x" * 1_100_000
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, large)))
-        assert "1 event was rejected" in shell.run("events", "send", "events.jsonl").stderr
+        assert "1 event was rejected" in shell.run("events", "send-all", "events.jsonl").stderr
         assert "1048576" in (shell.directory / "events.jsonl.rejected.jsonl").read_text()
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 29
@@ -119,7 +119,7 @@ class TestSend:
     def test_it_waits_as_long_as_retry_after_requires(self, shell: Shell, server: MockServer) -> None:
         server.add_fault(operation="events.create", kind="status", status=429, retry_after=0.01, times=6)
         (shell.directory / "events.jsonl").write_text(json.dumps(event(1)))
-        result = shell.run("events", "send", "events.jsonl")
+        result = shell.run("events", "send-all", "events.jsonl")
         assert result.returncode == 0, result.stderr
 
     @pytest.mark.parametrize("start", ["[", '{"events": ['])
@@ -151,7 +151,7 @@ class TestSend:
         self, shell: Shell, name: str, text: str, expected: str
     ) -> None:
         (shell.directory / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-        assert expected in shell.run("events", "send", name).stderr
+        assert expected in shell.run("events", "send-all", name).stderr
 
     @pytest.mark.parametrize("start", ["[", '{"events": [', '{"id": '])
     def test_a_file_that_is_nested_too_deeply_takes_little_memory(self, shell: Shell, start: str) -> None:
@@ -159,21 +159,21 @@ class TestSend:
         command = [sys.executable, "-c", f"{limited}; from followup.cli import main; main()"]
         small = Shell(shell.environment["FOLLOWUP_BASE_URL"], "fu_test_mock", shell.directory, command)
         (shell.directory / "events.json").write_text(start + "[" * 100_000)
-        assert "events.json is nested too deeply" in small.error("events", "send", "events.json")
+        assert "events.json is nested too deeply" in small.error("events", "send-all", "events.json")
         if start == "[":
-            result = small.run("events", "send", "-", stdin="[" * 100_000)
+            result = small.run("events", "send-all", "-", stdin="[" * 100_000)
             assert "standard input is nested too deeply" in result.stderr
 
     def test_a_file_may_be_nested(self, shell: Shell, server: MockServer) -> None:
         nested = event(1)
         nested["data"]["remarks"] = json.loads("[" * 20 + "]" * 20)
         (shell.directory / "events.json").write_text(json.dumps([nested] * 50))
-        assert shell.run("events", "send", "events.json").returncode == 0
+        assert shell.run("events", "send-all", "events.json").returncode == 0
 
     def test_reasons_use_the_names_of_the_file(self, shell: Shell) -> None:
         events = [{"id": "e-1", "type": "visit.completed", "data": {}}, event(2, ocurredAt="x")]
         (shell.directory / "events.json").write_text(json.dumps(events))
-        shell.run("events", "send", "events.json")
+        shell.run("events", "send-all", "events.json")
         reasons = (shell.directory / "events.json.rejected.jsonl").read_text()
         assert "events[" not in reasons
         assert '"event 1: data.patient: ' in reasons
@@ -199,25 +199,25 @@ class TestSend:
     )
     def test_a_reason_names_the_place_in_the_file(self, shell: Shell, name: str, text: str, place: str) -> None:
         (shell.directory / name).write_text(text)
-        assert "1 event was rejected" in shell.run("events", "send", name).stderr
+        assert "1 event was rejected" in shell.run("events", "send-all", name).stderr
         (line,) = (shell.directory / f"{name}.rejected.jsonl").read_text().splitlines()
         assert json.loads(line)["error"].startswith(f"{place}: ")
 
     def test_both_spellings_of_a_key_reject_the_event_alone(self, shell: Shell) -> None:
         events = [event(1, occurredAt="2026-09-28T11:00:00Z", occurred_at=None), event(2)]
-        result = shell.run("events", "send", "-", "--rejected", "-", stdin=json.dumps(events))
+        result = shell.run("events", "send-all", "-", "--rejected", "-", stdin=json.dumps(events))
         (rejected,) = result.stdout.splitlines()
         assert "unknown key 'occurredAt'" in json.loads(rejected)["error"]
 
     def test_a_file_without_events_says_so(self, shell: Shell) -> None:
         (shell.directory / "events.json").write_text("[]")
-        result = shell.run("events", "send", "events.json")
+        result = shell.run("events", "send-all", "events.json")
         assert (result.stderr, result.returncode) == ("The file has no events.\n", 0)
 
     def test_the_place_is_that_of_the_file_in_every_batch(self, shell: Shell) -> None:
         events = [event(number, **({"type": "visit.done"} if number == 149 else {})) for number in range(150)]
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
-        shell.run("events", "send", "events.jsonl")
+        shell.run("events", "send-all", "events.jsonl")
         (line,) = (shell.directory / "events.jsonl.rejected.jsonl").read_text().splitlines()
         assert json.loads(line)["error"].startswith("line 150: type")
 
@@ -230,13 +230,13 @@ class TestSend:
         ids=["JSON Lines", "JSON"],
     )
     def test_standard_input(self, shell: Shell, server: MockServer, text: str) -> None:
-        result = shell.run("events", "send", "-", stdin=text)
+        result = shell.run("events", "send-all", "-", stdin=text)
         assert result.returncode == 0, result.stderr
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-0", "e-1"}
 
     def test_rejected_events_of_standard_input_go_to_a_file_too(self, shell: Shell) -> None:
-        stderr = shell.run("events", "send", "-", stdin=json.dumps(event(1, type="visit.done"))).stderr
+        stderr = shell.run("events", "send-all", "-", stdin=json.dumps(event(1, type="visit.done"))).stderr
         assert "events.rejected.jsonl" in stderr
         line = (shell.directory / "events.rejected.jsonl").read_text()
         assert json.loads(line)["error"].startswith("line 1: type")
@@ -252,7 +252,7 @@ class TestSend:
     def test_standard_input_that_cannot_be_read_is_one_clear_line(
         self, shell: Shell, text: str | bytes, expected: str
     ) -> None:
-        assert expected in shell.error("events", "send", "-", stdin=text)
+        assert expected in shell.error("events", "send-all", "-", stdin=text)
         assert "events is not JSON" in shell.error("events", "create", "-", stdin=text)
 
     @pytest.mark.parametrize("notes", ['"a\\ud800"', "NaN"])
@@ -261,16 +261,16 @@ class TestSend:
     ) -> None:
         bad = json.dumps(event(1)).replace('"data": {', f'"data": {{"notes": {notes}, ')
         (shell.directory / "events.jsonl").write_text(f"{bad}\n{json.dumps(event(2))}")
-        assert "1 event was rejected" in shell.run("events", "send", "events.jsonl").stderr
+        assert "1 event was rejected" in shell.run("events", "send-all", "events.jsonl").stderr
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-2"}
 
     def test_rejected_events_are_fixed_and_sent(self, shell: Shell, server: MockServer) -> None:
         (shell.directory / "events.json").write_text(json.dumps([event(1), event(2, type="visit.done")]))
-        shell.run("events", "send", "events.json")
+        shell.run("events", "send-all", "events.json")
         rejected = shell.directory / "events.json.rejected.jsonl"
         rejected.write_text(rejected.read_text().replace("visit.done", "visit.completed"))
-        assert shell.run("events", "send", rejected.name).returncode == 0
+        assert shell.run("events", "send-all", rejected.name).returncode == 0
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-1", "e-2"}
 
@@ -278,14 +278,14 @@ class TestSend:
         file = shell.directory / "events.json"
         file.write_text(json.dumps([event(1, type="visit.done")]))
         assert "must not be the file that is sent" in shell.error(
-            "events", "send", "events.json", "--rejected", "./events.json"
+            "events", "send-all", "events.json", "--rejected", "./events.json"
         )
         assert json.loads(file.read_text())
 
     @pytest.mark.parametrize("wrapped", [{"events": [event(1), event(2)]}, event(1)])
     def test_json_as_the_operation_takes_it(self, shell: Shell, server: MockServer, wrapped: Any) -> None:
         (shell.directory / "events.json").write_text(f"\n {json.dumps(wrapped)}")
-        assert shell.run("events", "send", "events.json").returncode == 0
+        assert shell.run("events", "send-all", "events.json").returncode == 0
         with server.client() as client:
             assert len([*client.events.list()]) == len(wrapped.get("events", [1]))
 
@@ -295,7 +295,7 @@ class TestSend:
         events = [event(number, **({"type": "visit.done"} if number == 3 else {})) for number in range(250)]
         (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
         server.add_fault(operation="events.create", kind="delay", seconds=20, skip=1)
-        process = shell.start("events", "send", "events.jsonl")
+        process = shell.start("events", "send-all", "events.jsonl")
         assert wait_for(lambda: [each for each in server.requests if each.operation == "events.create"])
         while server.faults:  # until the second batch has met its fault
             time.sleep(0.01)
@@ -305,7 +305,7 @@ class TestSend:
         assert "Traceback" not in stderr
         assert "interrupted; repeat the command" in stderr
         assert "e-3" in (shell.directory / "events.jsonl.rejected.jsonl").read_text()
-        again = shell.run("events", "send", "events.jsonl").stderr
+        again = shell.run("events", "send-all", "events.jsonl").stderr
         assert "duplicate" in again
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 249
@@ -329,8 +329,8 @@ def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
     (shell.directory / "lines").write_text("".join(f"{name}: {value}\n" for name, value in request.headers.items()))
     secret = endpoint.secret or ""
     for headers in ("headers", "lines"):
-        result = shell.run("webhooks", "verify", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secret)
+        result = shell.run("verify-webhook", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secret)
         assert "Genuine: patient.upserted" in result.stdout
-    stderr = shell.error("webhooks", "verify", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
+    stderr = shell.error("verify-webhook", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
     assert "signature is invalid" in stderr
     assert secret not in stderr

@@ -26,7 +26,7 @@ main()
         (("account",), 0),
         (("--help",), 0),
         (("patients", "retrieve", "pat_none"), 1),
-        (("events", "send", "nowhere.json"), 1),
+        (("events", "send-all", "nowhere.json"), 1),
         (("patients", "retrieve", "apt_none"), 2),
         (("patients", "list", "--limit", "many"), 2),
         (("events", "create", "{"), 2),
@@ -63,7 +63,7 @@ def test_a_file_that_python_cannot_parse_is_one_line(
     shell: Shell, tmp_path: Path, name: str, text: str, problem: str
 ) -> None:
     (tmp_path / name).write_text(text)
-    assert f"{name} is {problem}" in shell.error("events", "send", name)
+    assert f"{name} is {problem}" in shell.error("events", "send-all", name)
 
 
 def test_an_argument_that_is_nested_too_deeply_is_one_line(shell: Shell) -> None:

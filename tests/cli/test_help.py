@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from support.shell import run_here
 
 SUMMARIES = """
 import json, sys, typer.main
@@ -43,6 +44,29 @@ def test_the_list_shows_the_first_paragraph_of_each_help_which_imports_no_client
     listed, commands = json.loads(texts)
     assert listed == commands
     assert len(listed) >= 12
+
+
+@pytest.mark.parametrize(("program", "lines"), [("followup", 30), ("followup-mock", 40)])
+def test_the_list_of_commands_fits_a_screen(program: str, lines: int) -> None:
+    page = run_here(program, "--help", environment={"COLUMNS": "80"}).stdout.splitlines()
+    assert len(page) <= lines
+    assert max(map(len, page)) <= 80
+
+
+@pytest.mark.parametrize(
+    ("program", "old", "new"),
+    [
+        ("followup", "events send", "events send-all"),
+        ("followup", "webhooks verify", "verify-webhook"),
+        ("followup-mock", "disturb", "webhook-fault"),
+    ],
+)
+def test_a_command_is_found_under_its_old_name_with_a_hint(program: str, old: str, new: str) -> None:
+    before, after = (run_here(program, *words.split(), "--help") for words in (old, new))
+    assert (before.returncode, before.stdout) == (0, after.stdout)
+    assert before.stderr == f'{program}: "{old}" is now "{new}"; the old name ends with the next release.\n'
+    assert after.stderr == ""
+    assert f" {old.split()[-1]} " not in run_here(program, *old.split()[:-1], "--help").stdout
 
 
 @pytest.mark.parametrize("package", ["followup", "followup_mockserver"])

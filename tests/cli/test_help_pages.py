@@ -98,11 +98,7 @@ def completions(shell: Shell, name: str, words: str) -> list[str]:
 
 class TestCompletion:
     def test_commands(self, shell: Shell, mock_shell: Shell) -> None:
-        assert completions(shell, "followup", "followup webhook") == [
-            "webhook-endpoints",
-            "webhook-deliveries",
-            "webhooks",
-        ]
+        assert completions(shell, "followup", "followup webhook") == ["webhook-endpoints", "webhook-deliveries"]
         assert completions(shell, "followup", "followup patients re") == ["retrieve"]
         assert completions(mock_shell, "followup-mock", "followup-mock de") == ["deliveries"]
 
@@ -137,5 +133,5 @@ class TestStandardInput:
         assert "events[1]" in written
 
     def test_body_and_headers_cannot_both_be_standard_input(self, shell: Shell) -> None:
-        written = shell.error("webhooks", "verify", "-", "--headers", "-", FOLLOWUP_WEBHOOK_SECRET="whsec_x")
+        written = shell.error("verify-webhook", "-", "--headers", "-", FOLLOWUP_WEBHOOK_SECRET="whsec_x")
         assert written == "followup: the body and --headers cannot both come from standard input\n"

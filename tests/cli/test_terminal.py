@@ -67,7 +67,7 @@ class TestHostileText:
         event = {"id": HOSTILE, "type": HOSTILE, "data": {"patient": {"fullName": HOSTILE}}}
         name = f"events{HOSTILE}.json".replace("/", "")
         (shell.directory / name).write_text(json.dumps([event]))
-        shown = shell.on_a_terminal(200, "events", "send", name)
+        shown = shell.on_a_terminal(200, "events", "send-all", name)
         assert "1 event was rejected" in shown
         assert controls(shown) - {"\r"} == set()  # the bar begins its line again
         written = (shell.directory / f"{name}.rejected.jsonl").read_text()

@@ -59,7 +59,7 @@ def test_common_options_are_described_once() -> None:
         ("followup-mock serve", "with a 400. Default: `--refuse-unknown-fields`.\n"),
         ("followup-mock serve", "remembered. Default: `24`.\n"),
         ("followup-mock advance", "- **`DURATION`**: Duration, such as 90s"),
-        ("followup-mock disturb", "wrong_signature and old_signature give the first attempt"),
+        ("followup-mock webhook-fault", "wrong_signature and old_signature give the first attempt"),
         ("followup doctor", "Exit status: 0 without a FAIL, 1 with one"),
     ],
 )

@@ -165,7 +165,7 @@ def test_the_commands_that_talk_to_it(served: Served) -> None:
         (("fault", "patients.list"), "no mock responds"),
         (("fault", "patients.creat"), "such as patients.create, or * for all; did you mean patients.create?"),
         (("trigger", "appointment.canceled"), "webhook.ping; did you mean appointment.cancelled?"),
-        (("disturb", "duplicat"), "; did you mean duplicate?"),
+        (("webhook-fault", "duplicat"), "; did you mean duplicate?"),
         (("patients", "update", "pat_1", "--stage", "happy"), "--stage must be one of pending_follow_up, "),
         (("appointments", "add", "--patient", "{", "--start-at", "2030-01-01T12:00:00Z"), "--patient is not JSON"),
         (("visits", "add", "--visited-at", "2030-01-01T12:00:00Z"), "'--patient'"),

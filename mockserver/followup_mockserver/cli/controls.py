@@ -71,7 +71,7 @@ def explain(
     id: Annotated[str, typer.Argument(help="Id of an object, a delivery, a message or a request.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show what happened to an object, what caused it, and what was not sent and why."""
+    """Show what happened to an object, and what caused it; what was not sent, and why."""
     columns = ("at", "kind", "id", "cause", "outcome")
     nothing = "The history has nothing about it."
     show_rows(remote.call(Control.explain, id)["data"], as_json, columns=columns, nothing=nothing, wrap=True)
@@ -113,7 +113,7 @@ def fault(
 
 
 @_control(Control.disturb, argument="kind")
-def disturb(
+def webhook_fault(
     remote: Remote,
     arguments: Mapping[str, Any],
     clear: Annotated[bool, typer.Option("--clear", help="Remove all webhook faults.")] = False,

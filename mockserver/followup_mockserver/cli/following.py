@@ -199,7 +199,7 @@ def listen(
         typer.Option(help="Signing secret of the receiver; by default one that stays the same for this URL."),
     ] = None,
 ) -> None:
-    """Deliver webhooks to a receiver, and print a line for each attempt.
+    """Deliver webhooks to a receiver; print a line for each attempt.
 
     Registers an endpoint for the receiver and prints its signing secret, which stays the same for this URL. Each line
     has the status and the first line of the response, and the time of the next attempt. The endpoint is removed when

@@ -73,7 +73,7 @@ def control(
 
         generated = [] if function is None else options_of(function, argument=argument, defaults=defaults)
         run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
-        application.command(name or command.__name__, help=inspect.getdoc(command), **settings)(run)
+        application.command(name or command.__name__.replace("_", "-"), help=inspect.getdoc(command), **settings)(run)
         return command
 
     return add

@@ -53,7 +53,7 @@ def check(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Compare a contract document with what SDK and mock implement.
+    """Compare a contract document with the SDK and the mock.
 
     Where a plain sample shows a difference, it is printed as a witness: JSON that only one of the two contracts
     accepts. There are four classes:
@@ -146,7 +146,7 @@ def check_receiver(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Send genuine, forged and repeated webhooks to a live receiver, and judge each case.
+    """Send genuine and forged webhooks to a live receiver; judge each case.
 
     Each case is PASS, FAIL or NOT SEEN. The command sends 66 requests about appointments of invented patients.
     Run it against a test environment. Without --probe, the effects of requests are not seen.
@@ -202,7 +202,7 @@ _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before anything is
 
 @commands.command()
 def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Phones = None, yes: _Yes = False) -> None:
-    """Ask a test environment what the specification leaves open, and write a settings file.
+    """Ask a test environment what the specification leaves open; write a settings file.
 
     It rejects an API key of production. It creates invented patients, appointments, visits, intake requests,
     treatments, events and webhook endpoints; at the end it cancels the appointments, deletes the endpoints, and lists

@@ -89,7 +89,7 @@ def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
 
 
 def reminders(control: Control, *, appointment: str | None = None) -> list[PendingReminder]:
-    """List the pending reminders, in the order in which they are due.
+    """List the pending reminders, the next one first.
 
     Args:
         control: the test controls of the organization.

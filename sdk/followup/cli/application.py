@@ -1,8 +1,9 @@
 """The base class of both programs: how help and errors are formatted, and when a command is imported."""
 
 import importlib
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
@@ -10,7 +11,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from followup.cli.output import INTERRUPTED, USAGE, CommandFailed, run_program
+from followup.cli.output import EXIT_STATUS, INTERRUPTED, USAGE, CommandFailed, run_program, warn
 
 _ParserError: Any = typer.BadParameter.__base__
 """The base class of every error that Typer finds in the arguments. Newer versions of Typer bring their own copy of
@@ -97,41 +98,61 @@ class Deferred(TyperCommand):
 
 
 class _Group(_Described, TyperGroup):
-    deferred: ClassVar[Sequence[Deferred]] = ()
+    """A group whose list has the whole first paragraph of each command's help; Typer would cut it at the line's end."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary_of(each)) for name, each in self.commands.items()])
+
+
+class _Root(_Group):
+    """A program, whose help fits a screen: its commands under headings, without the details of their summaries."""
+
+    headings: ClassVar[Mapping[str, Sequence[Deferred]]] = {}
+    renamed: ClassVar[Mapping[str, str]] = {}
     examples: ClassVar[Path | None] = None
 
     def __init__(self, *, commands: dict[str, Any], **options: Any) -> None:
-        deferred: dict[str, Any] = {str(each.name): each for each in self.deferred}
+        deferred: dict[str, Any] = {str(each.name): each for listed in self.headings.values() for each in listed}
         super().__init__(commands=commands | deferred, **options)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments begin with; one that was renamed is found under its old name."""
+        for old, new in self.renamed.items():
+            if args[: len(old.split())] == old.split():
+                args = [*new.split(), *args[len(old.split()) :]]
+                warn(f'{ctx.info_name}: "{old}" is now "{new}"; the old name ends with the next release.')
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        self.format_commands(ctx, formatter)
+        formatter.write_paragraph()
+        formatter.write_text(f"Options: {', '.join(each.opts[0] for each in self.get_params(ctx))}")
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """List the commands, each with the whole first paragraph of its help; Typer would cut it at the line's end."""
-        summaries = {name: (each.help or "").partition("\n\n")[0] for name, each in self.commands.items()}
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, " ".join(text.split())) for name, text in summaries.items()])
+        formatter.write_paragraph()
+        width = max(map(len, self.commands))
+        for heading, listed in self.headings.items():
+            formatter.write(f"{heading}:\n")
+            with formatter.indentation():
+                rows = [(f"{each.name:{width}}", re.split("[.;]", summary_of(each))[0]) for each in listed]
+                formatter.write_dl(rows)
+
+
+def summary_of(command: Any) -> str:
+    """Return the first paragraph of the help of a command."""
+    return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
 class Application(typer.Typer):
-    """A program, or a group of commands.
+    """A group of commands; takes the options of ``typer.Typer``.
 
     Help is plain text: the boxes that Typer draws with rich cut option names and defaults on a narrow terminal.
-
-    Args:
-        deferred: commands that are imported when they are used. They follow the others in the list.
-        examples: file with the examples of a program's commands, one a line, without its name. A program, unlike a
-            group of commands, also has options that install and show the completion of its commands in a shell.
-        options: the options of ``typer.Typer``.
     """
 
-    def __init__(self, *, deferred: Sequence[Deferred] = (), examples: Path | None = None, **options: Any) -> None:
-        super().__init__(
-            # Typer makes the group, and takes a class only.
-            cls=type("_Group", (_Group,), {"deferred": deferred, "examples": examples}),
-            add_completion=examples is not None,
-            pretty_exceptions_enable=False,
-            rich_markup_mode=None,
-            **options,
-        )
+    def __init__(self, **options: Any) -> None:
+        defaults = {"cls": _Group, "add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+        super().__init__(**{**defaults, **options})
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # type: ignore[override]
         """Add the decorated function as a command. Takes the options of ``typer.Typer.command``."""
@@ -159,3 +180,31 @@ class Application(typer.Typer):
                 raise CommandFailed(message, USAGE) from None
 
         run_program(str(self.info.name), command)
+
+
+class Program(Application):
+    """A program, which also has options that install and show the completion of its commands in a shell.
+
+    Args:
+        name: its name.
+        package: the package of the modules of its commands, which are imported when they are used.
+        commands: for each heading of the help the commands: the first paragraph of the help of each, and its module.
+        renamed: the commands that have another name since the last release, by their old names.
+        examples: the file with the examples of its commands, one a line, without its name.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        package: str,
+        commands: Mapping[str, Mapping[str, tuple[str, str]]],
+        renamed: Mapping[str, str],
+        examples: Path,
+    ) -> None:
+        headings = {
+            heading: [Deferred(each, summary, f"{package}.{module}") for each, (summary, module) in listed.items()]
+            for heading, listed in commands.items()
+        }
+        # Typer makes the group, and takes a class only.
+        cls = type("_Root", (_Root,), {"headings": headings, "renamed": renamed, "examples": examples})
+        super().__init__(name=name, cls=cls, add_completion=True, no_args_is_help=True, epilog=EXIT_STATUS)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 commands: Application = Application(
     no_args_is_help=True,
-    help="Send what changed in the tables that a clinic's system exports.",
+    help="Send what changed in a clinic's exported tables.",
     epilog="Exit status: 0 on success, 1 if a row was rejected, an event could not be sent, or file and service "
     "differ, 2 if nothing was done: the file, the map, the database or the service cannot be used, or too many rows "
     "were rejected or are gone; 130 if it was interrupted with Ctrl-C.",

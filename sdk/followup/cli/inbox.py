@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 logger: logging.Logger = logging.getLogger("followup.inbox")
 
-commands: Application = Application(
-    no_args_is_help=True, help="Handle the webhooks that an inbox has stored, and look after them."
-)
+commands: Application = Application(no_args_is_help=True, help="Handle the webhooks that an inbox has stored.")
 
 Target = Annotated[
     str,

@@ -39,16 +39,16 @@ def commands(name: str, _summary: str) -> Application:
         text = sentence(declaration.description)
         application.command(kebab(declaration.method_name), help=text)(_command(declaration))
     if name == "events":
-        from followup.cli.sending import send
+        from followup.cli.sending import send_all
 
-        application.command("send")(send)
+        application.command("send-all")(send_all)
     if name == "account":
         application.callback(invoke_without_command=True)(check_set_up)
     return application
 
 
 def check_set_up(context: typer.Context) -> None:
-    """Check the API key, the base URL and the network, and show the organization of the key."""
+    """Check the API key, the base URL and the network; show the organization of the key."""
     if context.invoked_subcommand is not None:
         return
     with connected() as client:

@@ -156,10 +156,7 @@ FAILURE = 1
 USAGE = 2
 INTERRUPTED = 130
 
-EXIT_STATUS = (
-    "Exit status: 0 on success, 1 if the command failed, 2 if its arguments are invalid (nothing was sent), "
-    "130 if it was interrupted with Ctrl-C."
-)
+EXIT_STATUS = "Exit status: 0 OK, 1 failed, 2 invalid arguments (nothing sent), 130 Ctrl-C."
 """The end of the help of a program."""
 
 

@@ -1,4 +1,4 @@
-"""``followup events send``, which sends the events of a file of any length in batches."""
+"""``followup events send-all``, which sends the events of a file of any length in batches."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ from followup.cli.values import argument_names
 STANDARD_OUTPUT = Path("-")
 
 
-def send(
+def send_all(
     file: Annotated[
         Path,
         typer.Argument(help="A .json or .jsonl file; - reads JSON or JSON Lines from standard input."),

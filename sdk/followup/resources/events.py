@@ -48,7 +48,7 @@ class Event(Result):
 
 
 class Events(Resource, group="events"):
-    """Inbound events: what happened in the organization's systems."""
+    """Inbound events of the organization's systems."""
 
     @post("/v1/events", batch_error=EventBatchError)
     def create(

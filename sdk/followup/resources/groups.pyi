@@ -377,7 +377,7 @@ class SyncTreatments:
         """
 
 class SyncEvents:
-    """Inbound events: what happened in the organization's systems."""
+    """Inbound events of the organization's systems."""
 
     def create(self, events: EventInput | EventBatchInput, *, idempotency_key: str | None=None) -> EventBatch:
         """Send one event, or a batch of up to 100.
@@ -541,7 +541,7 @@ class SyncWebhookEndpoints:
         """
 
 class SyncWebhookDeliveries:
-    """Deliveries of webhooks to the endpoints, with their attempts."""
+    """Deliveries of webhooks to endpoints, and their attempts."""
 
     def retrieve(self, id: WebhookDeliveryId, /) -> WebhookDelivery:
         """Retrieve a delivery (specification, section 4, Webhook endpoints and deliveries).
@@ -603,7 +603,7 @@ class SyncGroups:
 
     @property
     def events(self) -> SyncEvents:
-        """Inbound events: what happened in the organization's systems."""
+        """Inbound events of the organization's systems."""
 
     @property
     def webhook_endpoints(self) -> SyncWebhookEndpoints:
@@ -611,7 +611,7 @@ class SyncGroups:
 
     @property
     def webhook_deliveries(self) -> SyncWebhookDeliveries:
-        """Deliveries of webhooks to the endpoints, with their attempts."""
+        """Deliveries of webhooks to endpoints, and their attempts."""
 
 class AsyncAccountGroup:
     """The organization of the API key."""
@@ -969,7 +969,7 @@ class AsyncTreatments:
         """
 
 class AsyncEvents:
-    """Inbound events: what happened in the organization's systems."""
+    """Inbound events of the organization's systems."""
 
     async def create(self, events: EventInput | EventBatchInput, *, idempotency_key: str | None=None) -> EventBatch:
         """Send one event, or a batch of up to 100.
@@ -1133,7 +1133,7 @@ class AsyncWebhookEndpoints:
         """
 
 class AsyncWebhookDeliveries:
-    """Deliveries of webhooks to the endpoints, with their attempts."""
+    """Deliveries of webhooks to endpoints, and their attempts."""
 
     async def retrieve(self, id: WebhookDeliveryId, /) -> WebhookDelivery:
         """Retrieve a delivery (specification, section 4, Webhook endpoints and deliveries).
@@ -1195,7 +1195,7 @@ class AsyncGroups:
 
     @property
     def events(self) -> AsyncEvents:
-        """Inbound events: what happened in the organization's systems."""
+        """Inbound events of the organization's systems."""
 
     @property
     def webhook_endpoints(self) -> AsyncWebhookEndpoints:
@@ -1203,4 +1203,4 @@ class AsyncGroups:
 
     @property
     def webhook_deliveries(self) -> AsyncWebhookDeliveries:
-        """Deliveries of webhooks to the endpoints, with their attempts."""
+        """Deliveries of webhooks to endpoints, and their attempts."""

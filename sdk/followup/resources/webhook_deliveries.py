@@ -44,7 +44,7 @@ class WebhookDelivery(Result):
 
 
 class WebhookDeliveries(Resource, group="webhook_deliveries"):
-    """Deliveries of webhooks to the endpoints, with their attempts."""
+    """Deliveries of webhooks to endpoints, and their attempts."""
 
     @get("/v1/webhook_deliveries/{id}")
     def retrieve(self, id: WebhookDeliveryId, /) -> WebhookDelivery:

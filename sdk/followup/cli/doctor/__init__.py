@@ -63,7 +63,7 @@ def doctor(
     timeout: Annotated[float, typer.Option(help="Seconds for each look-up, connection, handshake and request.")] = 10.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as a JSON object.")] = False,
 ) -> None:
-    """Check everything between this computer and the service, and say what to do about each problem.
+    """Check everything between this computer and the service; say what to do about each problem.
 
     Checks the environment variables, DNS, TCP, TLS, the clock, the API key, its mode, scopes and service lines, the
     version, the contract and the webhook endpoints. It only reads, and never prints a key.

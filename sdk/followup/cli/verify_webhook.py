@@ -1,4 +1,4 @@
-"""``followup webhooks verify``, which checks the signature of a stored webhook request."""
+"""``followup verify-webhook``, which checks the signature of a stored webhook request."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from followup.cli.output import fail, file_errors, reject, say
 from followup.cli.values import STANDARD_INPUT
 from followup.webhooks import WEBHOOK_TOLERANCE
 
-commands: Application = Application(no_args_is_help=True, help="Verify webhooks that you received.")
+commands: Application = Application()
 
 
 @commands.command()
-def verify(
+def verify_webhook(
     body: Annotated[
         Path, typer.Argument(help="File with the raw body, byte for byte as it was received; - reads standard input.")
     ],
@@ -34,7 +34,7 @@ def verify(
         typer.Option("--check-time", help=f"Also reject a timestamp more than {WEBHOOK_TOLERANCE} seconds off."),
     ] = False,
 ) -> None:
-    """Verify the signature of a stored webhook request, and show its event."""
+    """Verify the signature of a stored webhook request; show its event."""
     if str(body) == str(headers) == STANDARD_INPUT:
         reject("the body and --headers cannot both come from standard input")
     secrets = [each for each in os.environ.get(secret_env, "").split(",") if each]
