@@ -104,7 +104,7 @@ class Player:
         method, path = self.filled(step["request"]).split(" ", 1)
         key = self.filled(step.get("key", "${key}"))
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        body = {"json": self.filled(step["body"])} if "body" in step else {"content": step.get("content")}
+        body = {"json": self.filled(step["body"])} if "body" in step else {"content": self.filled(step.get("content"))}
         if "content" in step:
             headers["Content-Type"] = "application/json"
         try:

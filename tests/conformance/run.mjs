@@ -74,9 +74,9 @@ async function request(step) {
   const key = filled("key" in step ? step.key : "${key}");
   const headers = { ...(key && { Authorization: `Bearer ${key}` }), ...filled(step.headers ?? {}) };
   if ("body" in step || "content" in step) headers["Content-Type"] ??= "application/json";
-  const body = "body" in step ? JSON.stringify(filled(step.body)) : step.content;
+  const body = "body" in step ? JSON.stringify(filled(step.body)) : filled(step.content);
   const response = await fetch(url + path, { method, headers, body }).catch(() => null);
-  if (!response) return check(null, step.status ?? 200, "status");
+  if (!response) return check(null, "status" in step ? step.status : 200, "status");
   const text = await response.text();
   const result = JSON.parse(text);
   const expected = [step.status ?? step.error?.[0] ?? 200].flat();

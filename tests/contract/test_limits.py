@@ -5,35 +5,32 @@ from typing import Any
 import httpx
 import pytest
 from contract import specification as spec
+from contract.live import LiveService
 from support.http import Api
 
 from followup import (
-    RateLimitError,
     construct_event,
 )
 from followup_mockserver import MockServer, MockService
 
 NOON = "2026-09-28T12:00:00Z"
 URL = "https://clinic.example/hooks"
-SECRET = "whsec_0123456789"
-
-
-def test_section_8_600_requests_a_minute() -> None:
-    limited = MockService(start_time=NOON)
-    with limited.client(max_retries=0) as client:
-        for _ in range(spec.REQUESTS_PER_MINUTE):
-            client.account.retrieve()
-        with pytest.raises(RateLimitError) as caught:
-            client.account.retrieve()
-        assert caught.value.type == "rate_limit_error"
-        assert caught.value.retry_after is not None
-        limited.advance(seconds=60)
-        client.account.retrieve()
+EVENTS_CREATE = next(each for each in spec.OPERATIONS if each.name == "events.create")
 
 
 def test_section_8_an_attempt_has_10_seconds() -> None:
     # That attempts end then is proved with shorter limits; here is the limit that users get.
     assert MockService._attempt_timeout == MockServer._attempt_timeout == spec.WEBHOOK_ATTEMPT_SECONDS
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_section_8_a_batch_has_1_to_100_events(live: LiveService, wrapped: bool) -> None:
+    def status(count: int) -> int:
+        events = [live.event("order.issued", id=f"e{number}") for number in range(count)]
+        return live.send(EVENTS_CREATE, {"events": events} if wrapped else events).status_code
+
+    assert [status(count) for count in (0, 1, 100, 101)] == [400, 200, 200, 400]
+    assert spec.EVENTS_PER_BATCH == 100
 
 
 # --- webhooks ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from followup_mockserver import MockServer, MockService
 from followup_mockserver.state import requests
 from followup_mockserver.state.requests import IdempotencyRecords
 
-KEYS = ["k", "visit 4711", "a  b", "~!@#", "{}", "0", "x" * 255, "x" + " " * 253 + "x"]
 NO_KEYS = ["", " ", " k", "k ", "\tk", "x" * 256, "a\nb", "a\tb", "ñ", "k\x00", "k\x7f"]
 PATIENT = {"phone": "+54 9 11 5555-0000"}
 
@@ -24,14 +23,6 @@ def pattern(api: Api) -> str:
     return str(next(each for each in parameters if each["name"] == "Idempotency-Key")["schema"]["pattern"])
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_a_key_of_printable_characters_is_accepted(client: FollowUp, pattern: str, key: str) -> None:
-    first, second = (client.patients.create(**PATIENT, idempotency_key=key) for _ in range(2))
-    assert second.last_response.headers["Idempotent-Replayed"] == "true"
-    assert first == second
-    assert re.search(pattern, key)
-
-
 @pytest.mark.parametrize("key", NO_KEYS)
 def test_anything_else_is_rejected_before_it_is_sent(
     client: FollowUp, service: MockService, pattern: str, key: str
@@ -40,13 +31,6 @@ def test_anything_else_is_rejected_before_it_is_sent(
         client.patients.create(**PATIENT, idempotency_key=key)
     assert not re.search(pattern, key)
     assert [each for each in service.requests if each.method == "POST"] == []
-
-
-@pytest.mark.parametrize("key", [" ", " k", "k ", "x" * 256, "a\tb", "k\x7f"])
-def test_the_mock_rejects_anything_else(api: Api, key: str) -> None:
-    problem = api.post("/v1/patients", PATIENT, headers={"Idempotency-Key": key}).json()["error"]
-    assert (problem["code"], problem["param"]) == ("parameter_invalid", "Idempotency-Key")
-    assert "1 to 255 printable ASCII characters" in problem["message"]
 
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
