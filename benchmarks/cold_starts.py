@@ -44,7 +44,8 @@ def _without_interpreter(name: str, code: str, alternative: str, target: float) 
             python("-c", each)
             times[each].append((time.perf_counter() - started) * 1e6)
     start = median(times[interpreter])
-    return Figure(name, alternative, median(times[code]) - start, median(times[alternative]) - start, target)
+    ours, theirs = ([each - start for each in times[side]] for side in (code, alternative))
+    return Figure.of(name, alternative, ours, theirs, target)
 
 
 def help_pages() -> Iterator[Figure]:
@@ -69,7 +70,7 @@ def serving() -> Iterator[Figure]:
         theirs.append(seconds_to_first_response(BARE) * 1e6)
         ours.append(seconds_to_first_response(MOCK) * 1e6)
     name, alternative = "followup-mock serve, to its first response", "a bare Flask view on the same server"
-    yield Figure(name, alternative, median(ours), median(theirs), 1.8)
+    yield Figure.of(name, alternative, ours, theirs, 1.8)
 
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {

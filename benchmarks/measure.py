@@ -3,7 +3,8 @@
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Self
 
 import attrs
 
@@ -23,6 +24,7 @@ class Figure:
         ours: microseconds per call, or bytes per object, of our code.
         theirs: the same for the alternative.
         target: the upper limit that we set for the ratio.
+        quartiles: the first and third quartile of the ratios of the rounds; None without rounds.
     """
 
     name: str
@@ -30,6 +32,20 @@ class Figure:
     ours: float
     theirs: float
     target: float
+    quartiles: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, name: str, alternative: str, ours: Sequence[float], theirs: Sequence[float], target: float) -> Self:
+        """Return the medians of rounds in which both sides took turns, and the quartiles of their ratios."""
+        quartiles = None
+        if len(ours) > 1:
+            first, _, third = statistics.quantiles([a / b for a, b in zip(ours, theirs, strict=True)], n=4)
+            quartiles = first, third
+        return cls(name, alternative, statistics.median(ours), statistics.median(theirs), target, quartiles)
+
+    def per(self, count: int) -> Self:
+        """Return the figures of one of ``count`` things that each call did."""
+        return attrs.evolve(self, ours=self.ours / count, theirs=self.theirs / count)
 
     @property
     def ratio(self) -> float:
@@ -69,4 +85,4 @@ def compare(
             for _ in range(calls):
                 call()
             times[side].append((clock() - started) / calls * 1e6)
-    return Figure(name, alternative, statistics.median(times["ours"]), statistics.median(times["theirs"]), target)
+    return Figure.of(name, alternative, times["ours"], times["theirs"], target)

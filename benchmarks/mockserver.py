@@ -83,8 +83,7 @@ def per_request(
     name: str, ours: Callable[[], None], alternative: str, theirs: Callable[[], None], target: float
 ) -> Figure:
     """Compare two loads of ``REQUESTS`` requests, and return the medians for one request."""
-    figure = compare(name, ours, alternative, theirs, calls=1, target=target)
-    return Figure(name, alternative, figure.ours / REQUESTS, figure.theirs / REQUESTS, target)
+    return compare(name, ours, alternative, theirs, calls=1, target=target).per(REQUESTS)
 
 
 def in_process() -> Iterator[Figure]:
@@ -262,8 +261,7 @@ def sending() -> Iterator[Figure]:
             for _ in range(count):
                 http.post(url, content=BODY)
 
-        figure = compare("delivery of a webhook", ours, "POST with httpx.Client", theirs, calls=1, target=1.33)
-        yield Figure(figure.name, figure.alternative, figure.ours / count, figure.theirs / count, figure.target)
+        yield compare("delivery of a webhook", ours, "POST with httpx.Client", theirs, calls=1, target=1.33).per(count)
 
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {

@@ -1,4 +1,7 @@
-"""The bar chart of docs/benchmarks.md: some of the ratios on a logarithmic axis, as SVG."""
+"""The chart of docs/benchmarks.md: some of the ratios as points on a logarithmic axis, as SVG.
+
+Each point has a line to the ratio 1, because a bar on such an axis has no length that means anything.
+"""
 
 import math
 from collections.abc import Iterable
@@ -14,7 +17,7 @@ SHOWN = {
     ("from followup import FollowUp, without the start of Python", "import httpx"): "import the client / httpx",
     ("a new MockService, and its end", "MockServer"): "start MockService / MockServer",
     ("mock, GET", "moto server, sts get-caller-identity"): "mock, GET / moto server",
-    ("mock, POST", "localstripe, customers"): "mock, POST / localstripe",
+    ("mock, POST", "moto server, sts get-caller-identity"): "mock, POST / moto server",
     ("mock, GET", "localstripe, customers"): "mock, GET / localstripe",
     ("mock, GET, 1 connection", "a bare Flask view on the same server"): "mock, GET / bare Flask view",
     ("a fork of 10,000 patients", "copy.deepcopy of plain dicts"): "fork 10,000 patients / deepcopy",
@@ -23,16 +26,21 @@ SHOWN = {
 """By name and alternative: the label in the chart."""
 
 LOWEST, HIGHEST = 0.01, 2.0
-LEFT, RIGHT, TOP, ROW = 230, 410, 74, 26
+AXIS = {0.01: "100 times as fast", 0.1: "10 times", 1.0: "equal", 2.0: "half"}
+LEFT, RIGHT, TOP, ROW = 24, 376, 74, 40
 
 STYLE = """  <style>
     svg { color-scheme: light dark; font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
-    .card { fill: #fbfcfc; } .less { fill: #2f8f5b; } .more { fill: #b7791f; }
-    .text { font-size: 13px; fill: #34474d; } .title { font-size: 15px; font-weight: 600; fill: #16201f; }
+    .card { fill: #fbfcfc; } .less { fill: #2f8f5b; stroke: #2f8f5b; } .more { fill: #b7791f; stroke: #b7791f; }
+    .text { font-size: 14px; fill: #34474d; stroke: #fbfcfc; stroke-width: 5; paint-order: stroke; }
+    .axis { font-size: 12px; fill: #51666d; }
+    .title { font-size: 15px; font-weight: 600; fill: #16201f; }
     .line { stroke: #51666d; stroke-width: 1.5; } .grid { stroke: #d5dcde; }
+    path.less, path.more { stroke-width: 2; } path.quartiles { stroke-width: 6; stroke-opacity: 0.4; }
     @media (prefers-color-scheme: dark) {
-      .card { fill: #151b1d; } .less { fill: #4fb37e; } .more { fill: #d69a3c; }
-      .text { fill: #c3d0d4; } .title { fill: #eef4f4; } .line { stroke: #9fb2b9; } .grid { stroke: #2f393c; }
+      .card { fill: #151b1d; } .less { fill: #4fb37e; stroke: #4fb37e; } .more { fill: #d69a3c; stroke: #d69a3c; }
+      .text { fill: #c3d0d4; stroke: #151b1d; } .axis { fill: #9fb2b9; } .title { fill: #eef4f4; }
+      .line { stroke: #9fb2b9; } .grid { stroke: #2f393c; }
     }
   </style>
 """
@@ -41,44 +49,59 @@ STYLE = """  <style>
 def drawn(figures: Iterable[Figure]) -> str:
     """Return the chart of those of the figures that it shows."""
     found = {(each.name, each.alternative): each for each in figures}
-    rows = [(label, found[key].ratio) for key, label in SHOWN.items() if key in found]
+    rows = [(label, found[key]) for key, label in SHOWN.items() if key in found]
     bottom = TOP + ROW * len(rows)
-    width, height = RIGHT + 60, bottom + 40
+    width, height = RIGHT + LEFT, bottom + 34
+    described = "; ".join(f"{label}: {in_words(figure.ratio)}" for label, figure in rows)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
         ' role="img" aria-labelledby="t d">\n',
-        '  <title id="t">Time of followup relative to alternatives</title>\n',
-        f'  <desc id="d">{escape("; ".join(f"{label}: {ratio:.2f}" for label, ratio in rows))}</desc>\n',
+        '  <title id="t">How fast followup is, next to alternatives</title>\n',
+        f'  <desc id="d">{escape(described)}</desc>\n',
         STYLE,
         f'  <rect class="card" width="{width}" height="{height}" rx="10"/>\n',
-        _text("title", 16, 28, "Time of followup relative to an alternative", "start"),
-        _text("text", 16, 48, "lower is better; the line at 1 means equally fast", "start"),
-        *(_tick(value, bottom) for value in (0.01, 0.1, 1.0)),
-        *(_bar(number, label, ratio) for number, (label, ratio) in enumerate(rows)),
+        _text("title", LEFT, 28, "How fast followup is, next to alternatives", "start"),
+        _text("axis", LEFT, 48, "logarithmic scale; further left is faster", "start"),
+        *(_tick(value, name, bottom) for value, name in AXIS.items()),
         f'  <path class="line" d="M{_x(1)},{TOP - 8} V{bottom}"/>\n',
+        *(_row(number, label, figure) for number, (label, figure) in enumerate(rows)),
         "</svg>\n",
     ]
     return "".join(parts)
 
 
+def in_words(ratio: float) -> str:
+    """Return what a ratio of times means."""
+    if abs(ratio - 1) < 0.03:
+        return "equally fast"
+    if ratio > 1:
+        return f"{ratio - 1:.0%} more time".replace("%", " %")
+    speed = 1 / ratio
+    return f"{speed:.0f} times as fast" if speed >= 1.95 else f"{1 - ratio:.0%} less time".replace("%", " %")
+
+
 def _x(ratio: float) -> float:
     share = math.log(ratio / LOWEST) / math.log(HIGHEST / LOWEST)
-    return round(LEFT + (RIGHT - LEFT) * min(max(share, 0.005), 1), 1)
+    return round(LEFT + (RIGHT - LEFT) * min(max(share, 0), 1), 1)
 
 
-def _bar(number: int, label: str, ratio: float) -> str:
+def _row(number: int, label: str, figure: Figure) -> str:
     y = TOP + ROW * number
-    kind = "less" if ratio <= 1 else "more"
+    kind, point = "less" if figure.ratio <= 1 else "more", y + 24
+    first, third = figure.quartiles or (figure.ratio, figure.ratio)
     return (
-        _text("text", LEFT - 10, y + 14, label, "end")
-        + f'  <rect class="{kind}" x="{LEFT}" y="{y + 2}" width="{_x(ratio) - LEFT:.1f}" height="16" rx="3"/>\n'
-        + _text("text", RIGHT + 44, y + 15, f"{ratio:.2f}", "end")
+        _text("text", LEFT, y + 12, label, "start")
+        + _text("text", RIGHT, y + 12, in_words(figure.ratio), "end")
+        + f'  <path class="{kind}" d="M{_x(1)},{point} H{_x(figure.ratio)}"/>\n'
+        + f'  <path class="{kind} quartiles" d="M{_x(first)},{point} H{_x(third)}"/>\n'
+        + f'  <circle class="{kind}" cx="{_x(figure.ratio)}" cy="{point}" r="5"/>\n'
     )
 
 
-def _tick(value: float, bottom: int) -> str:
+def _tick(value: float, name: str, bottom: int) -> str:
     line = f'  <path class="grid" d="M{_x(value)},{TOP - 8} V{bottom}"/>\n'
-    return line + _text("text", _x(value), bottom + 20, f"{value:g}", "middle")
+    anchor = "start" if value == LOWEST else "middle"
+    return line + _text("axis", _x(value), bottom + 20, name, anchor)
 
 
 def _text(kind: str, x: float, y: float, text: str, anchor: str) -> str:

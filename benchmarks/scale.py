@@ -145,8 +145,7 @@ def timers() -> Iterator[Figure]:
         while heap:
             heapq.heappop(heap)
 
-    figure = compare("one timer, with a million pending", ours, "heapq", theirs, calls=1, rounds=3, target=2.0)
-    yield Figure(figure.name, figure.alternative, figure.ours / MANY, figure.theirs / MANY, figure.target)
+    yield compare("one timer, with a million pending", ours, "heapq", theirs, calls=1, rounds=3, target=2.0).per(MANY)
 
 
 def snapshots() -> Iterator[Figure]:
