@@ -33,9 +33,6 @@ def comparable(text: str) -> list[str]:
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("\r\n", "\n")
     text = re.sub(r"\b[a-z]+_(?:[A-Za-z0-9]{10,}|[A-Za-z0-9]{4}…[A-Za-z0-9]{4})", "ID", text)
     text = re.sub(r"(?<=followup-mock )\d[\w.]*(?=;)", "VERSION", text)
-    text = re.sub(
-        r"(?<=│ )[A-Za-z0-9]{7,}(?= *(?:│|$))", "ID", text, flags=re.MULTILINE
-    )  # an id that is wrapped over two lines
     return [line.rstrip() for line in text.strip().splitlines()]
 
 

@@ -1,6 +1,7 @@
 """What ``followup-mock`` shows on a terminal: names and texts of data are shown, and never obeyed."""
 
 import json
+import re
 import unicodedata
 from typing import Any
 
@@ -47,11 +48,12 @@ def test_a_table_of_messages_wraps_the_text_only(shell: Shell, server: MockServe
     server.advance()
     (sent,) = server.messages
     shown = shell.on_a_terminal(80, "messages")
-    assert f" {sent.sent_at:%Y-%m-%dT%H:%M:%S}." in shown
-    cells = [line.split("│")[3].strip() for line in shown.splitlines() if line.count("│") == 3]
+    heading, *lines, note = shown.splitlines()
+    assert lines[0].startswith(f"{sent.sent_at:%Y-%m-%d %H:%M}  post_visit  +5491155550000  ")
+    cells = [line[heading.index("text") :].strip() for line in lines]
     assert len(cells) > 1
     assert " ".join(cells) == sent.text
-    assert "No room for about: choose with --columns." in shown
+    assert note.startswith("No room for about: choose with --columns.")
 
 
 def test_a_text_in_json(shell: Shell, message: str) -> None:
@@ -119,17 +121,18 @@ def test_a_request_shows_why_it_was_refused_on_80_columns(shell: Shell, server: 
             with pytest.raises(APIStatusError):
                 client.webhook_deliveries.retrieve("whd_unknown")
     shown = shell.on_a_terminal(80, "requests")
-    rows = [line.split("│") for line in shown.splitlines() if line.count("│") == 3]
     assert all(len(line) <= 80 for line in shown.splitlines()), shown
-    assert any(longest in cells[1] for cells in rows), shown
-    assert "parameter_invalidphone1of2refused" in "".join(cells[3].replace(" ", "") for cells in rows), shown
+    for texts in (("events.create", "200", "1 of 2 refused"), ("patients.create", "400", "parameter_invalid")):
+        assert re.search(" +".join(texts), shown), shown
+    assert longest in shown
+    assert "phone" in shown
 
 
 def test_the_outcome_of_a_request_can_be_chosen(shell: Shell, server: MockServer) -> None:
     with server.client(max_retries=0) as client, pytest.raises(APIStatusError):
         client.patients.create(phone="12")
     shown = shell.on_a_terminal(80, "requests", "--columns", "status,outcome")
-    assert "400    │ parameter_invalid phone" in shown
+    assert "400     parameter_invalid phone" in shown
     assert shell.json("requests", "--columns", "outcome") == [{"outcome": "parameter_invalid phone"}]
     assert "outcome" not in shell.json("requests")[0]
     assert "the columns are operation, " in shell.error("requests", "--columns", "x")

@@ -9,24 +9,29 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import attrs
 import typer
 
+from followup import WebhookDelivery
 from followup.cli.application import Application
-from followup.cli.options import AsJson, for_the_command_line, show_rows
-from followup.cli.output import fail, file_errors, json_line, reject, write_line, write_private_file
+from followup.cli.lists import Listing, Output
+from followup.cli.options import AsJson, for_the_command_line
+from followup.cli.output import fail, file_errors, json_line, reject, show_one, write_line, write_private_file
+from followup.cli.texts import with_local_times
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
 from followup_mockserver.cli.generated import Key, Token, Url, control, reject_unless_one_of
 from followup_mockserver.cli.remote import DEFAULT_URL, Remote
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control import Control
+from followup_mockserver.control import Control, PendingJob
+from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.checks import instant
 from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.state.faults import EVERY_OPERATION
+from followup_mockserver.state.faults import EVERY_OPERATION, Fault, WebhookFault
 from followup_mockserver.state.snapshots.anonymous import anonymized
 from followup_mockserver.state.snapshots.codecs import SnapshotError
 from followup_mockserver.state.snapshots.document import MAX_BYTES, content_of
@@ -36,27 +41,29 @@ _control = functools.partial(control, _commands)
 
 
 @_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a duration
+@Listing.of(PendingJob, "outcome", id="about", nothing="")
 def advance(
     remote: Remote,
     duration: Annotated[
         str, typer.Argument(help="Duration, such as 90s, 5m, 3h or 1d12h; or a time, such as 2030-01-01T09:00:00Z.")
     ],
-    as_json: AsJson = False,
+    output: Output,
 ) -> None:
     """Advance the clock, and run everything that becomes due."""
     result = remote.call(Control.advance, **parsed_duration(duration))
     ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
-    show_rows(result["jobs"], as_json, whole=result, title=f"It is {result['now']}; {ran}.", nothing="")
+    output.print(result["jobs"], whole=result, title=with_local_times(f"It is {result['now']}; {ran}."))
 
 
 @_control(routes.jobs, defaults={"limit": 25})
-def clock(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+@Listing.of(PendingJob, id="about", nothing="No jobs are pending.")
+def clock(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None:
     """Show the time, and the jobs that are due next."""
     now = remote.call(routes.clock)
     jobs = remote.call(routes.jobs, **arguments)["data"]
     state = "frozen" if now["frozen"] else "running"
-    title = f"It is {now['now']} ({state})."
-    show_rows(jobs, as_json, whole={**now, "jobs": jobs}, title=title, nothing="No jobs are pending.")
+    title = with_local_times(f"It is {now['now']} ({state}).")
+    output.print(jobs, whole={**now, "jobs": jobs}, title=title)
 
 
 @_control()
@@ -66,39 +73,42 @@ def reset(remote: Remote) -> None:
 
 
 @_control()
+@Listing.of(HistoryEntry, wrapped="outcome", nothing="The history has nothing about it.")
 def explain(
     remote: Remote,
     id: Annotated[str, typer.Argument(help="Id of an object, a delivery, a message or a request.")],
-    as_json: AsJson = False,
+    output: Output,
 ) -> None:
     """Show what happened to an object, and what caused it; what was not sent, and why."""
-    columns = ("at", "kind", "id", "cause", "outcome")
-    nothing = "The history has nothing about it."
-    show_rows(remote.call(Control.explain, id)["data"], as_json, columns=columns, nothing=nothing, wrap=True)
+    output.print(remote.call(Control.explain, id)["data"])
 
 
 @_control(Control.trigger, argument="type")
-def trigger(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+@Listing.of(WebhookDelivery, nothing="")
+def trigger(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None:
     """Send an outbound webhook of any type; without a type, list the types."""
     if "type" not in arguments:
         examples = remote.call(routes.trigger_types)
         rows = [{"type": name, "data": ", ".join(each)} for name, each in examples.items()]
-        show_rows(
-            rows, as_json, whole=examples, title="Types and the keys of their data; --json shows examples.", wrap=True
-        )
+        types = Listing(fields=("type", "data"), id="type", wrapped="data")
+        title = "Types and the keys of their data; --json shows examples."
+        attrs.evolve(output, listing=types).print(rows, whole=examples, title=title)
         return
     sent = remote.call(Control.trigger, **arguments)["data"]
-    columns = ("id", "eventType", "status", "webhookEndpoint")
-    title = f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}."
-    show_rows(sent, as_json, columns=columns, title=title, nothing="")
+    output.print(sent, title=f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}.")
 
 
 @_control(Control.add_fault, argument="operation", defaults={"kind": "status"})
+@Listing.of(
+    Fault,
+    columns=("operation", "kind", "when", "times", "matched", "status", "seconds", "optional"),
+    nothing="No faults are pending.",
+)
 def fault(
     remote: Remote,
     arguments: Mapping[str, Any],
+    output: Output,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all faults.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Make the next calls of an operation fail; without an operation, list the faults."""
     if clear:
@@ -108,23 +118,23 @@ def fault(
         expected = "the name of an operation, such as patients.create, or * for all"
         reject_unless_one_of("OPERATION", arguments["operation"], allowed, expected)
         remote.call(Control.add_fault, **arguments)
-    columns = ("operation", "kind", "when", "times", "matched", "status", "seconds", "optional")
-    show_rows(remote.call(routes.faults)["data"], as_json, columns=columns, nothing="No faults are pending.")
+    output.print(remote.call(routes.faults)["data"])
 
 
 @_control(Control.disturb, argument="kind")
+@Listing.of(WebhookFault, nothing="No webhook faults are pending.")
 def webhook_fault(
     remote: Remote,
     arguments: Mapping[str, Any],
+    output: Output,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all webhook faults.")] = False,
-    as_json: AsJson = False,
 ) -> None:
     """Make the next webhook deliveries fail; without a kind, list the webhook faults."""
     if clear:
         remote.call(Control.clear_webhook_faults)
     elif "kind" in arguments:
         remote.call(Control.disturb, **arguments)
-    show_rows(remote.call(routes.webhook_faults)["data"], as_json, nothing="No webhook faults are pending.")
+    output.print(remote.call(routes.webhook_faults)["data"])
 
 
 @_control()
@@ -132,8 +142,7 @@ def resend(
     remote: Remote, delivery: Annotated[str, typer.Argument(help="Id of the delivery.")], as_json: AsJson = False
 ) -> None:
     """Make one more attempt of a webhook delivery now."""
-    result = remote.call(Control.resend, delivery)
-    show_rows([result], as_json, columns=("id", "eventType", "status", "attempts", "lastStatusCode"), whole=result)
+    show_one(remote.call(Control.resend, delivery), as_json=as_json)
 
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
@@ -161,42 +170,30 @@ def parsed_duration(text: str) -> dict[str, Any]:
         reject(f"cannot advance by {text!r}: use a duration such as 90s, 5m, 3h or 1d12h, or a time with an offset")
 
 
-_GROUPS: Mapping[str, tuple[Sequence[str], Mapping[str, Callable[..., Any]]]] = {
-    "patients": (
-        ("id", "fullName", "stage", "optedOut"),
-        {
-            "update": Control.update_patient,
-            "reply": Control.receive_reply,
-            "silence": Control.report_silence,
-            "handoff": Control.hand_off_conversation,
-        },
-    ),
-    "doctors": (
-        ("id", "fullName", "specialty", "externalId", "active"),
-        {"add": Control.add_doctor, "update": Control.update_doctor},
-    ),
-    "appointments": (
-        ("id", "startAt", "status", "source", "externalId"),
-        {
-            "add": Control.add_appointment,
-            "confirm": Control.confirm_appointment,
-            "reschedule": Control.reschedule_appointment,
-            "cancel": Control.cancel_appointment,
-        },
-    ),
-    "visits": (("id", "visitedAt", "source", "externalId", "appointment"), {"add": Control.add_visit}),
-    "intake-requests": (
-        ("id", "status", "missing", "discardReason"),
-        {
-            "answer": Control.answer_intake_request,
-            "load": Control.load_intake_request,
-            "discard": Control.discard_intake_request,
-        },
-    ),
-    "events": (("id", "type", "source", "status", "error"), {"receive": Control.receive_event}),
-    "organization": (("id", "name", "timeZone", "serviceLines"), {"update": Control.update_organization}),
+_GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
+    "patients": {
+        "update": Control.update_patient,
+        "reply": Control.receive_reply,
+        "silence": Control.report_silence,
+        "handoff": Control.hand_off_conversation,
+    },
+    "doctors": {"add": Control.add_doctor, "update": Control.update_doctor},
+    "appointments": {
+        "add": Control.add_appointment,
+        "confirm": Control.confirm_appointment,
+        "reschedule": Control.reschedule_appointment,
+        "cancel": Control.cancel_appointment,
+    },
+    "visits": {"add": Control.add_visit},
+    "intake-requests": {
+        "answer": Control.answer_intake_request,
+        "load": Control.load_intake_request,
+        "discard": Control.discard_intake_request,
+    },
+    "events": {"receive": Control.receive_event},
+    "organization": {"update": Control.update_organization},
 }
-"""The groups of commands: the columns of the table that shows the result, and the function that each command calls."""
+"""The groups of commands, and the function that each command calls."""
 
 
 def commands(name: str, summary: str) -> Application:
@@ -205,24 +202,18 @@ def commands(name: str, summary: str) -> Application:
         return _snapshot
     if name not in _GROUPS:
         return _commands
-    columns, functions = _GROUPS[name]
     application = Application(help=summary, no_args_is_help=True)
-    for command, function in functions.items():
-        _add(application, command, function, columns, f"Id of the {name.removesuffix('s').replace('-', ' ')}.")
+    for command, function in _GROUPS[name].items():
+        _add(application, command, function, f"Id of the {name.removesuffix('s').replace('-', ' ')}.")
     return application
 
 
-def _add(
-    application: Application, name: str, function: Callable[..., Any], columns: Sequence[str], id_help: str
-) -> None:
+def _add(application: Application, name: str, function: Callable[..., Any], id_help: str) -> None:
     def on_one(remote: Remote, arguments: Mapping[str, Any], id: str, as_json: AsJson = False) -> None:
-        _show(remote.call(function, id, **arguments), as_json)
+        show_one(remote.call(function, id, **arguments), as_json=as_json)
 
     def on_none(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
-        _show(remote.call(function, **arguments), as_json)
-
-    def _show(result: Mapping[str, Any], as_json: bool) -> None:
-        show_rows([result], as_json, columns=columns, whole=result)
+        show_one(remote.call(function, **arguments), as_json=as_json)
 
     command: Callable[..., None] = on_one if "id" in inspect.signature(function).parameters else on_none
     on_one.__annotations__["id"] = Annotated[str, typer.Argument(help=id_help)]

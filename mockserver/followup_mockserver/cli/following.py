@@ -15,25 +15,27 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, annotations_of, format_timestamp
-from followup.cli import output
+from followup import WebhookDelivery
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, format_timestamp
 from followup.cli.application import Application
-from followup.cli.options import AsJson, Columns, chosen_columns, show_rows
+from followup.cli.lists import Listing, Output, Row
+from followup.cli.output import end_quietly, flush, reject, say, warn, write_private_file
 from followup.cli.values import parts_of
 from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.serve_log import remarks_on
+from followup_mockserver.control import PendingReminder
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
+from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.records import Message
 from followup_mockserver.webhooks.payloads import EVERY_TYPE, OUTBOUND_TYPES
 
 commands: Application = Application()
-
-Row = Mapping[str, Any]
 
 _BETWEEN_LOOKS = 2.0
 """Seconds after which a command that writes to a pipe looks whether somebody still reads it."""
@@ -48,7 +50,7 @@ _Follow = Annotated[bool, typer.Option("--follow", help="Go on with a line for e
 def follow(
     remote: Remote,
     fetch: Callable[[], Sequence[Row]],
-    write: Callable[[Row], None],
+    write: Callable[[Row], object],
     *,
     last: int | None = None,
     identity: Callable[[Row], str] = str,
@@ -71,6 +73,7 @@ def follow(
         for row in rows if last is None else rows[-last:]:
             write(row)
         while True:
+            flush()
             known = Counter(map(identity, rows))
             before = version
             while version == before:
@@ -100,82 +103,82 @@ def end_if_unread() -> None:
     poll = select.poll()
     poll.register(sys.stdout, 0)  # errors are always reported
     if any(event & select.POLLERR for _, event in poll.poll(0)):
-        output.end_quietly()
+        end_quietly()
 
 
 def _add(
     route: Callable[..., Any],
-    fields: Sequence[str],
+    listing: Listing,
     *,
     newest_first: bool,
-    wrapped: str | None = None,
-    outcome: Callable[[Mapping[str, Any]], str] | None = None,
+    complete: Callable[[Row], Row] = lambda row: row,
 ) -> None:
     """Add the command that lists what a route returns, the oldest first: the end of the output is the latest.
 
     Args:
         route: a function of the control API that returns a list.
-        fields: the columns of the table, the most important first.
+        listing: what the list has.
         newest_first: whether the route returns the newest first.
-        wrapped: the column whose cells are wrapped, and not cut.
-        outcome: returns the cell of the column ``outcome``, which JSON has only if it is chosen.
+        complete: adds the fields to a row that JSON has only if they are chosen.
     """
-    (kind,) = get_args(annotations_of(route)["return"])
 
+    @listing
     def command(
         remote: Remote,
         arguments: Mapping[str, Any],
+        output: Output,
         limit: _Limit = _DEFAULT_LIMIT,
         all_of_them: _All = False,
         follow_new: _Follow = False,
-        columns: Columns = None,
-        as_json: AsJson = False,
     ) -> None:
-        chosen = chosen_columns(columns, kind, ("outcome",) if outcome is not None else ()) if columns else None
+        is_complete = output.format != "json" or output.chosen is not None
 
-        def fetch() -> list[Mapping[str, Any]]:
-            rows: list[Mapping[str, Any]] = remote.call(route, **arguments)["data"]
-            if outcome is not None and (chosen is not None or (not as_json and sys.stdout.isatty())):
-                rows = [{**row, "outcome": outcome(row) or None} for row in rows]
-            return rows[::-1] if newest_first else rows
-
-        def write(row: Row) -> None:
-            if as_json or not sys.stdout.isatty():
-                output.write_line(output.json_line(output.limited_to(chosen, row)))
-            else:
-                values = (row.get(name) for name in chosen or fields)
-                output.say("  ".join(str(value) for value in values if value is not None))
-            output.flush()
+        def fetch() -> list[Row]:
+            rows: list[Row] = remote.call(route, **arguments)["data"]
+            ordered = rows[::-1] if newest_first else rows
+            return [*map(complete, ordered)] if is_complete else ordered
 
         if follow_new:
-            follow(remote, fetch, write, last=None if all_of_them else limit)
+            follow(remote, fetch, output.writer(), last=None if all_of_them else limit)
             return
         rows = fetch()
         last = rows if all_of_them else rows[-limit:]
-        show_rows(last, as_json, columns=fields, chosen=chosen, wrapped=wrapped)
+        output.print(last)
         if len(last) < len(rows):
-            output.warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
+            warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
 
     command.__doc__ = (route.__doc__ or "").partition("\n")[0].replace("newest first", "oldest first")
     control(commands, route, name=route.__name__)(command)
 
 
-_add(routes.reminders, ("sendAt", "patient", "appointment"), newest_first=False)
-_add(routes.messages, ("sentAt", "kind", "phone", "text", "about"), newest_first=False, wrapped="text")
+def _with_outcome(row: Row) -> Row:
+    remarks = remarks_on({**row, "error_code": row.get("errorCode"), "ignored_keys": row.get("ignoredKeys")})
+    return {**row, "outcome": ", ".join(remarks) or None}
+
+
+_add(
+    routes.reminders,
+    Listing.of(PendingReminder, columns=("sendAt", "patient", "appointment"), id="appointment"),
+    newest_first=False,
+)
+_add(
+    routes.messages,
+    Listing.of(Message, columns=("sentAt", "kind", "phone", "text", "about"), wrapped="text"),
+    newest_first=False,
+)
 _add(
     routes.requests,
-    ("at", "operation", "status", "outcome", "requestId"),
-    newest_first=True,
-    wrapped="outcome",
-    outcome=lambda row: ", ".join(
-        remarks_on({**row, "error_code": row.get("errorCode"), "ignored_keys": row.get("ignoredKeys")})
+    Listing.of(
+        JournalEntry,
+        "outcome",
+        columns=("at", "operation", "status", "outcome", "requestId"),
+        id="requestId",
+        wrapped="outcome",
     ),
-)
-_add(
-    routes.deliveries,
-    ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),
     newest_first=True,
+    complete=_with_outcome,
 )
+_add(routes.deliveries, Listing.of(WebhookDelivery, wrapped="lastError"), newest_first=True)
 
 
 _LONGEST_RESPONSE = 100
@@ -209,18 +212,16 @@ def listen(
     for each in chosen:
         reject_unless_one_of("--events", each, [EVERY_TYPE, *OUTBOUND_TYPES], "event types, or * for all")
     if not is_webhook_target(forward_to):
-        output.reject(
-            "--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
-        )
+        reject("--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
     if secret is not None and not is_valid_secret(secret):
-        output.reject(f"--secret must be {SECRET_RULE}")
+        reject(f"--secret must be {SECRET_RULE}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or _secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)
     query = {"webhook_endpoint": endpoint["id"]}
     with contextlib.suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C, or the reader of the pipe is gone
         _write_now(f"signing secret  {endpoint['secret']}")
-        output.warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
+        warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
         follow(
             remote,
             lambda: remote.call(routes.attempts, **query)["data"],
@@ -249,16 +250,16 @@ def _secret_of(url: str) -> str:
         if len(key) < _KEY_LENGTH:  # there is none, or it was cut
             key = secrets.token_hex().encode()
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            output.write_private_file(file, key.decode())
+            write_private_file(file, key.decode())
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
         key = secrets.token_hex().encode()
-        output.warn(f"The next run will have another secret: {error}")
+        warn(f"The next run will have another secret: {error}")
     return "whsec_" + hmac.digest(key, url.encode(), "sha256").hex()[:_KEY_LENGTH]
 
 
 def _write_now(line: str) -> None:
-    output.say(line)
-    output.flush()
+    say(line)
+    flush()
 
 
 def _line_of(attempt: Mapping[str, Any]) -> str:

@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from followup import Appointment, Event, Patient, WebhookDelivery, WebhookEndpoint
+from followup import Appointment, Event, Patient, WebhookEndpoint
 from followup._for_mockserver import (
-    MAX_WEBHOOK_ATTEMPTS,
     AppointmentStatus,
     EventStatus,
     IntakeStatus,
     WebhookDeliveryStatus,
 )
+from followup_mockserver.control.timeline import STOPPED, state_of
 from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.texts import events_in, json_body
 from followup_mockserver.state.history import EVENT, Record
@@ -144,22 +144,6 @@ def _produced(event: Any) -> str | None:
 
 def _requested_service(intake: Any) -> str:
     return str(intake.data.get("requestedService") or intake.summary or "not known yet")
-
-
-STOPPED = "stopped"
-
-
-def state_of(obj: Any) -> str:
-    """Return the status of an object. An endpoint is ``failing`` after a failed attempt, until an attempt succeeds.
-
-    A delivery that failed only because its endpoint was disabled is ``stopped``.
-    """
-    if isinstance(obj, WebhookDelivery) and obj.status == "failed" and obj.attempts < MAX_WEBHOOK_ATTEMPTS:
-        return STOPPED
-    if not isinstance(obj, WebhookEndpoint) or obj.status == "disabled" or obj.last_error is None:
-        return str(obj.status)
-    delivered = obj.last_delivered_at
-    return "failing" if delivered is None or delivered < obj.last_error.at else "enabled"
 
 
 def has_problem(endpoint: WebhookEndpoint) -> bool:

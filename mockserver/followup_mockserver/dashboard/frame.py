@@ -10,8 +10,9 @@ from typing import Any, get_args
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EventStatus
 from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.control.timeline import state_of
 from followup_mockserver.dashboard.calls import is_error, refused_events
-from followup_mockserver.dashboard.columns import TABLES, has_problem, state_of, title_of_view
+from followup_mockserver.dashboard.columns import TABLES, has_problem, title_of_view
 from followup_mockserver.dashboard.deliveries import disabling_call
 from followup_mockserver.dashboard.duplicates import suspect_calls
 from followup_mockserver.settings.settings import KeyRecord

@@ -1,26 +1,28 @@
-"""The pages of jobs, messages and control calls, and the messages to a patient.
+"""Timelines, the pages of jobs, messages and control calls, and the messages to a patient.
 
 The page of a run shows what happened when the clock was advanced. A conversation has the messages that were sent, those
 that are due, and those that were not sent, with the reason.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 import attrs
 
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.occurrences import Occurrence, of_records
-from followup_mockserver.dashboard.timeline import (
+from followup_mockserver.control.timeline import (
     ATTEMPT_JOBS,
     TEST_CONTROL,
     Entries,
     Entry,
     job_title,
-    timeline_of,
     title_of,
 )
+from followup_mockserver.dashboard.objects import name_of
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX, MESSAGE, Record
 from followup_mockserver.state.outcomes import Outcome, other
@@ -40,6 +42,37 @@ MAX_JOBS = 200
 """The page has at most this many jobs of a group, since a run may have thousands."""
 
 _RUNS: Mapping[Outcome | None, str] = {other("advance"): "clock advanced", other("step"): "next job run"}
+
+
+MAX_ENTRIES = 100
+"""A timeline shows at most this many past entries, the newest, and as many to come, until the user asks for all."""
+
+MAX_EFFECTS = 50
+"""An entry shows at most this many effects, the first, until the user asks for all."""
+
+
+def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the timeline of an object, a call, a job, a message or a control call.
+
+    Args:
+        tenant: the state of the organization, whose lock the caller holds.
+        id: its id.
+        occurrences: its chain of causes.
+        query: the query of the page; ``timeline=all`` asks for all entries and effects.
+    """
+    has_all = query.get("timeline") == "all"
+    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
+    found = sorted(entries.alone, key=attrgetter("at"))
+    past = bisect_right(found, tenant.now(), key=attrgetter("at"))
+    first, last = (0, len(found)) if has_all else (max(past - MAX_ENTRIES, 0), past + MAX_ENTRIES)
+    name = name_of(tenant, id)
+    return {
+        "past": [entries.entry(each) for each in found[first:past]],
+        "upcoming": [entries.entry(each) for each in found[past:last]],
+        "hidden": first,
+        "later": max(len(found) - last, 0),
+        "own": None if name is None else name.text,
+    }
 
 
 def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, Any]:

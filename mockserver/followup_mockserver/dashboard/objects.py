@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import attrs
 
 from followup import IntakeRequest
 from followup_mockserver.contract.operations import OPERATIONS
+from followup_mockserver.control.timeline import address
 from followup_mockserver.dashboard.columns import TABLES, Column, title_of_view
 from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
@@ -232,12 +233,6 @@ def patient_name(tenant: Tenant, id: str | None) -> str | None:
     """Return a patient's name, or else the phone; None if there is neither."""
     patient = None if id is None else tenant.patients.get(id)
     return None if patient is None else patient.full_name or patient.phone
-
-
-def address(url: str) -> str:
-    """Return host and path of a URL: what distinguishes the endpoints of an organization."""
-    parts = urlsplit(url)
-    return f"{parts.netloc}{parts.path}".rstrip("/")
 
 
 def _of_patient(tenant: Tenant, id: str | None, otherwise: str, at: datetime | None = None) -> Name:

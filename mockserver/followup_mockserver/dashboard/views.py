@@ -14,13 +14,14 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.control.timeline import job_title, state_of
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
-from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, state_of, systems_of_events
+from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
 from followup_mockserver.dashboard.duplicates import twins_of
+from followup_mockserver.dashboard.history import timeline_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
 from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
-from followup_mockserver.dashboard.timeline import job_title, timeline_of
 from followup_mockserver.engine import jobs
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind

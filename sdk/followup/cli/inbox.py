@@ -14,8 +14,9 @@ import typer
 from followup._codec.names import format_timestamp
 from followup.cli import stores
 from followup.cli.application import Application
+from followup.cli.lists import Listing, Output
 from followup.cli.modules import named
-from followup.cli.options import AsJson, show_rows
+from followup.cli.options import AsJson
 from followup.cli.output import connected, reject, say
 from followup.cli.values import parts_of, time_of
 
@@ -114,12 +115,13 @@ stores.add_common_commands(
 
 
 @stores.command(commands, "inbox")
-def dead(store: "Inbox", as_json: AsJson = False) -> None:
+@Listing(fields=("id", "type", "ref", "occurredAt", "attempts", "error"), wrapped="error", nothing="None.")
+def dead(store: "Inbox", output: Output) -> None:
     """List the dead events, without personal data: the types of their errors, but not the texts.
 
     Inbox.dead() in Python returns the events and their errors in full.
     """
-    show_rows([_row(each) for each in store.dead()], as_json, wrap=True, nothing="None.")
+    output.print(map(_row, store.dead()))
 
 
 @stores.command(commands, "inbox")

@@ -1,7 +1,6 @@
 """The operations of the service as commands, generated from the operations' declarations."""
 
 import inspect
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import NoneType
@@ -9,15 +8,15 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from followup import EventBatch, Page
+from followup import EventResult, Page
 from followup._api_rules import MAX_PAGE_SIZE, Default
 from followup._codec.encode import encode
 from followup._declarations.declarations import Declaration, Parameter
 from followup._declarations.operations import declarations_of, group_name
-from followup._results.results import Model
 from followup.cli.application import Application
-from followup.cli.options import AsJson, Columns, chosen_columns, keyword, option, sentence, spelling
-from followup.cli.output import connected, json_line, limited_to, reject, say, warn, write_line
+from followup.cli.lists import Listing
+from followup.cli.options import AsJson, keyword, option, sentence, spelling
+from followup.cli.output import connected, reject, say, show_one, warn
 from followup.cli.values import argument_names, arms, body_of, bound_of, kebab, parts_of, value_of_option
 from followup.resources import all_groups
 
@@ -60,16 +59,10 @@ def check_set_up(context: typer.Context) -> None:
 
 
 def _command(declaration: Declaration) -> Callable[..., None]:
-    options = _names_in_errors(declaration)
+    options, listing = _names_in_errors(declaration), _listing(declaration)
 
-    def run(
-        *,
-        as_json: bool,
-        all_pages: bool = False,
-        clear: Sequence[str] | None = None,
-        columns: Sequence[str] | None = None,
-        **values: Any,
-    ) -> None:
+    def run(*, all_pages: bool = False, clear: Sequence[str] | None = None, **values: Any) -> None:
+        output = None if listing is None else listing.output(values)
         path = [values.pop(each.name) for each in declaration.parameters if each.place == "path"]
         arguments = {
             each.name: _argument_of(each, values[each.name])
@@ -81,48 +74,20 @@ def _command(declaration: Declaration) -> Callable[..., None]:
             arguments["idempotency_key"] = values["idempotency_key"]
         if all_pages:
             arguments.setdefault("limit", MAX_PAGE_SIZE)
-        chosen = chosen_columns(columns, declaration.item_type) if columns and declaration.item_type else None
         with connected(options=options) as client:
             group, method = declaration.name.split(".")
             result = getattr(getattr(client, group), method)(*path, **arguments)
-            if isinstance(result, EventBatch):
-                _show_many(result.results, as_json=as_json)
+            if output is None:
+                show_one(encode(result), as_json=values["as_json"])
             elif not isinstance(result, Page):
-                _show_one(result, as_json=as_json)
+                output.print(map(encode, result.results))
             else:
-                _show_many(result if all_pages else result.data, as_json=as_json, columns=chosen)
+                output.print(map(encode, result if all_pages else result.data))
                 if not all_pages:
                     _name_the_rest(result, backwards="ending_before" in arguments)
 
     run.__signature__ = inspect.Signature(_parameters(declaration))  # type: ignore[attr-defined]
     return run
-
-
-def _show_one(result: Model, *, as_json: bool) -> None:
-    """Print an object."""
-    if as_json or not sys.stdout.isatty():
-        write_line(json_line(encode(result)))
-        return
-    from followup.cli.tables import print_one
-
-    print_one(result)
-
-
-def _show_many(results: Iterable[Model], *, as_json: bool, columns: Sequence[str] | None = None) -> None:
-    """Print objects: as JSON Lines one by one, or as a table once all have arrived.
-
-    Args:
-        results: the objects.
-        as_json: whether to print JSON on a terminal, too.
-        columns: the fields to print; None: all in JSON, and the most important ones in a table.
-    """
-    if as_json or not sys.stdout.isatty():
-        for result in results:
-            write_line(json_line(limited_to(columns, encode(result))))
-        return
-    from followup.cli.tables import print_many
-
-    print_many([*results], columns)
 
 
 def _names_in_errors(declaration: Declaration) -> dict[str, str]:
@@ -153,8 +118,15 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
         parameters.append(keyword("clear", clear, None))
     if declaration.item_type is not None:
         parameters.append(keyword("all_pages", _All, default=False))
-        parameters.append(keyword("columns", Columns, None))
-    return [*parameters, keyword("as_json", AsJson, default=False)]
+    listing = _listing(declaration)
+    return [*parameters, *([keyword("as_json", AsJson, default=False)] if listing is None else listing.options)]
+
+
+def _listing(declaration: Declaration) -> Listing | None:
+    """Return the listing of an operation that returns a list; None for one that returns an object."""
+    if declaration.name == "events.create":
+        return Listing.of(EventResult)
+    return None if declaration.item_type is None else Listing.of(declaration.item_type)
 
 
 def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:

@@ -1,12 +1,8 @@
-"""Options of commands: those that many share, with the output that they choose, and those generated from parameters.
-
-Annotated parameters become options. ``--json`` and ``--columns`` choose the output; what draws tables is imported late.
-"""
+"""Options of commands: ``--json``, which many share, and those that are generated from annotated parameters."""
 
 import inspect
 import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -14,22 +10,11 @@ from typing import Annotated, Any, get_args
 import typer
 
 from followup._api_rules import IdPrefix
-from followup._codec.names import bare, is_union, wire_fields
-from followup.cli.output import json_line, limited_to, reject, say, write_line
-from followup.cli.values import arms, kebab, kind_of_option, literals, may_be_id, parts_of, takes_input_dict
+from followup._codec.names import bare, is_union
+from followup.cli.values import arms, kebab, kind_of_option, literals, may_be_id, takes_input_dict
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
 """The option ``--json``. A pipe gets JSON without it."""
-
-Columns = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="LIST",
-        help="Fields to show, in this order, separated by commas, such as id,external-id. Ids are then whole. JSON is "
-        "limited to them, too.",
-    ),
-]
-"""The option ``--columns``."""
 
 
 def keyword(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
@@ -181,69 +166,6 @@ def sentence(text: str, values: Collection[str] = ()) -> str:
     return text if begins_with_value else text[:1].upper() + text[1:]
 
 
-def chosen_columns(texts: Iterable[str], kind: type[Any], extra: Sequence[str] = ()) -> list[str]:
-    """Return the names in the values of ``--columns``, as in JSON.
-
-    Args:
-        texts: the values. ``external-id``, ``external_id`` and ``externalId`` are the same field.
-        kind: the class of the objects, whose fields can be columns.
-        extra: further columns.
-
-    Raises:
-        CommandFailed: there is no such field, or none is named.
-    """
-    known = [*wire_fields(kind).values(), *extra]
-    spellings = {spelling(name): name for name in known}
-    names = parts_of(texts)
-    unknown = [name for name in names if spelling(name) not in spellings]
-    if unknown or not names:
-        problem = f"there is no column {unknown[0]}" if unknown else "it names no column"
-        reject(f"--columns: {problem}; the columns are {', '.join(known)}")
-    return list(dict.fromkeys(spellings[spelling(name)] for name in names))
-
-
 def spelling(name: str) -> str:
     """Return what the spellings of a field have in common, such as ``fullName``, ``full_name`` and ``full-name``."""
     return name.replace("-", "").replace("_", "").lower()
-
-
-def show_rows(
-    rows: Sequence[Mapping[str, Any]],
-    as_json: bool,
-    *,
-    columns: Sequence[str] | None = None,
-    chosen: Sequence[str] | None = None,
-    wrap: bool = False,
-    wrapped: str | None = None,
-    whole: object = None,
-    title: str | None = None,
-    nothing: str = "No results.",
-) -> None:
-    """Print rows as a table, with times as they are, or as JSON Lines.
-
-    Args:
-        rows: the rows.
-        as_json: whether to print JSON on a terminal, too.
-        columns: the columns of the table, the most important first; by default all. Those without a value in any row
-            are omitted.
-        chosen: the fields to print instead, in a table and in JSON.
-        wrap: whether long cells are wrapped; by default, only the columns that fit side by side are shown.
-        wrapped: the only column whose cells are wrapped, among those that fit.
-        whole: the value to print as one line of JSON instead of the rows.
-        title: a line above the table.
-        nothing: the line that is printed if there are no rows; may be empty.
-    """
-    if as_json or not sys.stdout.isatty():
-        for value in (limited_to(chosen, row) for row in rows) if whole is None else (whole,):
-            write_line(json_line(value))
-        return
-    from followup.cli.tables import print_rows
-
-    if title is not None:
-        say(title)
-    if not rows:
-        if nothing:
-            say(nothing)
-        return
-    filled = [name for name in columns or list(rows[0]) if any(row.get(name) for row in rows)]
-    print_rows(rows, chosen or filled, all_of_them=chosen is not None or wrap, wrapped=wrapped)

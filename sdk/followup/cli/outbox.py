@@ -12,7 +12,7 @@ from followup._privacy.redaction import redacted
 from followup._results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application
-from followup.cli.options import AsJson, show_rows
+from followup.cli.lists import Listing, Output
 from followup.cli.output import connected, say
 
 if TYPE_CHECKING:
@@ -71,18 +71,21 @@ stores.add_common_commands(
 )
 
 
+_FIELDS = ("id", "type", "error", "attempts", "recordedAt")
+
+
 @stores.command(commands, "outbox")
-def dead(store: "Outbox", as_json: AsJson = False) -> None:
+@Listing(fields=(*_FIELDS, "diedAt"), wrapped="error", nothing="None.")
+def dead(store: "Outbox", output: Output) -> None:
     """List the rejected events with the reasons, without personal data."""
-    rows = [_row(each, "diedAt", each.died_at) for each in store.dead()]
-    show_rows(rows, as_json, wrap=True, nothing="None.")
+    output.print(_row(each, "diedAt", each.died_at) for each in store.dead())
 
 
 @stores.command(commands, "outbox")
-def failing(store: "Outbox", as_json: AsJson = False) -> None:
+@Listing(fields=(*_FIELDS, "nextAttemptAt"), wrapped="error", nothing="None.")
+def failing(store: "Outbox", output: Output) -> None:
     """List the events that wait for a retry, with the reasons, without personal data."""
-    rows = [_row(each, "nextAttemptAt", each.next_attempt_at) for each in store.failing()]
-    show_rows(rows, as_json, wrap=True, nothing="None.")
+    output.print(_row(each, "nextAttemptAt", each.next_attempt_at) for each in store.failing())
 
 
 @stores.command(commands, "outbox")

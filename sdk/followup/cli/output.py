@@ -147,6 +147,16 @@ def warn(text: str) -> None:
     sys.stderr.write(visible(text) + "\n")
 
 
+def show_one(fields: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print an object: on a terminal one line for each field, else JSON."""
+    if as_json or not sys.stdout.isatty():
+        write_line(json_line(fields))
+        return
+    from followup.cli.tables import print_one  # imported late, because rich is slow to import
+
+    print_one(fields)
+
+
 def limited_to(names: Iterable[str] | None, row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return only these fields of an object, in this order, with null for one that it lacks; None: all fields."""
     return row if names is None else {name: row.get(name) for name in names}

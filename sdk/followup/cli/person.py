@@ -13,7 +13,8 @@ import typer
 from followup._codec.names import camel
 from followup.cli import stores
 from followup.cli.application import Application
-from followup.cli.options import AsJson, keyword, own_parameters, show_rows
+from followup.cli.lists import Listing, Output
+from followup.cli.options import keyword, own_parameters
 from followup.cli.output import fail, json_line, reject, say, warn, write_line
 from followup.cli.values import kebab
 
@@ -78,7 +79,11 @@ def export(found: Sequence[Any], criteria: Mapping[str, str | None]) -> None:
             write_line(json_line({camel(name): value for name, value in row.items()}))
 
 
+_FIELDS = ("store", "id", "state")
+
+
 @_command
+@Listing(fields=_FIELDS, nothing="None.")
 def erase(
     found: Sequence[Any],
     criteria: Mapping[str, str | None],
@@ -88,7 +93,8 @@ def erase(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Erase nothing; list the ids and states of the events.")
     ] = False,
-    as_json: AsJson = False,
+    *,
+    output: Output,
 ) -> None:
     """Erase a person's data from every event about them. The ids remain, so that no event is repeated.
 
@@ -97,9 +103,9 @@ def erase(
     from followup._store.erasure import check_finished
     from followup._store.person import Person
 
-    rows = [{name: row[name] for name in ("store", "id", "state")} for each in found for row in each.export(**criteria)]
+    rows = [{name: row[name] for name in _FIELDS} for each in found for row in each.export(**criteria)]
     if dry_run:
-        show_rows(rows, as_json, wrap=True, nothing="None.")
+        output.print(rows)
         return
     if not waiting:
         check_finished(rows)  # of both stores, before either is changed

@@ -12,14 +12,11 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
-from followup._codec.encode import encode
-from followup._codec.names import parse_timestamp
 from followup._privacy.redaction import visible
-from followup._results.results import Model
-from followup.cli.values import zone_of
+from followup.cli.texts import short_ids, style_of, with_local_times, zone_at
 
-_BETWEEN = 3
-"""Characters between two columns: a space on each side of a line."""
+_BETWEEN = 2
+"""Spaces between two columns; without lines, a row can be copied."""
 
 _ENOUGH = 20
 """The width that a column of text keeps while other columns need room."""
@@ -30,70 +27,34 @@ _LEAST = 12
 _LONGEST_WORD = 30
 """Longer cells are text, even without a space. Ids and times are shorter."""
 
-_PRIORITIES: Mapping[str, Sequence[str]] = {
-    "Patient": ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
-    "Doctor": ("fullName", "specialty", "active", "externalId", "id", "licenseNumber"),
-    "Appointment": ("startAt", "status", "externalId", "patient", "id", "type", "doctor", "source", "cancelledAt"),
-    "Visit": ("visitedAt", "externalId", "patient", "id", "type", "doctor", "appointment", "source", "diagnosis"),
-    "IntakeRequest": ("status", "createdAt", "patient", "id", "missing", "summary", "discardReason", "readyAt"),
-    "Treatment": ("name", "kind", "active", "patient", "id", "dosage", "frequency", "startDate", "endDate"),
-    "Event": ("type", "status", "sourceRef", "error", "receivedAt", "id", "occurredAt", "source", "result"),
-    "EventResult": ("id", "status", "error", "event"),
-    "WebhookEndpoint": ("url", "status", "enabledEvents", "id", "lastError", "lastDeliveredAt", "description"),
-    "WebhookDelivery": ("eventType", "status", "lastStatusCode", "attempts", "lastError", "nextAttemptAt", "id"),
-}
-"""The most important fields of each class. Those that are missing here follow in the order of their declaration."""
-
-_NEVER = ("object", "updatedAt")
-
-_ID = re.compile(r"^([a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{4})[A-Za-z0-9]{4,}([A-Za-z0-9]{4})$")
-"""An id, and its parts that are shown where there is little room. in_conversation is a stage, not an id."""
-
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_STATES = ("status", "state", "lastStatusCode", "outcome")
+"""Columns whose cells have a colour that says how good they are."""
 
 
-def print_one(result: Model) -> None:
+def print_one(fields: Mapping[str, Any]) -> None:
     """Print the fields of an object, one per row."""
-    table = Table(show_header=False, show_edge=False)
-    for name, value in encode(result).items():
-        table.add_row(Text(visible(name)), Text(_cell(value)))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
+    for name, value in fields.items():
+        table.add_row(Text(visible(name)), _styled(name, _cell(value)))
     Console().print(table)
 
 
-def print_many(results: Sequence[Model], chosen: Sequence[str] | None = None) -> None:
-    """Print objects of one class, one per row, in the chosen columns or in as many as fit."""
-    if not results:
-        Console().print("No results.")
-        return
-    rows = [encode(result) for result in results]
-    first = _PRIORITIES.get(type(results[0]).__name__, ())
-    rest = [name for name in rows[0] if name not in first and name not in _NEVER]
-    filled = [name for name in (*first, *rest) if any(row.get(name) for row in rows)]
-    print_rows(rows, chosen or filled, all_of_them=chosen is not None, local_times=True)
-
-
 def print_rows(
-    rows: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    *,
-    all_of_them: bool = False,
-    local_times: bool = False,
-    wrapped: str | None = None,
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, all_of_them: bool = False, wrapped: str | None = None
 ) -> None:
-    """Print rows in as many columns as fit, and name the columns that do not.
+    """Print rows in as many columns as fit, with local times, and name the columns that do not fit.
 
     Args:
         rows: the rows; at least one.
         names: the columns, the most important first.
         all_of_them: whether all columns are printed. Then cells are wrapped where they do not fit, and never cut.
-        local_times: whether times are shown in the local time zone without seconds, instead of as they are.
         wrapped: the column whose cells are wrapped, and not cut.
     """
     console = Console()
-    columns = [_Column.of(name, rows, local_times=local_times) for name in names]
-    is_cut = not all_of_them and sum(column.width + _BETWEEN for column in columns) > console.width + 1
+    columns = [_Column.of(name, rows) for name in names]
+    is_cut = not all_of_them and sum(column.width + _BETWEEN for column in columns) > console.width + _BETWEEN
     if is_cut:
-        short = [attrs.evolve(each, texts=[_ID.sub(r"\1…\2", text) for text in each.texts]) for each in columns]
+        short = [attrs.evolve(each, texts=[*map(short_ids, each.texts)]) for each in columns]
         columns = _fitting(short, console.width, wrapped)
     console.print(_table(columns, names if all_of_them else (wrapped,)))
     shown = [column.name for column in columns]
@@ -142,25 +103,23 @@ class _Column:
     is_text: bool
 
     @classmethod
-    def of(cls, name: str, rows: Sequence[Mapping[str, Any]], *, local_times: bool) -> "_Column":
+    def of(cls, name: str, rows: Sequence[Mapping[str, Any]]) -> "_Column":
         """Create the column of a field."""
         texts = [_brief(row.get(name)) for row in rows]
         is_text = any(" " in text or len(text) > _LONGEST_WORD for text in texts)
         heading = visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", name))
-        times = {each: parse_timestamp(each).astimezone() for each in texts if _TIMESTAMP.fullmatch(each)}
-        if local_times and times:
-            zone = zone_of(next(iter(times.values())))
-            heading = f"{heading} ({zone})"
-            shown = {text: (f"{time:%Y-%m-%d %H:%M}", zone_of(time)) for text, time in times.items()}
-            # A cell on the other side of a change of the clocks names its own zone.
-            locally = {text: time if its == zone else f"{time} {its}" for text, (time, its) in shown.items()}
-            texts = [locally.get(text, text) for text in texts]
+        zone = next(filter(None, map(zone_at, texts)), None)
+        if zone is not None:
+            heading, texts = f"{heading} ({zone})", [with_local_times(text, zone) for text in texts]
         return cls(name, heading, texts, is_text)
 
     @property
     def width(self) -> int:
-        """The width at which no cell is cut. A heading wraps between words."""
-        return max(cell_len(text) for text in (*self.heading.split(), *self.texts))
+        """The width at which no cell is cut, and the heading has two lines at most."""
+        words = self.heading.split(" ")
+        lines = ((" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words) + 1))
+        heading = min(max(map(cell_len, each)) for each in lines)
+        return max(heading, *map(cell_len, self.texts))
 
 
 def _fitting(columns: Sequence[_Column], width: int, wrapped: str | None) -> list[_Column]:
@@ -170,7 +129,7 @@ def _fitting(columns: Sequence[_Column], width: int, wrapped: str | None) -> lis
     first.
     """
     fitting: list[_Column] = []
-    room = width + 1  # the last column has no line after it
+    room = width + _BETWEEN
     for column in columns:
         needed = min(column.width, _ENOUGH) if column.is_text else column.width
         least = min(needed, _LEAST) if column.name == wrapped else needed
@@ -182,7 +141,7 @@ def _fitting(columns: Sequence[_Column], width: int, wrapped: str | None) -> lis
 
 def _table(columns: Sequence[_Column], wrapped: Collection[str | None]) -> Table:
     """Return a table whose cells are wrapped in some columns, and cut in the others."""
-    table = Table(show_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
     for column in columns:
         is_wrapped = column.name in wrapped
         width = None if is_wrapped or column.is_text else column.width
@@ -190,8 +149,12 @@ def _table(columns: Sequence[_Column], wrapped: Collection[str | None]) -> Table
         table.add_column(Text(column.heading), width=width, max_width=column.width, overflow=overflow)
     for row in zip(*(column.texts for column in columns), strict=True):
         cells = zip(columns, row, strict=True)
-        table.add_row(*(Text(text, no_wrap=column.name not in wrapped) for column, text in cells))
+        table.add_row(*(_styled(column.name, text, no_wrap=column.name not in wrapped) for column, text in cells))
     return table
+
+
+def _styled(name: str, text: str, **options: Any) -> Text:
+    return Text(text, style_of(text) if name in _STATES else "", **options)
 
 
 def _cell(value: object) -> str:

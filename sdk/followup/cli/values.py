@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin, is_typeddict
 from followup import NotGiven
 from followup._codec.names import annotations_of, bare, camel, format_exactly, in_utc, is_union
 from followup.cli.output import reject
+from followup.cli.texts import zone_of
 
 STANDARD_INPUT = STANDARD_OUTPUT = "-"
 
@@ -270,13 +271,3 @@ def date_of(text: str, option: str) -> str:
         return date.fromisoformat(text).isoformat()
     except ValueError:
         reject(f"{option} must be a date, such as 1980-02-29")
-
-
-def zone_of(time: datetime) -> str:
-    """Return the name of the time zone of an aware time, such as CET, or UTC-3 for a zone that has only an offset."""
-    name = time.tzname() or ""
-    if name[:1].isalpha():
-        return name
-    minutes = round((time.utcoffset() or time - time).total_seconds() / 60)
-    hours, rest = divmod(abs(minutes), 60)
-    return f"UTC{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02}" if rest else "")

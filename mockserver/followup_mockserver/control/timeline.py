@@ -6,28 +6,20 @@ entry at its own time, and its cause says how many it planned. On the page of a 
 event is a line that unfolds, with its jobs.
 """
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import attrs
 
-from followup import WebhookDelivery
+from followup import WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.control.occurrences import REQUEST, Occurrence
-from followup_mockserver.dashboard.columns import STOPPED, state_of
-from followup_mockserver.dashboard.objects import address, name_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.outcomes import Kind, Part, joined
 from followup_mockserver.state.tenant import Tenant
-
-MAX_ENTRIES = 100
-"""A timeline shows at most this many past entries, the newest, and as many to come, until the user asks for all."""
-
-MAX_EFFECTS = 50
-"""An entry shows at most this many effects, the first, until the user asks for all."""
 
 _MAX_DEPTH = 8
 """An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""
@@ -46,6 +38,7 @@ TEST_CONTROL = "test control"
 _WORDS = {Kind.DUE: "due", Kind.WILL_NOT_BE_SENT: "will not be sent"}
 """What became of a job, where its time stands elsewhere."""
 
+STOPPED = "stopped"
 TONES = {STOPPED: "muted"}
 """State of a delivery to its tone, if that has another name."""
 
@@ -109,28 +102,23 @@ class Entry:
     is_timed: bool = False
 
 
-def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the timeline of an object, a call, a job, a message or a control call.
+def state_of(obj: Any) -> str:
+    """Return the status of an object. An endpoint is ``failing`` after a failed attempt, until an attempt succeeds.
 
-    Args:
-        tenant: the state of the organization, whose lock the caller holds.
-        id: its id.
-        occurrences: its chain of causes.
-        query: the query of the page; ``timeline=all`` asks for all entries and effects.
+    A delivery that failed only because its endpoint was disabled is ``stopped``.
     """
-    has_all = query.get("timeline") == "all"
-    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
-    found = sorted(entries.alone, key=attrgetter("at"))
-    past = bisect_right(found, tenant.now(), key=attrgetter("at"))
-    first, last = (0, len(found)) if has_all else (max(past - MAX_ENTRIES, 0), past + MAX_ENTRIES)
-    name = name_of(tenant, id)
-    return {
-        "past": [entries.entry(each) for each in found[first:past]],
-        "upcoming": [entries.entry(each) for each in found[past:last]],
-        "hidden": first,
-        "later": max(len(found) - last, 0),
-        "own": None if name is None else name.text,
-    }
+    if isinstance(obj, WebhookDelivery) and obj.status == "failed" and obj.attempts < MAX_WEBHOOK_ATTEMPTS:
+        return STOPPED
+    if not isinstance(obj, WebhookEndpoint) or obj.status == "disabled" or obj.last_error is None:
+        return str(obj.status)
+    delivered = obj.last_delivered_at
+    return "failing" if delivered is None or delivered < obj.last_error.at else "enabled"
+
+
+def address(url: str) -> str:
+    """Return host and path of a URL: what distinguishes the endpoints of an organization."""
+    parts = urlsplit(url)
+    return f"{parts.netloc}{parts.path}".rstrip("/")
 
 
 def title_of(occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part]]:
