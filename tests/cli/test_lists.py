@@ -1,7 +1,10 @@
 """The lists of ``followup``: chosen columns, times with their zone, and what a page leaves out."""
 
+import csv
+import io
 import json
 import re
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -112,3 +115,55 @@ class TestMore:
         result = shell.run("appointments", "list", "--limit", "2", "--ending-before", made[0].id)
         assert [json.loads(line)["externalId"] for line in result.stdout.splitlines()] == ["T-3", "T-2"]
         assert f"--ending-before {made[2].id}." in result.stderr
+
+
+def patients(server: MockServer, *names: str) -> list[str]:
+    """Create a patient for each of these names, and return the ids, newest first."""
+    with server.client() as client:
+        for number, name in enumerate(names):
+            client.patients.create(phone=f"+549115555{number:04}", full_name=name)
+        return [each.id for each in client.patients.list(limit=100)]
+
+
+class TestFormats:
+    def test_csv_has_a_header_crlf_and_no_cell_that_a_spreadsheet_runs(self, shell: Shell, server: MockServer) -> None:
+        harmless = ["-12", "+3.5e7", "+54 9 11 5555-0000", 'Ana "la Rubia", Pérez', "two\nlines", " =1"]
+        formulas = ["=1+1", "+cmd|x", "-1+1", "@SUM(A1)", "+1+1", "-", "=\t1"]
+        names = [*harmless, *formulas]
+        shown = shell.run("patients", "list", "--csv", "--limit", "100", PYTHONIOENCODING="ascii").stdout
+        assert shown.startswith("id,object,fullName,phone,")
+        made = patients(server, *names)
+        text = shell.run("patients", "list", "--csv", "--limit", "100", PYTHONIOENCODING="ascii").stdout
+        rows = [*csv.DictReader(io.StringIO(text, newline=""))]
+        assert [row["id"] for row in rows] == made
+        assert [row["fullName"] for row in rows][::-1] == [*harmless, *(f"'{each}" for each in formulas)]
+        assert {row["phone"][:10] for row in rows} == {"+549115555"}
+        assert {row["optedOut"] for row in rows} == {"false"}
+        assert {row["email"] for row in rows} == {""}
+        assert all(datetime.fromisoformat(row["createdAt"]).tzinfo for row in rows)
+        assert text.count("\r\n") == len(names) + 1
+        assert text.endswith("\r\n")
+
+    def test_csv_and_the_other_formats_on_a_terminal(self, shell: Shell, server: MockServer) -> None:
+        made = patients(server, "a\tb", "=1", "c")
+        arguments = ("patients", "list", "--columns", "id,full-name")
+        assert shell.on_a_terminal(80, *arguments, "--csv").splitlines() == [
+            "id,fullName",
+            *(f"{each},{name}" for each, name in zip(made, ["c", "'=1", r"a\tb"], strict=True)),
+        ]
+        assert shell.on_a_terminal(80, *arguments, "--ids").splitlines() == made
+
+    def test_ids_and_csv_come_page_by_page_and_a_reader_may_stop(self, shell: Shell, server: MockServer) -> None:
+        made = patients(server, *map(str, range(6)))
+        assert shell.run("patients", "list", "--ids", "--all", "--limit", "2").stdout.splitlines() == made
+        server.add_fault(operation="patients.list", kind="status", status=400, skip=1)
+        for option, lines in (("--ids", 2), ("--csv", 3)):
+            result = shell.run("patients", "list", option, "--all", "--limit", "2")
+            assert (result.returncode, len(result.stdout.splitlines())) == (1, lines)
+            server.add_fault(operation="patients.list", kind="status", status=400, skip=1)
+
+    @pytest.mark.parametrize("pair", [("--json", "--csv"), ("--csv", "--ids"), ("--ids", "--json")])
+    def test_two_formats_exclude_each_other(self, shell: Shell, server: MockServer, pair: tuple[str, str]) -> None:
+        first, second = sorted(pair, key=("--json", "--csv", "--ids").index)
+        assert shell.error("patients", "list", *pair) == f"followup: {first} and {second} cannot be combined\n"
+        assert server.requests == []

@@ -132,8 +132,8 @@ class TestTables:
         server.advance()
         lines = shell.on_a_terminal(width, "webhook-deliveries", "list").splitlines()
         (row,) = [line for line in lines if "patient.upserted" in line]
-        id = server.deliveries[0].webhook_endpoint
-        short = f"{id[:7]}…{id[-4:]}"
+        endpoint = server.deliveries[0].webhook_endpoint
+        short = f"{endpoint[:7]}…{endpoint[-4:]}"
         assert re.split(" {2,}", row.strip())[1:5] == ["pending", "503", short, "HTTP status 503."]
 
     @pytest.mark.parametrize(

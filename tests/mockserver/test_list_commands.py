@@ -1,5 +1,7 @@
 """The commands of ``followup-mock`` that list what was recorded, and ``listen``."""
 
+import csv
+import io
 import json
 import signal
 import stat
@@ -209,3 +211,31 @@ class TestListen:
         result = shell.run("listen", "--forward-to", "http://127.0.0.1:9", "--events", "intake.redy")
         problem = "--events must be event types, or * for all; did you mean intake.ready?"
         assert (result.stderr, result.returncode) == (f"followup-mock: {problem}\n", 2)
+
+
+@pytest.mark.parametrize(
+    ("command", "identifier"),
+    [
+        ("requests", "requestId"),
+        ("messages", "id"),
+        ("deliveries", "id"),
+        ("reminders", "appointment"),
+        ("clock", "about"),
+        ("fault", "id"),
+        ("disturb", "id"),
+        ("trigger", "type"),
+    ],
+)
+def test_every_list_has_csv_and_ids(shell: Shell, server: MockServer, command: str, identifier: str) -> None:
+    with server.client() as client:
+        client.webhook_endpoints.create(url="http://127.0.0.1:9/hooks", enabled_events=["*"])
+        patient = {"phone": "+5491155550000"}
+        client.appointments.create(patient=patient, start_at=server.clock.now.replace(year=2099))  # type: ignore[arg-type]
+        client.visits.create(patient=patient, visited_at=server.clock.now.replace(year=2020))  # type: ignore[arg-type]
+    server.advance()
+    server.add_fault(operation="patients.list", kind="status")
+    server.disturb(kind="late")
+    rows = [*csv.DictReader(io.StringIO(shell.run(command, "--csv").stdout, newline=""))]
+    assert rows
+    assert shell.run(command, "--ids").stdout.splitlines() == [row[identifier] for row in rows]
+    assert "cannot be combined" in shell.error(command, "--csv", "--ids")

@@ -28,7 +28,7 @@ Row = Mapping[str, Any]
 
 _OPTIONS = (
     keyword("as_json", AsJson, default=False),
-    keyword("as_csv", Annotated[bool, typer.Option("--csv", help="Print CSV: a header, and a record each.")], False),
+    keyword("as_csv", Annotated[bool, typer.Option("--csv", help="Print CSV, with a header.")], False),
     keyword("as_ids", Annotated[bool, typer.Option("--ids", help="Print only the ids, one a line.")], default=False),
     keyword(
         "columns",
