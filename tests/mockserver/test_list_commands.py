@@ -222,7 +222,7 @@ class TestListen:
         ("reminders", "appointment"),
         ("clock", "about"),
         ("fault", "id"),
-        ("disturb", "id"),
+        ("webhook-fault", "id"),
         ("trigger", "type"),
     ],
 )
