@@ -87,9 +87,9 @@ class Player:
         if "organization" in step:
             self.organization(step["organization"])
         elif "respond" in step:
-            self.respond(step["respond"])
+            self.respond(self.filled(step["respond"]))
         elif "advance" in step:
-            self.advance(step["advance"])
+            self.advance(self.filled(step["advance"]))
         elif "webhooks" in step:
             self.advance({"seconds": 0})
             check(self.received(), self.filled(step["webhooks"]), "webhooks")
@@ -123,8 +123,9 @@ class Player:
         for name, value in self.filled(step.get("responseHeaders", {})).items():
             check(response.headers.get(name, ABSENT), value, name)
         check(result, self.filled(step.get("response", {})), "response")
-        if isinstance(result.get("secret"), str):
-            self.secrets[result["url"]] = result["secret"]
+        if result.get("object") == "webhook_endpoint" and not result.get("deleted"):
+            secret = result.get("secret") or self.secrets[result["id"]]
+            self.secrets |= {result["id"]: secret, result["url"]: secret}
         if "save" in step:
             self.names[step["save"]] = result
 

@@ -86,7 +86,10 @@ async function request(step) {
     check(response.headers.get(name) ?? absent, each, name);
   }
   check(result, filled(step.response ?? {}), "response");
-  if (typeof result.secret === "string") secrets[result.url] = result.secret;
+  if (result.object === "webhook_endpoint") {
+    secrets[result.id] ??= result.secret;
+    secrets[result.url] = secrets[result.id];
+  }
   if (step.save) names[step.save] = result;
 }
 
@@ -119,9 +122,9 @@ async function play(step) {
   if (step.organization) {
     await organization(step.organization);
   } else if (step.respond) {
-    [statuses, responded, received] = [step.respond, 0, []];
+    [statuses, responded, received] = [filled(step.respond), 0, []];
   } else if (step.advance) {
-    await advance(step.advance);
+    await advance(filled(step.advance));
   } else if (step.webhooks) {
     await advance({ seconds: 0 });
     const order = ({ occurredAt, path, attempt }) => [occurredAt, path, attempt].join(" ");

@@ -25,7 +25,7 @@ def inbox() -> Inbox:
 
 @pytest.fixture(scope="module")
 def http(inbox: Inbox) -> Iterator[httpx.Client]:
-    service = MockService(start_time=NOON)
+    service = MockService(start_time=NOON, allow_http_webhooks=True)
     service.mount(RECEIVER, inbox.receive)
     with httpx.Client(transport=CheckedTransport(service.app), base_url=service.url) as client:
         yield client

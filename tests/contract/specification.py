@@ -115,12 +115,9 @@ def optional(names: str, type: Type, *, default: Any = None) -> tuple[Field, ...
 
 # --- Section 8: limits ---------------------------------------------------------------------------------------------
 
-REQUESTS_PER_MINUTE = 600
 SMALLEST_PAGE, LARGEST_PAGE, DEFAULT_PAGE = 1, 100, 10
 EVENTS_PER_BATCH = 100
 WEBHOOK_ATTEMPT_SECONDS = 10
-WEBHOOK_TOLERANCE_SECONDS = 5 * 60
-WEBHOOK_SCHEME = "https"
 
 # Section 6.2, Delivery and retries: attempt, wait after the previous one, time since the first.
 # --- Section 9: versioning -----------------------------------------------------------------------------------------
@@ -142,19 +139,6 @@ INBOUND_TYPES = (
     "order.issued",
 )
 
-SENT_TYPES = (
-    "intake.requested",
-    "patient.upserted",
-    "appointment.created",
-    "appointment.rescheduled",
-    "appointment.cancelled",
-    "visit.completed",
-    "treatment.prescribed",
-    "intake.created",
-    "intake.ready",
-    "webhook.ping",
-)
-NOT_YET_SENT_TYPES = ("order.issued", "conversation.handoff", "patient.silent")
 OUTBOUND_TYPES = (
     *INBOUND_TYPES,
     "intake.created",
@@ -183,11 +167,6 @@ WEBHOOK_HEADERS = (
     "user-agent",
 )
 WEBHOOK_USER_AGENT = "Service-Webhooks/1.0"
-SECRET_PREFIX = "whsec_"
-
-# --- Section 7: errors ---------------------------------------------------------------------------------------------
-
-RESOURCE_MISSING = (404, "resource_missing")
 
 # --- Section 2: resources and their fields --------------------------------------------------------------------------
 

@@ -100,20 +100,6 @@ def test_organizations_and_keys(api: Api) -> None:
     assert problem(api.post("/_mock/api_keys", {"scopes": ["x"]})) == (400, "parameter_invalid", "scopes[0]")
 
 
-def test_a_key_expires_and_is_revoked(api: Api) -> None:
-    path = f"/_mock/api_keys/{api.post('/_mock/api_keys', {}).json()['keys'][0]['value']}"
-    value = path.rsplit("/", 1)[1]
-    assert api.patch(path, {"expiresAt": "2026-09-28T13:00:00Z"}).json()["expiresAt"] == "2026-09-28T13:00:00.000Z"
-    assert api.get("/v1/account", key=value).status_code == 200
-    api.post("/_mock/clock/advance", {"seconds": 3600})
-    assert problem(api.get("/v1/account", key=value))[0:2] == (401, "api_key_expired")
-    assert api.patch(path, {"expiresAt": None, "revoked": True}).json()["expiresAt"] is None
-    assert problem(api.get("/v1/account", key=value))[0:2] == (401, "api_key_revoked")
-    api.patch(path, {"revoked": False})
-    assert api.get("/v1/account", key=value).status_code == 200
-    assert problem(api.patch("/_mock/api_keys/nobody", {"revoked": True}))[0:2] == (404, "resource_missing")
-
-
 @pytest.mark.parametrize(
     ("setting", "param"),
     [

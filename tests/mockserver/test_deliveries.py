@@ -1,7 +1,6 @@
 """Webhooks: who gets what, signed how, and tried when (specification, sections 3 and 6.2)."""
 
 import json
-import time
 from datetime import timedelta
 from typing import Any
 
@@ -20,8 +19,6 @@ from followup import (
 from followup_mockserver import MockServer, MockService, ServiceError
 
 URL = "https://clinic.example/hooks"
-SINCE_FIRST = [timedelta(minutes=m) for m in (0, 1, 6, 36, 156, 456, 1056, 2496, 3936)]
-"""The column "time since first" of the specification's table, in minutes; the last two by its column of waits."""
 
 
 @pytest.fixture
@@ -45,121 +42,8 @@ def only_delivery(client: FollowUp) -> WebhookDelivery:
     return delivery
 
 
-class TestEndpoints:
-    def test_section_4_the_secret_is_shown_once(self, client: FollowUp, api: Api, endpoint: WebhookEndpoint) -> None:
-        assert endpoint.secret
-        assert endpoint.secret.startswith("whsec_")
-        assert (endpoint.status, endpoint.description) == ("enabled", "ours")
-        assert "secret" not in api.get(f"/v1/webhook_endpoints/{endpoint.id}").json()
-        assert "secret" not in api.get("/v1/webhook_endpoints").json()["data"][0]
-        assert "secret" not in api.patch(f"/v1/webhook_endpoints/{endpoint.id}", {"description": None}).json()
-
-    @pytest.mark.parametrize(
-        ("body", "param"),
-        [
-            ({"enabledEvents": ["*"]}, "url"),
-            ({"url": URL}, "enabledEvents"),
-            ({"url": URL, "enabledEvents": []}, "enabledEvents"),
-            ({"url": URL, "enabledEvents": "*"}, "enabledEvents"),
-            ({"url": URL, "enabledEvents": ["visit.completed", "visit.done"]}, "enabledEvents[1]"),
-        ],
-    )
-    def test_section_8_a_wrong_field_is_named(self, api: Api, body: Any, param: str) -> None:
-        status, _, where = problem(api.post("/v1/webhook_endpoints", body))
-        assert (status, where) == (400, param)
-
-    def test_section_4_delete_removes_history_and_pending(
-        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        create_patient(client)
-        deleted = client.webhook_endpoints.delete(endpoint.id)
-        assert (deleted.id, deleted.object, deleted.deleted) == (endpoint.id, "webhook_endpoint", True)
-        assert service.advance(days=3).ran == 0
-        assert inbox.requests == []
-        assert [*client.webhook_deliveries.list()] == []
-        assert [*client.webhook_endpoints.list()] == []
-
-    def test_section_3_disabling_cuts_what_is_pending(
-        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        inbox.status_for = lambda _: 500
-        create_patient(client)
-        service.advance()
-        paused = client.webhook_endpoints.update(endpoint.id, disabled=True)
-        assert paused.status == "disabled"
-        cut = only_delivery(client)
-        assert (cut.status, cut.next_attempt_at, cut.attempts) == ("failed", None, 1)
-        assert cut.last_error == "The endpoint was disabled."
-        create_patient(client, 1)
-        assert service.advance(days=3).ran == 0
-        client.webhook_endpoints.update(endpoint.id, disabled=False)
-        create_patient(client, 2)
-        assert service.advance().ran == 1
-
-    def test_ping_is_sent_whatever_types_are_subscribed(
-        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        delivery = client.webhook_endpoints.ping(endpoint.id)
-        assert (delivery.event_type, delivery.status) == ("webhook.ping", "pending")
-        service.advance()
-        assert inbox.requests[0].headers["x-service-event-type"] == "webhook.ping"
-        assert client.webhook_deliveries.retrieve(delivery.id).status == "succeeded"
-
-    def test_a_disabled_endpoint_cannot_be_pinged(self, api: Api, client: FollowUp, endpoint: WebhookEndpoint) -> None:
-        client.webhook_endpoints.update(endpoint.id, disabled=True)
-        response = api.post(f"/v1/webhook_endpoints/{endpoint.id}/ping")
-        assert problem(response)[0:2] == (400, "webhook_endpoint_disabled")
-
-
 @pytest.mark.usefixtures("endpoint")
 class TestAttempts:
-    def test_section_6_2_body_and_headers(
-        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        create_patient(client)
-        (patient,) = client.patients.list()
-        before = int(time.time())
-        service.advance()
-        (request,) = inbox.requests
-        delivery = only_delivery(client)
-        assert before <= int(request.headers["x-service-timestamp"]) <= time.time()
-        assert request.headers["x-service-delivery-attempt"] == "1"
-        assert request.headers["x-service-event-type"] == "patient.upserted"
-        assert request.headers["user-agent"] == "Service-Webhooks/1.0"
-        assert request.headers["content-type"] == "application/json"
-        event = construct_event(request.content, request.headers, endpoint.secret or "")
-        assert (event.id, event.type, event.ref) == (delivery.id, "patient.upserted", patient.id)
-        assert (event.api_version, event.livemode) == ("2026-09-28", False)
-        assert event.occurred_at == service.clock.now
-        assert event.data["patient"]["id"] == patient.id
-        assert json.loads(request.content) == delivery.payload
-        assert (delivery.status, delivery.attempts, delivery.last_status_code) == ("succeeded", 1, 204)
-        assert delivery.delivered_at == service.clock.now
-        assert (delivery.next_attempt_at, delivery.last_error) == (None, None)
-        assert client.webhook_endpoints.retrieve(endpoint.id).last_delivered_at == service.clock.now
-
-    def test_section_6_2_the_nine_attempts(
-        self, client: FollowUp, service: MockService, inbox: Inbox, endpoint: WebhookEndpoint
-    ) -> None:
-        inbox.status_for = lambda _: 500
-        create_patient(client)
-        started = service.clock.now
-        advanced = service.advance(days=10)
-        assert advanced.ran == 9
-        assert [each.at - started for each in advanced.jobs] == SINCE_FIRST
-        assert [each.headers["x-service-delivery-attempt"] for each in inbox.requests] == list("123456789")
-        assert len({each.content for each in inbox.requests}) == 1
-        delivery = only_delivery(client)
-        assert (delivery.status, delivery.attempts, delivery.last_status_code) == ("failed", 9, 500)
-        assert delivery.next_attempt_at is None
-        attempts = service.attempts(delivery.id)
-        assert [each.at - started for each in attempts] == SINCE_FIRST
-        assert {each.trigger for each in attempts} == {"schedule"}
-        last_error = client.webhook_endpoints.retrieve(endpoint.id).last_error
-        assert last_error
-        assert (last_error.at - started, last_error.message) == (SINCE_FIRST[-1], "HTTP status 500.")
-        assert service.clock.now == started + timedelta(days=10)
-
     def test_step_runs_exactly_the_next_job(self, client: FollowUp, service: MockService, inbox: Inbox) -> None:
         inbox.status_for = lambda _: 500
         create_patient(client)
@@ -250,21 +134,6 @@ class TestSockets:
             start_time="2026-09-28T12:00:00Z", rate_limit=0, allow_http_webhooks=True, allow_network=True
         )
 
-    @pytest.mark.parametrize(
-        ("status", "outcome"), [(200, "succeeded"), (299, "succeeded"), (307, "pending"), (400, "pending")]
-    )
-    def test_section_6_2_any_2xx_succeeds_and_redirects_are_not_followed(
-        self, client: FollowUp, service: MockService, status: int, outcome: str
-    ) -> None:
-        inbox = Inbox(status_for=lambda _: status)
-        with listening(inbox) as url:
-            client.webhook_endpoints.create(url=url, enabled_events=["*"])
-            create_patient(client)
-            service.advance()
-        assert len(inbox.requests) == 1
-        delivery = only_delivery(client)
-        assert (delivery.status, delivery.last_status_code) == (outcome, status)
-
     def test_a_refused_connection_is_a_failed_attempt(self, client: FollowUp, service: MockService) -> None:
         with listening(Inbox()) as url:
             pass
@@ -285,31 +154,6 @@ class TestSockets:
             service.advance()
             assert client.webhook_endpoints.retrieve(endpoint.id).url == "https://production.example"
         construct_event(inbox.requests[0].content, inbox.requests[0].headers, endpoint.secret or "")
-
-
-class TestSubscriptions:
-    def test_section_6_2_each_endpoint_gets_what_it_subscribed_to(self, client: FollowUp) -> None:
-        everything = client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-        some = client.webhook_endpoints.create(url=URL, enabled_events=["appointment.created", "visit.completed"])
-        appointment = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-10-05T12:00:00Z")
-        client.appointments.update(appointment.id, start_at="2026-10-06T12:00:00Z")
-        client.appointments.update(appointment.id, type="x")
-        client.appointments.cancel(appointment.id)
-        client.appointments.cancel(appointment.id)
-
-        def types(endpoint: WebhookEndpoint) -> list[str]:
-            found = client.webhook_deliveries.list(webhook_endpoint=endpoint.id)
-            return [each.event_type for each in found][::-1]
-
-        assert types(everything) == [
-            "patient.upserted", "appointment.created", "appointment.rescheduled", "appointment.cancelled",
-        ]  # fmt: skip
-        assert types(some) == ["appointment.created"]
-        created = next(iter(client.webhook_deliveries.list(webhook_endpoint=some.id)))
-        assert created.payload["data"]["appointment"]["id"] == appointment.id
-        assert created.payload["data"]["patient"]["phone"] == "+5491155550000"
-        assert created.payload["ref"] == appointment.id
-        assert [*client.webhook_deliveries.list(status="succeeded")] == []
 
 
 @pytest.mark.usefixtures("endpoint")

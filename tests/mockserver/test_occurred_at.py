@@ -29,37 +29,6 @@ def times(service: MockService | MockServer) -> list[datetime]:
     return [datetime.fromisoformat(each.payload["occurredAt"]) for each in reversed(service.deliveries)]
 
 
-def types(service: MockService | MockServer) -> list[str]:
-    return [each.event_type for each in reversed(service.deliveries)]
-
-
-def test_section_6_2_events_while_the_clock_is_frozen_have_an_order(client: FollowUp, service: MockService) -> None:
-    appointment = client.appointments.create(patient={"phone": "+5491155550000"}, start_at=NOON + timedelta(days=9))
-    client.appointments.update(appointment.id, start_at=NOON + timedelta(days=10))
-    client.appointments.cancel(appointment.id)
-    assert types(service) == [
-        "patient.upserted", "appointment.created", "appointment.rescheduled", "appointment.cancelled",
-    ]  # fmt: skip
-    assert times(service) == [NOON, NOON + MILLISECOND, NOON + 2 * MILLISECOND, NOON + 3 * MILLISECOND]
-    assert service.clock.now == NOON
-
-
-def test_the_deliveries_of_one_event_share_it(client: FollowUp, service: MockService) -> None:
-    client.webhook_endpoints.create(url=OTHER_URL, enabled_events=["patient.upserted"])
-    client.patients.create(phone="+5491155550000")
-    client.patients.create(phone="+5491155550001")
-    assert times(service) == [NOON, NOON, NOON + MILLISECOND, NOON + MILLISECOND]
-    assert {each.created_at for each in service.deliveries} == {NOON}
-
-
-def test_pings_and_triggered_events_have_their_place(client: FollowUp, service: MockService) -> None:
-    (endpoint,) = client.webhook_endpoints.list()
-    client.webhook_endpoints.ping(endpoint.id)
-    service.trigger("order.issued", data={"x": 1})
-    client.webhook_endpoints.ping(endpoint.id)
-    assert times(service) == [NOON, NOON + MILLISECOND, NOON + 2 * MILLISECOND]
-
-
 def test_repetitions_retries_and_resends_keep_it(client: FollowUp, service: MockService, endpoint: str) -> None:
     inbox = Inbox(status_for=lambda number: 500 if number < 3 else 204)
     service.mount(URL, inbox.receive)
@@ -89,14 +58,6 @@ def test_events_of_jobs_that_are_due_together_have_an_order(client: FollowUp, se
     found = times(service)
     assert len(found) == 4
     assert found == sorted(set(found))
-
-
-def test_it_follows_the_clock_again_once_the_clock_is_ahead(client: FollowUp, service: MockService) -> None:
-    for number in range(3):
-        client.patients.create(phone=f"+549115555000{number}")
-    service.advance(seconds=1)
-    client.patients.create(phone="+5491155550009")
-    assert times(service)[-1] == NOON + timedelta(seconds=1)
 
 
 def test_an_event_that_nobody_receives_does_not_count(client: FollowUp, service: MockService) -> None:
