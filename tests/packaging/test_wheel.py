@@ -172,3 +172,27 @@ def test_the_module_without_its_extra_says_which_to_install(without_extras: Path
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert "python -m pip install 'followup[cli,mockserver]'" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_the_mock_needs_nothing_compiled() -> None:
+    code = (
+        "import importlib.machinery, sysconfig\n"
+        "def refuse(loader, spec):\n"
+        "    if spec.origin.startswith(sysconfig.get_path('platlib')):\n"
+        "        raise ImportError(spec.origin)\n"
+        "    return create(loader, spec)\n"
+        "create = importlib.machinery.ExtensionFileLoader.create_module\n"
+        "importlib.machinery.ExtensionFileLoader.create_module = refuse\n"
+        "from followup_mockserver import MockService\n"
+        "service = MockService()\n"
+        "client = service.client()\n"
+        "booked = client.appointments.create(\n"
+        "    patient={'phone': '+5491155550000', 'email': 'ana@mail.example'}, start_at='2027-01-08T12:00:00Z'\n"
+        ")\n"
+        "restored = MockService.load(service.save())\n"
+        "restored.advance(days=900)\n"
+        "assert restored.messages\n"
+        "print(booked.id)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("apt_")

@@ -83,6 +83,36 @@ def is_date(text: str) -> bool:
         return False
 
 
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_QUOTED = r'"(?:[\t !#-\[\]-~]|\\[!-~])*"'
+_LOCAL_PART = re.compile(rf"{_ATOM}(?:\.{_ATOM})*|{_QUOTED}")
+_HOST_LABEL = r"(?!(?!xn)..--)(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
+_HOST = re.compile(rf"{_HOST_LABEL}(?:\.{_HOST_LABEL})*")
+_LONGEST_LOCAL_PART, _LONGEST_HOST = 64, 253
+_IPV6 = "ipv6:"
+
+
+def is_email(text: str) -> bool:
+    """Return whether a text is an e-mail address (RFC 5321), without a display name."""
+    local_part, _, host = text.rpartition("@")
+    if len(local_part) > _LONGEST_LOCAL_PART or _LOCAL_PART.fullmatch(local_part) is None:
+        return False
+    if host.startswith("[") and host.endswith("]"):
+        return _is_address(host[1:-1])
+    return len(host) <= _LONGEST_HOST and _HOST.fullmatch(host) is not None
+
+
+def _is_address(literal: str) -> bool:
+    try:
+        if literal.lower().startswith(_IPV6):
+            ipaddress.IPv6Address(literal[len(_IPV6) :])
+        else:
+            ipaddress.IPv4Address(literal)
+    except ValueError:
+        return False
+    return True
+
+
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _LAST_PORT = 65_535
 

@@ -29,6 +29,7 @@ DATE = "date"
 TIMESTAMP = "date-time"
 EXACT_TIMESTAMP = "exact-timestamp"
 HTTPS_URL = "https-url"
+EMAIL = "email"
 
 _LARGEST_NUMBER = 1e300
 """Stands for any larger number: a whole number in JSON may be too large for a float. Each argument has a smaller range

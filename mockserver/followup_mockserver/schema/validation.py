@@ -1,35 +1,69 @@
-"""Validation of JSON: decoded strictly, and checked against the schemas of ``shapes``."""
+"""Validation of JSON: decoded strictly, and checked against the schemas of ``shapes``.
+
+Each part of a schema becomes a function. They know the keywords that ``shapes`` uses, and no others.
+"""
 
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, NoReturn
 
+import attrs
+
 from followup_mockserver.schema import formats, shapes
-from followup_mockserver.schema.errors import ServiceError, invalid
+from followup_mockserver.schema.errors import invalid
 
 UNKNOWN = "parameter_unknown"
+_INVALID = "parameter_invalid"
 
 _EXPECTED_FORMAT = {
     shapes.DATE: "a date, YYYY-MM-DD",
     shapes.TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
     shapes.EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
-    "email": "an e-mail address",
-    shapes.HTTPS_URL: "an https URL",
+    shapes.EMAIL: "an e-mail address",
 }
 _EXPECTED_PATTERN = {
     shapes.YEARS: "a time in the years 0002 to 9998",
     shapes.DATE_YEARS: "a date in the years 0001 to 9999",
 }
-_EXPECTED_TYPE = {
-    "string": "a string",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "number": "a number",
-    "object": "an object",
-    "array": "an array",
-    "null": "null",
+_TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
+    "string": ("a string", (str,)),
+    "boolean": ("true or false", (bool,)),
+    "integer": ("a whole number", (int,)),
+    "number": ("a number", (int, float)),
+    "object": ("an object", (dict,)),
+    "array": ("an array", (list,)),
+    "null": ("null", (NoneType,)),
 }
+"""How an error names each type, and the classes of its values."""
+
+
+@attrs.define
+class _Problem:
+    """What is wrong with a value.
+
+    Attributes:
+        code: code of the error.
+        message: a sentence that describes a valid value.
+        steps: the path of the value, from its end to its beginning.
+    """
+
+    code: str
+    message: str
+    steps: list[str | int] = attrs.field(factory=list)
+
+    def at(self, step: str | int) -> "_Problem":
+        self.steps.append(step)
+        return self
+
+
+_Test = Callable[[Any], object]
+"""Returns something true for a valid value."""
+
+_Check = Callable[[Any], _Problem | None]
+"""Returns what is wrong with a value; None if it is valid."""
 
 
 class Validator:
@@ -39,27 +73,27 @@ class Validator:
         schema: the schema of a ``Shape``.
         reject_unknown: whether fields that the schema does not know are errors.
         allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
+        only_first: whether to stop at the first error, even if a later one would say more. A hostile document may have
+            millions of them.
     """
 
     def __init__(
-        self, schema: shapes.Schema, *, reject_unknown: bool = True, allow_http_webhooks: bool = False
+        self,
+        schema: shapes.Schema,
+        *,
+        reject_unknown: bool = True,
+        allow_http_webhooks: bool = False,
+        only_first: bool = False,
     ) -> None:
-        import jsonschema_rs  # imported late: a library of several megabytes, which a start would wait for
-
-        def is_webhook_url(text: str) -> bool:
-            return formats.is_webhook_target(text) if allow_http_webhooks else formats.is_https_url(text)
-
-        self._validator = jsonschema_rs.Draft202012Validator(
-            schema if reject_unknown else shapes.open_schema(schema),
-            validate_formats=True,
-            ignore_unknown_formats=False,
-            formats={
-                shapes.DATE: formats.is_date,
-                shapes.TIMESTAMP: formats.is_timestamp,
-                shapes.EXACT_TIMESTAMP: formats.is_exact_timestamp,
-                shapes.HTTPS_URL: is_webhook_url,
-            },
-        )
+        self._only_first = only_first
+        self._formats: Mapping[str, _Test] = {
+            shapes.DATE: formats.is_date,
+            shapes.TIMESTAMP: formats.is_timestamp,
+            shapes.EXACT_TIMESTAMP: formats.is_exact_timestamp,
+            shapes.EMAIL: formats.is_email,
+            shapes.HTTPS_URL: formats.is_webhook_target if allow_http_webhooks else formats.is_https_url,
+        }
+        self._problem = self._check_of(schema if reject_unknown else shapes.open_schema(schema))
 
     def check(self, value: Any) -> None:
         """Check that a value is valid.
@@ -67,55 +101,132 @@ class Validator:
         Raises:
             ServiceError: 400 with the path of the invalid field in ``param``.
         """
-        if not self._validator.is_valid(value):
-            raise _most_helpful(_service_error(error) for error in self._validator.iter_errors(value))
+        problem = self._problem(value)
+        if problem is not None:
+            raise invalid(problem.code, problem.message, dotted(reversed(problem.steps)) if problem.steps else None)
 
-    def check_first(self, value: Any) -> None:
-        """Check as ``check`` does, but name the first error of all. A hostile document may have millions of them.
+    def _check_of(self, schema: shapes.Schema) -> _Check:
+        if "anyOf" in schema:
+            return _one_of({each["type"]: self._check_of(each) for each in schema["anyOf"]})
+        types = schema.get("type", ())
+        types = (types,) if isinstance(types, str) else sorted(types, key="null".__ne__)
+        classes = {each for name in types for each in _TYPES[name][1]}
+        tests = [
+            (self._formats[limit] if keyword == "format" else _TESTS[keyword](limit), keyword, limit)
+            for keyword, limit in sorted(schema.items(), key=lambda item: item[0] == "format")
+            if keyword not in _NOT_TESTED
+        ]
+        check_parts = self._parts_check(schema)
 
-        Raises:
-            ServiceError: 400 with the path of the invalid field in ``param``.
-        """
-        try:
-            self._validator.validate(value)
-        except ValueError as error:  # jsonschema-rs has no other
-            raise _service_error(error) from None
+        def check(value: Any) -> _Problem | None:
+            if type(value) not in classes and not _is_one_of(types, value):
+                return _Problem(_INVALID, _must_be_one_of(types))
+            if value is None:
+                return None
+            for test, keyword, limit in tests:
+                if not test(value):
+                    return _Problem(_INVALID, f"This must be {_expected(keyword, limit, value)}.")
+            return None if check_parts is None else check_parts(value)
+
+        return check if types else _accept
+
+    def _parts_check(self, schema: shapes.Schema) -> _Check | None:
+        """Return the check of the parts of an array or an object."""
+        if "items" in schema:
+            return self._array_check(self._check_of(schema["items"]))
+        if "properties" in schema or "additionalProperties" in schema:
+            additional = schema.get("additionalProperties", {})
+            return self._object_check(
+                {name: self._check_of(each) for name, each in schema.get("properties", {}).items()},
+                None if additional is False else self._check_of(additional),
+                schema.get("required", ()),
+            )
+        return None
+
+    def _array_check(self, check_item: _Check) -> _Check:
+        def check(array: list[Any]) -> _Problem | None:
+            found = None
+            for position, item in enumerate(array):
+                problem = check_item(item)
+                if problem is not None and (found is None or problem.code == UNKNOWN):
+                    found = problem.at(position)
+                    if self._only_first or problem.code == UNKNOWN:
+                        break
+            return found
+
+        return check
+
+    def _object_check(
+        self, check_known: Mapping[str, _Check], check_other: _Check | None, required: Sequence[str]
+    ) -> _Check:
+        required_names = frozenset(required)
+        # If one field is required and missing, what is wrong with the others is named before it.
+        is_last = check_other is None and len(required) == 1
+
+        def check(fields: dict[str, Any]) -> _Problem | None:
+            missing = unknown = None
+            if not required_names <= fields.keys():
+                name = next(name for name in required if name not in fields)
+                missing = _Problem("parameter_missing", "This field is required.", [name])
+            found = None if is_last else missing
+            for name, value in fields.items():
+                check_field = check_known.get(name, check_other)
+                if check_field is None:
+                    unknown = unknown or _Problem(UNKNOWN, "There is no such field; check its spelling.", [name])
+                    continue
+                problem = check_field(value)
+                # A typo in the name of a required field is two errors; the unknown field shows what to change.
+                if problem is not None and (found is None or problem.code == UNKNOWN):
+                    found = problem.at(name)
+                    if self._only_first or problem.code == UNKNOWN:
+                        return found
+            return unknown or found or missing
+
+        return check
 
 
-def _most_helpful(errors: Iterable[ServiceError]) -> ServiceError:
-    # A typo in the name of a required field is two errors; the unknown field shows what to change.
-    return min(errors, key=lambda error: error.code != UNKNOWN)
+def _accept(_: Any) -> None:
+    """Return None: any value is valid."""
 
 
-def _service_error(error: Any) -> ServiceError:
-    path, kind = list(error.instance_path), error.kind
-    match kind.name:
-        case "required":
-            return invalid("parameter_missing", "This field is required.", dotted([*path, kind.property]))
-        case "additionalProperties":
-            return invalid(UNKNOWN, "There is no such field; check its spelling.", dotted([*path, kind.unexpected[0]]))
-        case "anyOf":
-            return _union_error(error)
-        case "format" if kind.format == shapes.HTTPS_URL:
-            return invalid("parameter_invalid", f"This must be {formats.expected_url(error.instance)}.", dotted(path))
-    return invalid("parameter_invalid", f"This must be {_expected(kind)}.", dotted(path) or None)
+def _one_of(members: Mapping[str, _Check]) -> _Check:
+    """Return the check of a union, whose members have different types."""
+    by_class = {each: check for name, check in members.items() for each in _TYPES[name][1]}
+
+    def check(value: Any) -> _Problem | None:
+        check_member = by_class.get(type(value))
+        if check_member is None:
+            return _Problem(_INVALID, _must_be_one_of(members))
+        return check_member(value)
+
+    return check
 
 
-def _union_error(error: Any) -> ServiceError:
-    """Return the error of the member of a union that has the type of the value, or else one that names all members."""
-    errors_by_member = [list(errors) for errors in error.kind.context]
-    for errors in errors_by_member:
-        if all(each.kind.name != "type" or _is_nested(each, error) for each in errors):
-            return _most_helpful(_service_error(each) for each in errors)
-    own_errors = (each for errors in errors_by_member for each in errors if not _is_nested(each, error))
-    expected = " or ".join(dict.fromkeys(_expected(each.kind) for each in own_errors))
-    return invalid("parameter_invalid", f"This must be {expected}.", dotted(error.instance_path) or None)
+def _is_one_of(types: Iterable[str], value: Any) -> bool:
+    """Return whether a value has one of these types: also a whole float as integer, and values of subclasses."""
+    if isinstance(value, bool):
+        return "boolean" in types
+    if isinstance(value, float) and "integer" in types:
+        return value.is_integer()
+    return any(isinstance(value, _TYPES[name][1]) for name in types)
 
 
-def _is_nested(error: Any, outer: Any) -> bool:
-    return len(error.instance_path) > len(outer.instance_path)
+def _must_be_one_of(types: Iterable[str]) -> str:
+    return f"This must be {' or '.join(_TYPES[name][0] for name in types)}."
 
 
+_NOT_TESTED = {"type", "default", "items", "properties", "additionalProperties", "required"}
+_TESTS: Mapping[str, Callable[[Any], _Test]] = {
+    "const": lambda constant: lambda value: value == constant,
+    "enum": lambda options: options.__contains__,
+    "pattern": lambda pattern: re.compile(pattern).search,
+    "minLength": lambda least: lambda text: len(text) >= least,
+    "maxLength": lambda most: lambda text: len(text) <= most,
+    "minimum": lambda least: lambda number: number >= least,
+    "maximum": lambda most: lambda number: number <= most,
+    "minItems": lambda least: lambda array: len(array) >= least,
+    "maxItems": lambda most: lambda array: len(array) <= most,
+}
 _EXPECTED_LIMIT = {
     "minLength": "at least {} characters long",
     "maxLength": "at most {} characters long",
@@ -127,21 +238,18 @@ _EXPECTED_LIMIT = {
 _EXPECTED_ONE = {"minLength": "a non-empty string", "minItems": "a non-empty array"}
 
 
-def _expected(kind: Any) -> str:
-    match kind.name:
-        case "type":
-            types = kind.types if isinstance(kind.types, list) else [kind.types]
-            return " or ".join(_EXPECTED_TYPE[each] for each in types)
+def _expected(keyword: str, limit: Any, value: Any) -> str:
+    match keyword:
         case "format":
-            return _EXPECTED_FORMAT[kind.format]
+            return formats.expected_url(value) if limit == shapes.HTTPS_URL else _EXPECTED_FORMAT[limit]
         case "enum":
-            return "one of " + ", ".join(str(option) for option in kind.options if option is not None)
+            return "one of " + ", ".join(str(option) for option in limit if option is not None)
         case "pattern":
-            return _EXPECTED_PATTERN.get(kind.pattern) or f"an id that begins with {kind.pattern.removeprefix('^')}"
-        case name if name in _EXPECTED_ONE and kind.limit == 1:
-            return _EXPECTED_ONE[name]
-        case name if name in _EXPECTED_LIMIT:
-            return _EXPECTED_LIMIT[name].format(kind.limit)
+            return _EXPECTED_PATTERN.get(limit) or f"an id that begins with {limit.removeprefix('^')}"
+        case _ if keyword in _EXPECTED_ONE and limit == 1:
+            return _EXPECTED_ONE[keyword]
+        case _ if keyword in _EXPECTED_LIMIT:
+            return _EXPECTED_LIMIT[keyword].format(limit)
     return "valid"
 
 

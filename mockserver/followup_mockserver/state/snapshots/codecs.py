@@ -131,7 +131,7 @@ def loaded(cls: Any, data: Any) -> Any:
     """
     validator, convert = _checks(cls)
     try:
-        validator.check_first(data)
+        validator.check(data)
         return convert(data)
     except ServiceError as error:
         raise SnapshotError(error.param or "", error.message) from None
@@ -141,4 +141,4 @@ def loaded(cls: Any, data: Any) -> Any:
 def _checks(cls: Any) -> tuple[Validator, Callable[[Any], Any]]:
     # Made when a snapshot is loaded, because every start of a mock imports this module.
     shape = _SavedShapes().of(cls)
-    return Validator(shape.schema), shape.convert
+    return Validator(shape.schema, only_first=True), shape.convert
