@@ -109,15 +109,17 @@ class Engine:
                 application or a task that this call would block.
             BaseException: the exception of a mounted receiver; the attempt has been recorded.
         """
-        self._dispatcher.check_thread()
-        run = self._run_of(tenant)
-        try:
-            with deferred_interrupts(), run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
-                return self._dispatcher.drive(self._advancing(tenant, run, target))
-        except _ReceiverRaised as end:
-            raised = end.error
-        finally:
-            self.wake()
+        # Deferred first: since Python 3.14, an interrupt at the beginning of a with block may leave its lock locked.
+        with deferred_interrupts():
+            self._dispatcher.check_thread()
+            try:
+                run = self._run_of(tenant)
+                with run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
+                    return self._dispatcher.drive(self._advancing(tenant, run, target))
+            except _ReceiverRaised as end:
+                raised = end.error
+            finally:
+                self.wake()
         raise raised  # not in the except clause, so that its context and its cause stay as they are
 
     async def advance_async(self, tenant: Tenant, target: Target | None) -> Advanced:
@@ -141,8 +143,8 @@ class Engine:
             ServiceError: 400: the endpoint is disabled.
             BaseException: as ``advance``.
         """
-        self._dispatcher.check_thread()
         with deferred_interrupts():
+            self._dispatcher.check_thread()
             raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
         if raised is not None:
             raise raised

@@ -279,7 +279,7 @@ class _Reader:
 
 def _keeps(format: str, *, has_time: bool) -> bool:
     """Return whether a format says all of a time, or of a date."""
-    if "%Z" in format:  # strptime ignores the zone that it names
+    if "%Z" in format or not re.search("%[YyGcxDF]", format):  # strptime ignores the zone, and deprecates no year
         return False
     try:
         parsed = datetime.strptime(_SAMPLE.strftime(format), format)  # noqa: DTZ007 - only digits are compared
