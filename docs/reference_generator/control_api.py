@@ -48,7 +48,7 @@ in the header `Mock-Token`. Requests from web pages (foreign `Host` or `Origin`)
 """
 
 _PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "mock": ("The mock", ("health", "reset", "snapshot", "openapi.json", "changes", "explain")),
+    "mock": ("The mock", ("health", "reset", "snapshot", "openapi.json", "changes", "explain", "timeline")),
     "clock": ("Clock", ("clock", "reminders")),
     "calls": ("Calls and faults", ("requests", "faults")),
     "webhooks": ("Webhooks", ("webhook_endpoints", "webhook_deliveries", "attempts")),
@@ -257,6 +257,7 @@ def _prepared(call: Call, requests: Requests, body: Any) -> tuple[str, Any]:
     service.advance()
     ids: Mapping[str, Callable[[], str]] = {
         "explain": lambda: appointment.id,
+        "timeline": lambda: appointment.id,
         "faults": lambda: service.add_fault(operation="patients.create", kind="status", status=503).id,
         "appointments": lambda: appointment.id,
         "patients": lambda: appointment.patient,

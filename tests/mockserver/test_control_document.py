@@ -62,6 +62,7 @@ def ids(service: MockService, client: FollowUp) -> dict[str, str]:
         "appointments": appointment.id,
         "doctors": client.doctors.list().data[0].id,
         "explain": appointment.id,
+        "timeline": appointment.id,
         "faults": service.add_fault(operation="*", kind="delay", seconds=0.001).id,
         "intake_requests": intake.id,
         "patients": appointment.patient,

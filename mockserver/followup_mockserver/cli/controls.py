@@ -8,6 +8,7 @@ import inspect
 import json
 import math
 import re
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,6 +26,7 @@ from followup.cli.texts import with_local_times
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
 from followup_mockserver.cli.generated import Key, Token, Url, control, reject_unless_one_of
 from followup_mockserver.cli.remote import DEFAULT_URL, Remote
+from followup_mockserver.cli.tree import tree_of
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.occurrences import HistoryEntry
@@ -78,8 +80,16 @@ def explain(
     remote: Remote,
     id: Annotated[str, typer.Argument(help="Id of an object, a delivery, a message or a request.")],
     output: Output,
+    full_ids: Annotated[bool, typer.Option("--full-ids", help="Show whole ids in the tree.")] = False,
 ) -> None:
-    """Show what happened to an object, and what caused it; what was not sent, and why."""
+    """Show what happened to an object, and what caused it; what was not sent, and why.
+
+    On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
+    """
+    if output.format == "table" and output.chosen is None and (lines := remote.call(routes.timeline, id)["data"]):
+        for line in tree_of(lines, shutil.get_terminal_size().columns, full_ids=full_ids):
+            write_line(line)
+        return
     output.print(remote.call(Control.explain, id)["data"])
 
 

@@ -140,4 +140,5 @@ class CallControls:
         Raises:
             ServiceError: 404: there is no such id.
         """
-        return self._access.read(lambda tenant: existing(causes.explain(tenant, id), "id in the history"))
+        found = self._access.read(lambda tenant: existing(causes.explain(tenant, id), "id in the history"))
+        return [each.entry for each in found]

@@ -9,7 +9,7 @@ from itertools import count
 import attrs
 
 from followup_mockserver.control import occurrences
-from followup_mockserver.control.occurrences import HistoryEntry, Occurrence
+from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.state import history
 from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.history import Receipt, Record
@@ -36,7 +36,7 @@ class _Selection:
     objects: frozenset[str]
 
 
-def explain(tenant: Tenant, id: str) -> list[HistoryEntry] | None:
+def explain(tenant: Tenant, id: str) -> list[Occurrence] | None:
     """Return the chain of causes of an id, in time order. The caller holds the lock.
 
     Each ``cause`` is the ``id`` of an entry that precedes it.
@@ -47,10 +47,10 @@ def explain(tenant: Tenant, id: str) -> list[HistoryEntry] | None:
             attempt.
 
     Returns:
-        The entries; none if the history has dropped them. None if there is no such id.
+        The occurrences; none if the history has dropped them. None if there is no such id.
     """
     found = occurrences_of(tenant, id)
-    return [each.entry for each in found] if found or _exists(tenant, id) else None
+    return found if found or _exists(tenant, id) else None
 
 
 def occurrences_of(tenant: Tenant, id: str) -> list[Occurrence]:

@@ -13,8 +13,17 @@ import attrs
 from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EnabledEvent, OutboundEventType, WebhookDeliveryStatus
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
+from followup_mockserver.control import (
+    ClockState,
+    Control,
+    NewOrganization,
+    PendingJob,
+    PendingReminder,
+    access_to,
+    causes,
+)
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
+from followup_mockserver.control.timeline import TimelineLine, lines_of
 from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
@@ -200,6 +209,23 @@ def _long_poll(
     return access_to(control).wait_until(look, wait, copy)
 
 
+def timeline(control: Control, id: str, /) -> list[TimelineLine]:
+    """Return the chain of causes of an id as the lines of a tree, in the order in which they are read.
+
+    Args:
+        control: the test controls of the organization.
+        id: as in ``explain``.
+
+    Raises:
+        ServiceError: 404 if there is no such id.
+    """
+
+    def read(tenant: Tenant) -> list[TimelineLine]:
+        return lines_of(tenant, id, existing(causes.explain(tenant, id), "id in the history"))
+
+    return access_to(control).read(read)
+
+
 def faults(control: Control) -> list[Fault]:
     """List the pending faults of API calls."""
     return control.faults
@@ -288,6 +314,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("POST", "/webhook_deliveries/<path_id>/resend", Control.resend),
     ("GET", "/attempts", attempts),
     ("GET", "/explain/<path_id>", Control.explain),
+    ("GET", "/timeline/<path_id>", timeline),
     ("GET", "/deliveries/disturb", webhook_faults),
     ("POST", "/deliveries/disturb", Control.disturb),
     ("DELETE", "/deliveries/disturb", Control.clear_webhook_faults),

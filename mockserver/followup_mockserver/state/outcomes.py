@@ -151,12 +151,12 @@ class Outcome:
     @property
     def what(self) -> str:
         """The sentence without the reason, such as ``not sent``."""
-        return joined(_filled(self.kind.what, self))
+        return joined(filled(self.kind.what, self))
 
     @property
     def why(self) -> str:
         """The reason alone, such as ``the patient has opted out``; empty if there is none."""
-        return joined(_filled(self.kind.why, self))
+        return joined(filled(self.kind.why, self))
 
     @property
     def brief(self) -> list[Part]:
@@ -165,7 +165,7 @@ class Outcome:
         if self.status is not None and self.error is not None:
             parts: list[Part] = [str(self.status)]
         else:
-            parts = _filled(f"{kind.what}: {kind.why}" if kind.why else kind.what, self)
+            parts = filled(f"{kind.what}: {kind.why}" if kind.why else kind.what, self)
         return [*parts, f", replayed the response of {self.replay_of}"] if self.replay_of else parts
 
     @property
@@ -196,7 +196,8 @@ def before_start(hours: float) -> str:
     return f"{hours:g} h before the start"
 
 
-def _filled(template: str, outcome: Outcome) -> list[Part]:
+def filled(template: str, outcome: Outcome) -> list[Part]:
+    """Return a template whose fields, such as ``{status}``, are those of an outcome."""
     return [*_parts(template, outcome)] if "{" in template else [template]
 
 

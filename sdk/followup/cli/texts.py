@@ -32,7 +32,7 @@ def style_of(state: str) -> str:
 
 def painted(text: str, style: str) -> str:
     """Return a text in a style for standard output, if that shows styles: see no-color.org and force-color.org."""
-    if os.environ.get("NO_COLOR") or not style:
+    if os.environ.get("NO_COLOR") or not (text and style):
         return text
     is_smart = sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if is_smart or os.environ.get("FORCE_COLOR") else text
