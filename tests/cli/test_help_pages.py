@@ -100,7 +100,7 @@ class TestCompletion:
     def test_commands(self, shell: Shell, mock_shell: Shell) -> None:
         assert completions(shell, "followup", "followup webhook") == ["webhook-endpoints", "webhook-deliveries"]
         assert completions(shell, "followup", "followup patients re") == ["retrieve"]
-        assert completions(mock_shell, "followup-mock", "followup-mock de") == ["deliveries"]
+        assert completions(mock_shell, "followup-mock", "followup-mock me") == ["messages"]
 
     def test_options_and_their_values(self, shell: Shell, mock_shell: Shell) -> None:
         assert completions(shell, "followup", "followup appointments list --start") == [

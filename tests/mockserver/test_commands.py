@@ -90,6 +90,39 @@ def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: P
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+def test_wait_writes_the_variables_to_a_file_and_keeps_its_other_lines(served: Served, tmp_path: Path) -> None:
+    ours = f"FOLLOWUP_BASE_URL={served.url}\nFOLLOWUP_API_KEY=fu_test_mock\n"
+    path = tmp_path / "github.env"
+    for before, kept in (
+        (None, ""),
+        ("", ""),
+        ("A=1\nFOLLOWUP_BASE_URL=http://127.0.0.1:9\nB=é", "A=1\nB=é\n"),
+        (ours + "A<<END\n x \nEND\n", "A<<END\n x \nEND\n"),
+    ):
+        if before is not None:
+            path.write_text(before)
+            path.chmod(0o644)
+        result = run("wait", "--url", served.url, "--env-file", str(path))
+        assert (result.returncode, result.stderr, path.read_text()) == (0, "", kept + ours)
+        assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("A=1\n")  # as GITHUB_ENV, which is there; a file that is not may be that of a mock that starts
+    assert run("wait", "--env-file", str(path), FOLLOWUP_BASE_URL=served.url).returncode == 0
+    assert path.read_text() == f"A=1\n{ours}"
+    new = tmp_path / "new.env"
+    assert run("wait", "--env-file", str(new), "--timeout", "0", FOLLOWUP_BASE_URL=served.url).returncode == 0
+    assert new.read_text() == ours
+    for content, problem in (
+        (b"FOLLOWUP_API_KEY=fu_live_1\n", "has another FOLLOWUP_API_KEY"),
+        (b"\xff", "is not UTF-8"),
+    ):
+        path.write_bytes(content)
+        result = run("wait", "--url", served.url, "--env-file", str(path))
+        assert (result.returncode, path.read_bytes()) == (1, content)
+        assert problem in result.stderr
+        assert "live" not in result.stderr
+
+
 def test_wait_ends_in_time_when_a_response_arrives_byte_by_byte() -> None:
     with ScriptedServer() as scripted:
         scripted.script = [drip(scripted.released, headers=True)]

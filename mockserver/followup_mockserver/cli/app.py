@@ -10,6 +10,7 @@ from followup.cli.application import Program
 
 _COMMANDS = {
     "Run": {
+        "dev": ("Run your program with a mock; both end together.", "dev"),
         "serve": ("Start the mock server.", "serve"),
         "wait": ("Wait until the mock server is ready; for CI jobs.", "serve"),
         "reset": (

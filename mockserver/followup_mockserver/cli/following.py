@@ -216,7 +216,7 @@ def listen(
     if secret is not None and not is_valid_secret(secret):
         reject(f"--secret must be {SECRET_RULE}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or _secret_of(forward_to)}
+    settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)
     query = {"webhook_endpoint": endpoint["id"]}
     with contextlib.suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C, or the reader of the pipe is gone
@@ -236,7 +236,7 @@ _KEY_LENGTH = 32
 """Characters, in hexadecimal notation: 128 bits."""
 
 
-def _secret_of(url: str) -> str:
+def secret_of(url: str) -> str:
     """Return a secret that stays the same for a URL, so that a receiver is configured once.
 
     It is derived from a random key in a file that only the user can read.

@@ -9,7 +9,7 @@ import typer
 
 from followup.cli.application import Application
 from followup.cli.options import own_parameters
-from followup.cli.output import fail, reject
+from followup.cli.output import fail, file_errors, reject, write_private_file
 from followup_mockserver.cli.generated import Url, mock_options, options_of_mock
 from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_URL, NO_URL
 
@@ -59,34 +59,77 @@ commands.command()(serve)
 
 @commands.command()
 def wait(
+    context: typer.Context,
     url: Url = DEFAULT_URL,
     env_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Read the base URL from the file that 'serve --env-file' writes."),
+        typer.Option(
+            metavar="FILE",
+            help="File with FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY, which is read or written. It has the form that "
+            "shells, docker --env-file and GITHUB_ENV take.",
+        ),
     ] = None,
     timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait.", min=0)] = 30,
 ) -> None:
-    """Wait until the mock server is ready; for CI jobs."""
+    """Wait until the mock server is ready; for CI jobs.
+
+    If FILE has a base URL, as "serve --env-file" writes it, it waits for that mock. Otherwise it waits for the one at
+    --url and adds the variables to FILE, whose other lines stay. A FILE that does not exist may be one that "serve" is
+    about to write, so that it is awaited for 5 seconds, unless --url is passed.
+    """
     import httpx  # imported late, because a help page needs neither client nor mock
 
     from followup_mockserver.state.clock import RealTime
 
-    ends = RealTime.monotonic() + timeout
+    is_asked = env_file is None or getattr(context.get_parameter_source("url"), "name", "") == "COMMANDLINE"
+    begins = RealTime.monotonic()
     with httpx.Client(trust_env=False) as client:
-        while not _is_healthy(client, _url_in(env_file) if env_file else url, ends - RealTime.monotonic()):
-            if RealTime.monotonic() >= ends:
-                found = f"{env_file} named no mock that responded" if env_file else f"no mock responded at {url}"
+        while True:
+            passed = RealTime.monotonic() - begins
+            named = None if is_asked else _url_in(env_file)
+            may_write = is_asked or passed >= min(_FOR_THE_FILE, timeout / 2) or (env_file and env_file.exists())
+            if _is_healthy(client, named or (url if may_write else None), timeout - passed):
+                break
+            if RealTime.monotonic() - begins >= timeout:
+                found = f"no mock responded at {url}" if is_asked else f"{env_file} named no mock that responded"
                 fail(f"{found} within {timeout:g} s")
             threading.Event().wait(_BETWEEN_TRIES)
+    if env_file is not None and named is None:
+        _add_variables(env_file, url)
 
 
-def _url_in(env_file: Path) -> str | None:
+_FOR_THE_FILE = 5.0
+"""Seconds that a file has the precedence over a mock at the default address, which may be another one."""
+
+
+def _url_in(env_file: Path | None) -> str | None:
     """Return the base URL in the file that ``serve`` writes; None as long as there is none."""
     try:
-        lines = env_file.read_text("utf-8").splitlines()
+        lines = _lines_of(env_file) if env_file else []
     except (OSError, UnicodeDecodeError):
         return None
     return next((line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL=")), None)
+
+
+def _lines_of(env_file: Path) -> list[str]:
+    text = env_file.read_text("utf-8") if env_file.is_file() else ""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _add_variables(env_file: Path, url: str) -> None:
+    from followup_mockserver.state.registry import DEFAULT_KEY
+
+    ours = {"FOLLOWUP_BASE_URL": url, "FOLLOWUP_API_KEY": DEFAULT_KEY}
+    with file_errors(f"write --env-file {env_file}"):
+        try:
+            lines = _lines_of(env_file)
+        except UnicodeDecodeError:
+            fail(f"{env_file} is not UTF-8")
+        if any(each.startswith("FOLLOWUP_API_KEY=") and each.partition("=")[2] != DEFAULT_KEY for each in lines):
+            fail(f"{env_file} has another FOLLOWUP_API_KEY: choose another file, or remove the line")
+        kept = [each for each in lines if each.partition("=")[0] not in ours]
+        text = "".join(f"{each}\n" for each in [*kept, *(f"{name}={value}" for name, value in ours.items())])
+        write_private_file(env_file, text)
 
 
 _BETWEEN_TRIES = 0.05

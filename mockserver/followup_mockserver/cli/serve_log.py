@@ -6,12 +6,11 @@ when it is too far behind.
 
 import os
 import queue
-import sys
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 import attrs
 
@@ -36,13 +35,17 @@ _Item = tuple[str, EndedCall | EndedAttempt]
 
 
 class ServeLog:
-    """Writes a line for each call and each attempt of the mocks in this process; a context manager."""
+    """Writes a line for each call and each attempt of the mocks in this process; a context manager.
 
-    def __init__(self) -> None:
+    Args:
+        output: where it writes them.
+    """
+
+    def __init__(self, output: TextIO) -> None:
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._dropped = 0
-        self._output = sys.stdout.fileno()
-        self._encoding = sys.stdout.encoding or "utf-8"
+        self._output = output.fileno()
+        self._encoding = output.encoding or "utf-8"
         # A daemon, because it may be blocked by a pipe that nobody reads.
         self._thread = threading.Thread(target=self._write_all, name="followup-mock log", daemon=True)
 

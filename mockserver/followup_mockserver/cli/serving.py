@@ -53,7 +53,7 @@ def serve_until_stopped(
     """
     # waitress warns about queued requests, and about those that a stop cuts off; neither helps a user.
     logging.getLogger("waitress").setLevel(logging.ERROR)
-    signalled = _listen_for_signals()
+    signalled, _waker = listen_for_signals()
     token = _token()
     try:
         if snapshot is None:
@@ -75,7 +75,7 @@ def serve_until_stopped(
         server._use_token(token)
     with contextlib.ExitStack() as running:
         if not quiet:
-            running.enter_context(ServeLog())
+            running.enter_context(ServeLog(sys.stdout))
         running.enter_context(server)
         _announce(server, env_file, quiet=quiet)
         signalled.recv(1)
@@ -110,8 +110,8 @@ def _content_of(snapshot: Path) -> bytes:
         return content_of(snapshot)
 
 
-def _listen_for_signals() -> socket.socket:
-    """Return a socket that becomes readable when the process is asked to stop.
+def listen_for_signals() -> tuple[socket.socket, socket.socket]:
+    """Return a socket that receives the number of each signal to stop, and the other end, which must stay open.
 
     An event that a signal handler sets would not do: the operating system may deliver the signal to another thread,
     and Python runs handlers in the main thread only, which would still be waiting for the event.
@@ -120,9 +120,11 @@ def _listen_for_signals() -> socket.socket:
     writer.setblocking(False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    signal.set_wakeup_fd(writer.detach())
+    signal.set_wakeup_fd(writer.fileno())
     atexit.register(reader.close)
-    return reader
+    atexit.register(writer.close)
+    atexit.register(signal.set_wakeup_fd, -1)  # which runs first
+    return reader, writer
 
 
 def _announce(server: MockServer, env_file: Path | None, *, quiet: bool) -> None:

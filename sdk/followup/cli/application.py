@@ -129,6 +129,9 @@ class _Root(_Group):
         formatter.write_paragraph()
         formatter.write_text(f"Options: {', '.join(each.opts[0] for each in self.get_params(ctx))}")
 
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        formatter.write_text(self.epilog)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         formatter.write_paragraph()
         width = max(map(len, self.commands))
