@@ -36,6 +36,7 @@ def _imported() -> Callable[[], NoReturn]:
 
             serve = plain_serve(sys.argv[2:])
         finally:
+            gc.freeze()
             gc.enable()
         if serve is not None:
             return functools.partial(run_program, "followup-mock", serve)
