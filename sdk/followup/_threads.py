@@ -8,7 +8,6 @@ OpenSSL's while certificates are loaded. So such work is done under ``unforked``
 import contextvars
 import os
 import queue
-import socket
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -113,6 +112,8 @@ def addresses_of(host: str, port: int) -> list[str]:
     Raises:
         OSError: the host has no address.
     """
+    import socket  # imported late: a client that makes no call does not need it
+
     try:
         return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     except UnicodeError as error:  # a label of more than 63 characters

@@ -57,11 +57,24 @@ def test_every_class_is_documented_and_errors_print_under_their_public_name() ->
                 assert value.__module__ == "followup"
 
 
-@pytest.mark.parametrize(
-    "module", ["flask", "typer", "followup_mockserver", "jsonschema_rs", "cattrs", "followup.resources.patients"]
-)
-def test_importing_the_sdk_imports_no_extra_and_nothing_that_only_a_call_needs(module: str) -> None:
-    assert module not in imported_by("from followup import FollowUp")
+EXTRAS = {"flask", "typer", "followup_mockserver", "jsonschema_rs", "sqlalchemy", "rich"}
+OF_CALLS = {"httpx", "httpcore", "http", "ssl", "socket", "asyncio", "anyio", "email", "cattrs", "encodings.idna"}
+CLIENT = "import os; os.environ['FOLLOWUP_TELEMETRY'] = 'off'; from followup import FollowUp; client = FollowUp"
+
+
+@pytest.mark.parametrize("url", ["https://api.example.com/service", "http://localhost:4210", "http://127.0.0.1:4210"])
+def test_a_client_imports_what_its_first_call_needs_in_that_call(url: str) -> None:
+    ready = imported_by(f"{CLIENT}(api_key='k', base_url={url!r}, timeout=5); client.patients.list")
+    assert ready & (EXTRAS | OF_CALLS) == set()
+    assert {name for name in ready if name.startswith(("followup.resources.", "followup._http."))} == {
+        "followup._http.connections",
+        "followup.resources.groups",
+        "followup.resources.patients",
+    }
+
+
+def test_the_package_itself_imports_its_version() -> None:
+    assert imported_by("import followup") - imported_by("import importlib") == {"followup", "followup._version"}
 
 
 def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little_of_that() -> None:
@@ -87,16 +100,18 @@ def test_the_first_event_imports_attrs_at_most() -> None:
     assert not {"httpx", "cattrs", "cattr"} & loaded
 
 
-def test_the_sdk_needs_no_rich() -> None:
+def test_a_call_needs_no_rich() -> None:
     # httpx imports rich for its own command where rich is installed, so its absence is what can be tested.
-    assert "followup._client" in imported_by("sys.modules['rich'] = None; from followup import FollowUp")
+    call = f"{CLIENT}(api_key='k', base_url='http://127.0.0.1:1', max_retries=0); client.patients.list()"
+    script = f"import followup, sys; sys.modules['rich'] = None\ntry: {call}\nexcept followup.APIConnectionError: pass"
+    assert "httpcore" in imported_by(script)
 
 
 @functools.cache
 def imported_by(code: str) -> set[str]:
     """The modules that a fresh interpreter imports for this."""
-    script = f"import sys; before = set(sys.modules); {code}; print(*set(sys.modules) - before)"
+    script = f"import sys; before = set(sys.modules)\n{code}\nprint(*set(sys.modules) - before)"
     result = subprocess.run(
-        [sys.executable, "-S", "-c", f"import site; site.main(); {script}"], capture_output=True, text=True, check=True
+        [sys.executable, "-S", "-c", f"import site; site.main()\n{script}"], capture_output=True, text=True, check=True
     )
     return set(result.stdout.split())

@@ -1,5 +1,6 @@
 """The options of a client: their defaults, the environment variables, and their validation."""
 
+import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -108,10 +109,7 @@ def _passed_or_environment(option: str, value: object, variable: str) -> str:
 
 
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
-_PLAIN_URL = re.compile(
-    r"https?://([a-z][a-z0-9]{0,62}(\.[a-z][a-z0-9-]{0,62}){0,9}|127\.0\.0\.1)(:\d{1,5})?(/[\w.-]{0,99}){0,9}", re.ASCII
-)
-"""URLs of which httpx need not be asked, because its import takes longer than creating a client."""
+_HOST_AND_PORT = re.compile(r"(\[[^][]+\]|([^][.:]{1,63}\.)*[^][.:]{1,63}\.?)(:[0-9]*)?")
 
 
 def checked_key(key: str) -> str:
@@ -133,11 +131,13 @@ def checked_base_url(url: str) -> str:
     problem = 'base_url must be an http or https URL such as "https://api.example.com"'
     try:
         parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        host = parts.hostname or ""
+        has_host = _HOST_AND_PORT.fullmatch(parts.netloc.rpartition("@")[2]) is not None
+        valid = parts.scheme in ("http", "https") and has_host and (parts.port or 1) > 0
+        if ":" in host or host.replace(".", "").isdigit():
+            ipaddress.ip_address(host)
     except ValueError:
         raise ConfigurationError(problem) from None
-    if not _PLAIN_URL.fullmatch(url):
-        valid = valid and _is_url_of_httpx(url, parts.hostname or "")
     if not valid or not _VISIBLE.fullmatch(url):
         raise ConfigurationError(problem)
     if parts.username is not None or parts.password is not None:
@@ -147,17 +147,6 @@ def checked_base_url(url: str) -> str:
     if parts.path.rstrip("/").endswith("/v1"):
         raise ConfigurationError(f"{problem}, without /v1, which is appended to it")
     return url.rstrip("/")
-
-
-def _is_url_of_httpx(url: str, host: str) -> bool:
-    import httpx
-
-    try:
-        httpx.URL(url)
-        host.encode("idna")  # as every DNS lookup of the host does
-    except (ValueError, httpx.InvalidURL):
-        return False
-    return True
 
 
 def checked_timeout(timeout: object) -> Timeouts:

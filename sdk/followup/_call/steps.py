@@ -62,17 +62,14 @@ class NoResponse:
     timed_out: bool = attrs.field(default=False, kw_only=True)
 
 
-@attrs.frozen
 class NotSendable(NoResponse):
     """The request is invalid for the HTTP library."""
 
 
-@attrs.frozen
 class NotSent(NoResponse):
     """There was no connection to send the request on."""
 
 
-@attrs.frozen
 class Broken(NoResponse):
     """The connection broke while writing the request or reading the response."""
 
@@ -84,7 +81,6 @@ class TimedOut(NoResponse):
     timed_out: bool = attrs.field(default=True, kw_only=True)
 
 
-@attrs.frozen
 class Lost(NoResponse):
     """Any other failure."""
 

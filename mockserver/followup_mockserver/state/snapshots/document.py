@@ -6,46 +6,32 @@ A snapshot of every version is under ``tests``, and must load for ever.
 import json
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
-
-import attrs
+from typing import TYPE_CHECKING, Any
 
 from followup import __version__
-from followup._for_mockserver import MinItems, camel, format_timestamp
+from followup._for_mockserver import camel, format_timestamp
 from followup_mockserver.schema.errors import InvalidArgument, ServiceError
 from followup_mockserver.schema.validation import decoded_json
 from followup_mockserver.settings.options import ORGANIZATION_SETTINGS, Options
 from followup_mockserver.state.clock import Clock
-from followup_mockserver.state.ids import IdFactory
-from followup_mockserver.state.snapshots.codecs import SnapshotError, loaded, plain, wrong
-from followup_mockserver.state.snapshots.parts import SavedTenant, saved
+from followup_mockserver.state.snapshots.codecs import SnapshotError, loaded, plain
+from followup_mockserver.state.snapshots.copying import MockState
 from followup_mockserver.state.tenant import Tenant
+
+if TYPE_CHECKING:
+    from followup_mockserver.state.snapshots.parts import Document
 
 FORMAT = "followup-mock-snapshot"
 VERSION = 2
 
-SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name != "forward_to")
-"""The options that a snapshot contains. Where webhooks are sent depends on the machine; a file must not decide it."""
-
-
-@attrs.frozen
-class MockState:
-    """The state of a mock, detached from it.
-
-    Attributes:
-        tenants: copies of its tenants; the first one is the default organization.
-        ids: the factory of the ids of organizations and keys; None for the state of one organization alone.
-    """
-
-    tenants: Sequence[Tenant]
-    ids: IdFactory | None
-
 
 def document_of(state: MockState, options: Options) -> dict[str, Any]:
     """Return a state as JSON-compatible data."""
+    from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS, saved
+
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -54,47 +40,6 @@ def document_of(state: MockState, options: Options) -> dict[str, Any]:
         "ids": plain(state.ids),
         "organizations": [saved(tenant) for tenant in state.tenants],
     }
-
-
-def _options(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as keyword arguments of a mock."""
-    names = {camel(name): name for name in SAVED_OPTIONS}
-    if not saved.keys() <= names.keys():
-        raise wrong("options", f"This has an unknown field; its fields are {', '.join(names)}.")
-    options = {names[wire]: value for wire, value in saved.items()}
-    try:
-        Options(**options)
-    except InvalidArgument as error:
-        raise error.under("options") from None
-    return options
-
-
-@attrs.frozen(kw_only=True)
-class Document:
-    """A snapshot."""
-
-    format: str
-    version: int
-    followup: str
-    options: dict[str, Any] = attrs.field(converter=_options)
-    ids: IdFactory | None
-    organizations: Annotated[list[SavedTenant], MinItems(1)]
-
-    def __attrs_post_init__(self) -> None:
-        organizations: set[str] = set()
-        keys: set[str] = set()
-        for position, each in enumerate(self.organizations):
-            if each.organization.id in organizations:
-                raise wrong(f"organizations[{position}].organization.id", "This must be unique.")
-            values = {key.value for key in each.api_keys}
-            if not keys.isdisjoint(values):
-                raise wrong(f"organizations[{position}].apiKeys", "The value of a key must be unique.")
-            organizations.add(each.organization.id)
-            keys |= values
-
-    def state(self) -> MockState:
-        """Return the state in the snapshot."""
-        return MockState([each.tenant() for each in self.organizations], self.ids)
 
 
 def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +102,7 @@ SnapshotSource = Mapping[str, Any] | str | bytes | os.PathLike[str]
 """The data that ``save`` returned, its JSON text, or the path of a file with this text."""
 
 
-def read(source: SnapshotSource) -> Document:
+def read(source: SnapshotSource) -> "Document":
     """Return a snapshot. It shares nothing with the source.
 
     Raises:
@@ -171,6 +116,8 @@ def read(source: SnapshotSource) -> Document:
         document = decoded_json(text, MAX_DEPTH)
     except ServiceError as error:
         raise SnapshotError("", error.message.replace("body", "snapshot")) from None
+    from followup_mockserver.state.snapshots.parts import Document
+
     found: Document = loaded(Document, _upgraded(document))
     return found
 

@@ -20,21 +20,21 @@ import attrs
 import followup
 from followup._for_mockserver import IDEMPOTENCY_KEY, Limits, MinItems, MinLength, camel
 from followup_mockserver.schema.checks import LATEST_TIME, field, matching
+from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.schema.shapes import LARGEST_INTEGER
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import KeyRecord, Organization
 from followup_mockserver.state.clock import Clock
-from followup_mockserver.state.collection import Collection
-from followup_mockserver.state.copies import copied
 from followup_mockserver.state.faults import Faults, WebhookFaults
-from followup_mockserver.state.history import JOB_PREFIX, History, Receipt, Record
+from followup_mockserver.state.history import History, Receipt, Record
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job, JobKind, Timer
 from followup_mockserver.state.outcomes import Outcome
-from followup_mockserver.state.records import Attempt, AttemptInProgress, Message
+from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.requests import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.state.snapshots.codecs import Count, plain, wrong
-from followup_mockserver.state.snapshots.references import COLLECTIONS, check_references
+from followup_mockserver.state.snapshots.copying import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
+from followup_mockserver.state.snapshots.references import check_references
 from followup_mockserver.state.tenant import Tenant
 
 
@@ -222,9 +222,9 @@ class SavedTenant:
     def tenant(self) -> Tenant:
         """Return the tenant, which belongs to no mock yet."""
         tenant = Tenant(self.organization, self.api_keys, Options())
-        for name in _AS_THEY_ARE:
+        for name in AS_THEY_ARE:
             setattr(tenant, name, getattr(self, name))
-        for name in _CONTAINERS:
+        for name in CONTAINERS:
             container = getattr(tenant, name)
             for each in getattr(self, name):
                 container.add(each)
@@ -253,8 +253,8 @@ class SavedTenant:
 def saved(tenant: Tenant) -> dict[str, Any]:
     """Return a tenant as JSON of ``SavedTenant``."""
     parts = {
-        **{name: getattr(tenant, name) for name in _AS_THEY_ARE},
-        **{name: [*getattr(tenant, name)] for name in _CONTAINERS},
+        **{name: getattr(tenant, name) for name in AS_THEY_ARE},
+        **{name: [*getattr(tenant, name)] for name in CONTAINERS},
         "api_keys": [*tenant.keys.values()],
         "clock": SavedClock.of(tenant.clock),
         "jobs": [
@@ -276,47 +276,46 @@ def saved(tenant: Tenant) -> dict[str, Any]:
     return {camel(each.name): plain(parts[each.name]) for each in attrs.fields(SavedTenant)}
 
 
-_AS_THEY_ARE = ("organization", "ids", "secrets", "last_event_at", "messages", "faults", "webhook_faults")
-_CONTAINERS = (*COLLECTIONS, "attempts")
-SAVED = (*_AS_THEY_ARE, *_CONTAINERS, "keys", "clock", "scheduler", "idempotency", "history")
-"""The attributes of ``Tenant`` that a snapshot contains."""
-
-_COPIED_DEEPLY = ("organization", "keys", "last_event_at", "faults", "webhook_faults")
+SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name != "forward_to")
+"""The options that a snapshot contains. Where webhooks are sent depends on the machine; a file must not decide it."""
 
 
-def copy_state(old: Tenant, new: Tenant) -> None:
-    """Set the state of a new tenant to an independent copy of that of another, whose lock the caller holds.
-
-    An attempt in progress is due again in the copy: its outcome is not known yet.
-    """
-    for name in SAVED:
-        value = getattr(old, name)
-        setattr(new, name, copied(value) if name in _COPIED_DEEPLY else value.copy())
-    new.idempotency.kept_for = timedelta(hours=new.options.idempotency_hours)  # the options are not part of the state
-    for attempt in old.attempts_in_progress:
-        _requeue(new, attempt)
-    _forget_deleted(new)
-
-
-def _requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
-    """Make an attempt that was in progress due again, as if it had not begun."""
-    delivery = tenant.webhook_deliveries.get(attempt.delivery.id)
-    if delivery is None:
-        return
-    if attempt.counted:
-        tenant.webhook_deliveries.update(delivery, attempts=delivery.attempts - 1)
-    if attempt.cause is not None and attempt.trigger != "manual":
-        job = Job("delivery" if attempt.trigger == "schedule" else "repeated_delivery", delivery.id)
-        tenant.scheduler.restore(Timer(tenant.now(), int(attempt.cause.removeprefix(JOB_PREFIX)), job))
+def _options(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as keyword arguments of a mock."""
+    names = {camel(name): name for name in SAVED_OPTIONS}
+    if not saved.keys() <= names.keys():
+        raise wrong("options", f"This has an unknown field; its fields are {', '.join(names)}.")
+    options = {names[wire]: value for wire, value in saved.items()}
+    try:
+        Options(**options)
+    except InvalidArgument as error:
+        raise error.under("options") from None
+    return options
 
 
-def _forget_deleted(tenant: Tenant) -> None:
-    """Remove what the webhook faults remember about deliveries that have been deleted; it has no effect any more."""
-    faults, deliveries, endpoints = tenant.webhook_faults, tenant.webhook_deliveries, tenant.webhook_endpoints
-    faults.applied = {delivery: fault for delivery, fault in faults.applied.items() if delivery in deliveries}
-    faults.held_by_endpoint = _with_held(faults.held_by_endpoint, endpoints, deliveries)
-    faults.held_by_overtaker = _with_held(faults.held_by_overtaker, deliveries, deliveries)
+@attrs.frozen(kw_only=True)
+class Document:
+    """A snapshot."""
 
+    format: str
+    version: int
+    followup: str
+    options: dict[str, Any] = attrs.field(converter=_options)
+    ids: IdFactory | None
+    organizations: Annotated[list[SavedTenant], MinItems(1)]
 
-def _with_held(held: dict[str, str], holders: Collection[Any], deliveries: Collection[Any]) -> dict[str, str]:
-    return {holder: delivery for holder, delivery in held.items() if holder in holders and delivery in deliveries}
+    def __attrs_post_init__(self) -> None:
+        organizations: set[str] = set()
+        keys: set[str] = set()
+        for position, each in enumerate(self.organizations):
+            if each.organization.id in organizations:
+                raise wrong(f"organizations[{position}].organization.id", "This must be unique.")
+            values = {key.value for key in each.api_keys}
+            if not keys.isdisjoint(values):
+                raise wrong(f"organizations[{position}].apiKeys", "The value of a key must be unique.")
+            organizations.add(each.organization.id)
+            keys |= values
+
+    def state(self) -> MockState:
+        """Return the state in the snapshot."""
+        return MockState([each.tenant() for each in self.organizations], self.ids)
