@@ -44,7 +44,7 @@ def pages() -> Iterator[tuple[str, str]]:
             "Results",
             _RESULTS_INTRODUCTION,
             *results,
-            section(2, "Ids and enumerations", f"Ids are strings: {_prefixes()}.", _TYPES_INTRODUCTION, types),
+            section(2, "Ids and enumerations", f"Ids have prefixes: {_prefixes()}.", _TYPES_INTRODUCTION, types),
         ),
     )
     inputs = [class_section(each, each.__name__, INPUTS) for each in _classes(is_typeddict)]
@@ -88,9 +88,9 @@ def _enumeration_rows() -> Iterator[tuple[str, str]]:
 
 
 def _prefixes() -> str:
-    """Return the prefix of each type of id."""
+    """Return the prefix of each type of id, as a list."""
     return ", ".join(
-        f"{'an' if name[0] in 'AEI' else 'a'} `{name}` begins with `{each.prefix}`"
+        f"`{each.prefix}` for `{name}`"
         for name, value in vars(_api_rules).items()
         for each in getattr(value, "__metadata__", ())
         if isinstance(each, IdPrefix)

@@ -37,9 +37,9 @@ accepted id again has no effect.
 """
 
 _OUTBOUND = """\
-The service posts outbound events to your [endpoints](../operations/webhook_endpoints.md) when it has processed what
-happened, by whatever route it was reported: signed, and with [up to nine attempts](../webhooks.md#attempts). The body
-is a [`WebhookEvent`](../webhooks.md#webhookevent). Its `data` is the state of the objects at the event;
+The service sends an outbound event to your [endpoints](../operations/webhook_endpoints.md) once it has processed what
+happened, whoever reported it. The request is signed, and tried [up to nine times](../webhooks.md#attempts). Its body is
+a [`WebhookEvent`](../webhooks.md#webhookevent). Its `data` is the state of the objects at the event;
 `event.retrieve(client)` fetches the object that `ref` names, as it is now. A type that is not yet sent can be
 subscribed to now, and starts arriving when the service activates it.
 """

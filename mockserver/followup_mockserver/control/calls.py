@@ -57,9 +57,9 @@ class CallControls:
 
         Args:
             operation: name of the operation, such as ``patients.create``; ``*`` for all operations.
-            kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection
-                without a response, ``truncate`` drops it in the middle of the response. ``event`` lets single events of
-                a batch end ``failed``, and the others go on; ``operation`` is then ``events.create``.
+            kind: ``status`` responds with an error, and ``delay`` responds late. ``disconnect`` drops the connection
+                without a response, ``truncate`` in the middle of it. ``event`` lets single events of a batch end
+                ``failed``, and the others go on; ``operation`` is then ``events.create``.
             status: HTTP status from 400 to 599, for kind ``status``.
             seconds: length of the delay, for kind ``delay``; at most a day.
             times: number of calls that fail, for kind ``event`` number of events; None for all.
@@ -130,9 +130,8 @@ class CallControls:
         something was not sent, and what caused each of these. Each ``cause`` is the ``id`` of an entry before it.
 
         Args:
-            id: id of an object of the API, or of a request (``req_…``), an inbound event (``evt_…``), a job
-                (``job_…``), a call of a test control (``ctl_…``), a message (``msg_…``), a webhook delivery (``whd_…``)
-                or one of its attempts (``whd_….1``).
+            id: id of an API object, a request (``req_…``), an inbound event (``evt_…``), a job (``job_…``), a test
+                control (``ctl_…``), a message (``msg_…``), a webhook delivery (``whd_…``) or an attempt (``whd_….1``).
 
         Returns:
             The entries. The history keeps the last 50,000 records; of what is older, only part of the chain is left.

@@ -196,8 +196,8 @@ class OrganizationControls:
 
         On a ``MockService`` or ``MockServer`` this is the state of the whole mock, on the controls that
         ``organization(key)`` returned that of the organization. The state consists of the organizations with their
-        settings, all records, the clock, the pending jobs, deliveries and attempts, messages, idempotency keys, faults,
-        the history, and what the next ids depend on; it does not contain the journal and the windows of the rate limit.
+        settings, all records, the clock, pending jobs, deliveries and attempts, messages, idempotency keys, faults, the
+        history, and the counters for new ids. It does not contain the journal and the windows of the rate limit.
         A request or a delivery attempt that is in progress counts as not yet begun.
 
         The data contains personal data, API keys and signing secrets.

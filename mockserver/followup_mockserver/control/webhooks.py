@@ -33,8 +33,8 @@ class WebhookControls:
         several mounted URLs match, the longest wins. Mounting again replaces the application; the old one is shut down
         when the mock is closed.
 
-        In a ``MockService``, an exception of the application is recorded as a failed attempt, and then raised out of
-        ``advance``, ``step`` or ``resend``, also where Flask or Django has turned it into a response with status 500.
+        In a ``MockService``, an exception of the application is recorded as a failed attempt. Then ``advance``,
+        ``step`` or ``resend`` raises it, even if Flask or Django has turned it into a response with status 500.
         In a ``MockServer`` it is recorded and logged.
 
         Args:
@@ -157,8 +157,8 @@ class WebhookControls:
         A delivery is queued by the call that causes its event, so add the fault before that call.
 
         Args:
-            kind: ``duplicate`` sends the first attempt twice; ``reorder`` holds a delivery until the next one to the
-                same endpoint has been sent; ``late`` delays the first attempt; ``wrong_signature`` and
+            kind: ``duplicate`` sends the first attempt twice. ``reorder`` holds a delivery until the next one to the
+                same endpoint has been sent. ``late`` delays the first attempt. ``wrong_signature`` and
                 ``old_signature`` give the first attempt an invalid signature, or an expired timestamp.
             type: outbound type that the fault is limited to; None for any.
             times: number of deliveries that it applies to.

@@ -50,11 +50,11 @@ class Clinic:
     but the folder. The methods are called one at a time in the thread that called ``simulate``.
 
     Any of them may be a coroutine function. They run in one event loop, which lasts until the next crash, together with
-    the tasks that your code starts; ``asyncio.sleep`` and timeouts take simulated time, and a history chooses which of
-    the tasks that are ready goes on. Ordinary methods are called outside of that loop, so they may use ``asyncio.run``.
+    the tasks that your code starts. ``asyncio.sleep`` and timeouts take simulated time, and a history chooses which
+    ready task goes on. Ordinary methods are called outside of that loop, so they may use ``asyncio.run``.
 
-    An exception of ``book``, ``reschedule`` or ``cancel`` is an operation that failed before the eyes of a person, one
-    of ``work`` is a background job that failed and runs again later, and one of the receiver is a failed attempt.
+    If ``book``, ``reschedule`` or ``cancel`` raises an exception, the operation failed, and a person saw it. If
+    ``work`` does, a background job failed, and runs again later. If the receiver does, a delivery attempt failed.
 
     Attributes:
         receiver_url: https URL of the clinic's webhook endpoint, which is subscribed to all event types; None: no

@@ -21,8 +21,8 @@ class OutboxClinic(Clinic):
 
     ``handled`` counts each run of a handler whose work lasts: its event was marked as done, or the run committed
     something by itself, over a connection other than ``received.connection``, and was then cut off. Such a run is
-    repeated, so its event counts twice. If the work of your handlers may be repeated because it is keyed by the id of
-    the event, or if one run may do its work twice, override ``handled`` and return what is in your own tables.
+    repeated, so its event counts twice. Override ``handled``, and return what is in your own tables, if your handlers
+    may repeat their work because the event's id is its key, or if one run may do its work twice.
 
     Attributes:
         receiver_url: https URL of the webhook endpoint; None: no webhooks are received.

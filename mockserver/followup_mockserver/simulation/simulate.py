@@ -33,9 +33,9 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
 
     Each history has bookings, changes, cancellations, faults of the service and of the network, webhooks that are
     repeated, late, out of order or forged, crashes and restarts. Then the faults end, ``work`` runs until nothing
-    changes, and the promises are checked: each booking that the clinic believes in is at the service exactly once, at
-    its last time; cancelled ones are cancelled; nothing is there that the clinic does not know; and the work of each
-    genuine webhook event was done exactly once, and of no forged one.
+    changes, and the promises are checked. Each booking that the clinic believes in is at the service exactly once, at
+    its last time. Cancelled ones are cancelled, and nothing is there that the clinic does not know. The work of each
+    genuine webhook event was done exactly once, and that of forged ones never.
 
     The same seed gives the same histories in every process with the same versions of Python and followup,
     for an integration that uses one thread.

@@ -54,8 +54,8 @@ class Fault:
     Attributes:
         id: id of the fault; empty until it is added.
         operation: name of the operation, or ``*`` for all.
-        kind: ``status`` responds with an error, ``delay`` responds late, ``disconnect`` drops the connection without a
-            response, ``truncate`` drops it in the middle of the response, ``event`` lets single events of a batch end
+        kind: ``status`` responds with an error, and ``delay`` responds late. ``disconnect`` drops the connection
+            without a response, ``truncate`` in the middle of it. ``event`` lets single events of a batch end
             ``failed`` (operation ``events.create`` only).
         status: HTTP status, for kind ``status``.
         seconds: length of the delay, for kind ``delay``.
@@ -102,10 +102,10 @@ class WebhookFault:
 
     Attributes:
         id: id of the fault; empty until it is added.
-        kind: ``duplicate``: the first attempt is sent twice, and the response to the repetition is ignored;
-            ``reorder``: the delivery is held until the next one to the same endpoint has been sent; ``late``: the first
-            attempt is delayed; ``wrong_signature``, ``old_signature``: the first attempt has an invalid or an expired
-            signature, and later ones a valid signature.
+        kind: ``duplicate`` sends the first attempt twice, and ignores the response to the repetition. ``reorder`` holds
+            the delivery until the next one to the same endpoint has been sent. ``late`` delays the first attempt.
+            ``wrong_signature`` and ``old_signature`` give the first attempt an invalid or an expired signature; later
+            ones are valid.
         type: event type of the deliveries that the fault applies to; None for any.
         times: number of deliveries that the fault still applies to.
         seconds: the delay for ``late``, the longest delay for ``reorder``, the age of the signature for

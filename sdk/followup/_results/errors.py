@@ -136,11 +136,11 @@ class PaginationError(FollowUpError):
 class APIStatusError(FollowUpError):
     """The service responded with an error (specification, section 7).
 
-    The text of the error contains the service's message, redacted and cut at 1,000 characters. Redaction replaces with
-    ``…``: the request's values of three characters or more (also with other case, accents, separators or escapes), the
-    beginning of a long one and all that follows it, e-mail addresses, and numbers of six digits or more. It does not
-    recognize other
-    personal data, such as a patient's name that the request did not contain. The attributes are not redacted.
+    The text of the error contains the service's message, redacted and cut at 1,000 characters. ``…`` replaces
+    e-mail addresses, numbers of six digits or more, and the request's values of three characters or more, also with
+    other case, accents, separators or escapes. From the beginning of a long value, it replaces all that follows.
+    Redaction does not recognize other personal data, such as a patient's name that the request did not contain. The
+    attributes are not redacted.
 
     Attributes:
         status_code: HTTP status.

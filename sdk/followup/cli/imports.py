@@ -25,8 +25,8 @@ commands: Application = Application(
     no_args_is_help=True,
     help="Send what changed in a clinic's exported tables.",
     epilog="Exit status: 0 on success, 1 if a row was rejected, an event could not be sent, or file and service "
-    "differ, 2 if nothing was done: the file, the map, the database or the service cannot be used, or too many rows "
-    "were rejected or are gone; 130 if it was interrupted with Ctrl-C.",
+    "differ. 2 if nothing was done: the file, the map, the database or the service cannot be used, or too many rows "
+    "were rejected or are gone. 130 if it was interrupted with Ctrl-C.",
 )
 
 File = Annotated[Path, typer.Argument(help="The exported table: CSV, or an Excel workbook (.xlsx).")]

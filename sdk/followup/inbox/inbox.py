@@ -114,8 +114,8 @@ class Inbox(ReceivedEvents):
             headers: the headers of the request, as the framework provides them; their case does not matter.
 
         Returns:
-            The HTTP status to respond with: 204 if the event is stored, now or since an earlier delivery; 400 if the
-            request is not genuine; 503 if it cannot be stored now, so that the service sends it again.
+            The HTTP status to respond with. It is 204 if the event is stored, now or since an earlier delivery, and 400
+            if the request is not genuine. It is 503 if the event cannot be stored now; the service then sends it again.
 
         Raises:
             ConfigurationError: there is no secret.
