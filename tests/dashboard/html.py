@@ -59,7 +59,7 @@ class Views:
         navigation = re.search(r'<nav class="tabs"[^>]*>(.*?)</nav>', self.html(path), re.DOTALL)
         assert navigation is not None
         found = re.findall(r"<a[^>]*>([^<]*)<span[^>]*>(\d+)</span></a>", navigation[1])
-        return {text.strip(): int(count) for text, count in found}
+        return {unescape(text).strip(): int(count) for text, count in found}
 
     def everywhere(self) -> list[str]:
         """Return the paths of all views that links lead to, from the overview on; of lists only the first page."""

@@ -1,4 +1,4 @@
-"""The messages to a patient: on the patient's phone, and the reminders on the page of an appointment."""
+"""The messages to a patient on the patient's phone, and the reminders in the timeline of an appointment."""
 
 import re
 
@@ -6,6 +6,7 @@ from followup import FollowUp
 from followup_mockserver import MockService
 
 from .html import Views, short_times, text_of
+from .test_timeline import timeline
 
 ANA = {"phone": "+5491155550001", "full_name": "Ana Díaz"}
 TEXT = "Hola Ana. Le recordamos su turno del 01/10/2026 a las 14:30 en Clínica de prueba."
@@ -22,8 +23,9 @@ def phone(views: Views, patient: str) -> list[tuple[str, str]]:
     return lines_of(views.html(f"patients/{patient}"), 'class="number"')
 
 
-def reminders(views: Views, appointment: str) -> list[tuple[str, str]]:
-    return lines_of(views.html(f"appointments/{appointment}"), 'class="reminders"')
+def reminders(views: Views, appointment: str) -> list[str]:
+    """Return the entries of reminders in the timeline of an appointment."""
+    return [line.text for line in timeline(views, f"appointments/{appointment}") if " reminder " in line.text]
 
 
 def test_a_message_says_which_reminder_it_is_and_others_messages_are_not_there(
@@ -34,22 +36,27 @@ def test_a_message_says_which_reminder_it_is_and_others_messages_are_not_there(
     client.appointments.create(patient=eva, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
     service.advance(days=2, hours=6)
     assert phone(views, booked.patient) == [
-        ("note", "Appointment created : confirmed 09-28 12:00"),
+        ("note", "Appointment created : confirmed, 09-28 12:00"),
         (
-            "bubble succeeded",
-            (
-                f"{TEXT} reminder 24 h before the start of the appointment of 10-01 17:30"
-                " planned by appointments.create 09-28 12:00 sent 09-30 17:30"
-            ),
+            "succeeded",
+            f"{TEXT} sent 09-30 17:30, planned by appointments.create Reminder 24 h before the start of 10-01 17:30",
         ),
-        (
-            "bubble pending",
-            (
-                "reminder 3 h before the start of the appointment of 10-01 17:30"
-                " planned by appointments.create 09-28 12:00 due 10-01 14:30"
-            ),
-        ),
+        ("pending", "Reminder 3 h before the start of 10-01 17:30 due 10-01 14:30, planned by appointments.create"),
     ]
+    assert views.text(f"patients/{booked.patient}").count(TEXT) == 1, "the timeline does not repeat it"
+
+
+def test_older_messages_are_folded(views: Views, client: FollowUp, service: MockService) -> None:
+    booked = [
+        client.appointments.create(patient=ANA, start_at=f"2026-10-{day:02}T17:30:00Z")  # type: ignore[arg-type]
+        for day in range(1, 6)
+    ]
+    service.advance(days=5)
+    html = views.html(f"patients/{booked[0].patient}")
+    phone = html.partition('class="phone"')[2].partition("</section>")[0]
+    folded, _, shown = phone.partition("</details>")
+    assert "<summary>4 earlier</summary>" in folded
+    assert [shown.count(f'<li class="{each}"') for each in ("note", "succeeded", "pending")] == [1, 5, 5]
 
 
 def test_what_will_not_be_sent_says_so_before_it_is_due(views: Views, client: FollowUp, service: MockService) -> None:
@@ -58,25 +65,23 @@ def test_what_will_not_be_sent_says_so_before_it_is_due(views: Views, client: Fo
     service.update_patient(booked.patient, opted_out=True)
     reason = "will not be sent: the patient has opted out"
     assert reminders(views, booked.id) == [
-        ("muted", f"Reminder 24 h before the start : {reason} 09-28 14:00"),
-        ("muted", f"Reminder 3 h before the start : {reason} 09-29 11:00"),
+        f"{at} of 09-29 14:00: {reason} (planned by appointments.create 09-28 12:00)"
+        for at in ("09-28 14:00 reminder 24 h before the start", "09-29 11:00 reminder 3 h before the start")
     ]
     bubbles = [(classes, text) for classes, text in phone(views, booked.patient) if reason in text]
-    assert [classes for classes, _ in bubbles] == ["bubble muted"] * 3
+    assert [classes for classes, _ in bubbles] == ["muted"] * 3
     assert "sent: the patient has opted out" in views.text(f"visits/{visit.id}")
     for page in ("clock", "overview"):
         assert views.text(page).count(reason) == 3, page
     service.update_patient(booked.patient, opted_out=False)
-    assert [classes for classes, _ in reminders(views, booked.id)] == ["pending"] * 2
+    assert [": due " in text for text in reminders(views, booked.id)] == [True] * 2
     for page in (f"patients/{booked.patient}", "clock", "overview"):
         assert "will not be sent" not in views.text(page), page
 
 
 def test_other_reasons_that_are_known_beforehand(views: Views, client: FollowUp, service: MockService) -> None:
     nobody = client.appointments.create(patient={"dni": "30123456"}, start_at="2026-10-01T17:30:00Z")
-    assert [" will not be sent: no phone number is known " in text for _, text in reminders(views, nobody.id)] == [
-        True
-    ] * 2
+    assert ["will not be sent: no phone number is known" in text for text in reminders(views, nobody.id)] == [True] * 2
     client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
     assert "will not be sent: the patient has opted out" not in views.text("clock")
     service.update_patient(next(each.id for each in client.patients.list(phone=ANA["phone"])), opted_out=True)
@@ -93,4 +98,4 @@ def test_a_message_without_history_is_still_on_the_phone(views: Views, client: F
         organization.pop("history")
     loaded = MockService.load(state)
     texts = [text for _, text in phone(Views(loaded), booked.patient)]
-    assert len([text for text in texts if text.startswith("Hola Ana.") and "reminder" in text]) == 1
+    assert len([text for text in texts if text.startswith("Hola Ana.") and "Reminder" in text]) == 1

@@ -76,7 +76,7 @@ def test_an_escape_in_a_payload_is_that_of_json(service: MockService, client: Fo
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
     client.patients.create(phone=ANA["phone"], full_name=f"Ana {OVERRIDE}")
     html = views.html(f"webhook_deliveries/{service.deliveries[0].id}")
-    (shown,) = re.findall(r'<pre tabindex="0">(.*?)</pre>', html, re.DOTALL)[-1:]
+    (shown,) = re.findall(r'<pre tabindex="0" data-json>(.*?)</pre>', html, re.DOTALL)[-1:]
     payload = json.loads(unescape(re.sub(r"<[^>]*>", "", shown)))
     assert payload["data"]["patient"]["fullName"] == f"Ana {OVERRIDE}"
 

@@ -67,7 +67,7 @@ class TestTimes:
         booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T14:30:00Z")
         go("clock")
         expect(tab.locator("#now")).to_have_text("28 Sep 09:00:00 GMT-3")
-        reminder = tab.get_by_role("listitem").filter(has_text="reminder").first
+        reminder = tab.locator("main .timeline").get_by_role("listitem").filter(has_text="reminder").first
         expect(reminder.locator("time").first).to_have_text("29 Sep 11:30, in 1 d 2 h")
         expect(reminder.locator("time").first).to_have_attribute("title", "2026-09-29T14:30:00.000Z")
         switch = tab.get_by_role("button", name="UTC")

@@ -296,7 +296,7 @@ class TestFilters:
         assert views.column(f"{by_endpoint}&event_type=patient.upserted", "status") == ["stopped"]
         html = views.html(by_endpoint)
         options = [text_of(each) for each in re.findall(r"<option.*?</option>", html)]
-        assert (options[0], sorted(options[1:3])) == ("all (4)", ["clinic.example/hooks (2)", "lab.example/in (2)"])
+        assert options[:3] == ["all (4)", "clinic.example/hooks (2)", "lab.example/in (2)"], "by name"
         assert options[3:] == [
             "all (2)", "appointment.created (1)", "patient.upserted (1)", "all (2)", "2026-09-28 (1)", "2026-09-29 (1)"
         ]  # fmt: skip

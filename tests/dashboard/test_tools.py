@@ -1,13 +1,16 @@
 """The tools of the dashboard in a real browser: the clock, faults, triggers and the reset."""
 
+import re
+
 import httpx
 from playwright.sync_api import Browser, Page, expect
 from support.waiting import wait_for
 
 from followup import FollowUp
-from followup_mockserver import MockServer
+from followup_mockserver import MockServer, MockService
 
 from .conftest import ANA, HOOKS, Open, expect_report
+from .html import Views
 
 
 class TestClock:
@@ -61,16 +64,27 @@ class TestClock:
     def test_it_is_never_set_back(self, browser: Browser, mock: MockServer) -> None:
         tab = browser.new_page()
         tab.goto(f"{mock.url}/_mock/#/clock")
-        field = tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)")
-        expect(field).to_have_attribute("min", "2026-09-28T09:00:00")
-        field.fill("2026-09-28T08:59:59")
-        tab.get_by_role("button", name="Advance", exact=True).click()
-        assert field.evaluate("field => field.validity.rangeUnderflow")
-        field.evaluate("field => field.removeAttribute('min')")
-        tab.get_by_role("button", name="Advance", exact=True).click()
-        expect(tab.get_by_role("status")).to_contain_text("the clock never goes back")
+        field = tab.get_by_placeholder("2026-09-28 09:00:00")
+        for text, problem in (
+            ("2026-09-28 08:59", "the clock never goes back"),
+            ("tomorrow", "to: This must be a date and time such as 2026-09-28 09:00:00."),
+        ):
+            field.fill(text)
+            tab.get_by_role("button", name="Advance", exact=True).click()
+            expect(tab.get_by_role("status")).to_contain_text(problem)
+            expect(field).to_have_value(text)
         assert mock.clock.now.isoformat() == "2026-09-28T12:00:00+00:00"
         tab.close()
+
+    def test_jobs_of_one_kind(self, views: Views, client: FollowUp, service: MockService) -> None:
+        client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+        kinds = {"All": 4, "Check of the patient's stage": 1, "Message after the visit": 1, "Reminder": 2}
+        assert views.tabs("clock") == kinds
+        assert len(re.findall('<li class="pending"', views.html("clock?kind=reminder"))) == 2
+        for number in range(50):
+            client.appointments.create(patient={"phone": f"+549115555{number:04}"}, start_at="2026-10-02T12:00:00Z")
+        assert "And 52 later jobs." in views.text("clock?kind=reminder")
 
 
 class TestControls:
@@ -95,14 +109,23 @@ class TestControls:
         faults.get_by_label("Operation").select_option("patients.create")
         faults.get_by_label("Status code").fill("503")
         faults.get_by_label("Number of calls").fill("2")
+        expect(faults.get_by_label("Seconds")).to_be_hidden()
         faults.get_by_role("button", name="Add").click()
         expect_report(tab, "Fault added.")
         tab.get_by_role("button", name="Remove: patients.create: status 503 before the request takes effect, 2").click()
         expect_report(tab, "Fault removed.")
         expect(tab.get_by_role("button", name="Remove:")).to_have_count(3)
         assert [each.operation for each in mock.faults] == ["visits.create"]
+        # The fields that do not apply to a kind are hidden, and their values are not sent.
+        faults.get_by_label("Kind").select_option("delay")
+        faults.get_by_label("Seconds").fill("3")
+        expect(faults.get_by_label("Status code")).to_be_hidden()
+        faults.get_by_role("button", name="Add").click()
+        expect(tab.get_by_text("delay of 3 s before the request takes effect")).to_be_visible()
+        faults.get_by_label("Kind").select_option("event")
+        expect(faults.get_by_label("Before or after")).to_be_hidden()
         tab.get_by_role("button", name="Remove: patient.upserted: late").click()
-        expect(tab.get_by_role("button", name="Remove:")).to_have_count(2)
+        expect(tab.get_by_role("button", name="Remove:")).to_have_count(3)
         assert [each.kind for each in mock.webhook_faults] == ["duplicate"]
 
     def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:

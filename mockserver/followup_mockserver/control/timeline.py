@@ -11,38 +11,22 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import attrs
 
-from followup import WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, format_timestamp
+from followup import WebhookEndpoint
+from followup._for_mockserver import format_timestamp
+from followup_mockserver.control import titles
 from followup_mockserver.control.occurrences import REQUEST, Occurrence
+from followup_mockserver.control.titles import address, state_of
 from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.state.outcomes import Kind, Part, filled, joined
 from followup_mockserver.state.tenant import Tenant
 
 _MAX_DEPTH = 8
 """An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""
-
-_JOB_TITLES = {
-    "reminder": "reminder",
-    "post_visit": "message after the visit",
-    "intake": "question for missing data",
-    "stage": "check of the patient's stage",
-    "treatment_end": "end of the treatment",
-    "delivery": "webhook attempt",
-    "repeated_delivery": "repeated webhook attempt",
-}
-ATTEMPT_JOBS = ("delivery", "repeated_delivery")
-TEST_CONTROL = "test control"
-_WORDS = {Kind.DUE: "due", Kind.WILL_NOT_BE_SENT: "will not be sent"}
-"""What became of a job, where its time stands elsewhere."""
-
-STOPPED = "stopped"
-TONES = {STOPPED: "muted"}
-"""State of a delivery to its tone, if that has another name."""
 
 _AT_ONCE = timedelta(seconds=1)
 """A job that is due so soon after its cause stands below it, even if the clock runs."""
@@ -104,81 +88,6 @@ class Entry:
     is_timed: bool = False
 
 
-def state_of(obj: Any) -> str:
-    """Return the status of an object. An endpoint is ``failing`` after a failed attempt, until an attempt succeeds.
-
-    A delivery that failed only because its endpoint was disabled is ``stopped``.
-    """
-    if isinstance(obj, WebhookDelivery) and obj.status == "failed" and obj.attempts < MAX_WEBHOOK_ATTEMPTS:
-        return STOPPED
-    if not isinstance(obj, WebhookEndpoint) or obj.status == "disabled" or obj.last_error is None:
-        return str(obj.status)
-    delivered = obj.last_delivered_at
-    return "failing" if delivered is None or delivered < obj.last_error.at else "enabled"
-
-
-def address(url: str) -> str:
-    """Return host and path of a URL: what distinguishes the endpoints of an organization."""
-    parts = urlsplit(url)
-    return f"{parts.netloc}{parts.path}".rstrip("/")
-
-
-def title_of(occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part]]:
-    """Return what happened, the id of the page that shows more, and the outcome unless the title says it."""
-    kind, outcome = occurrence.kind, shown(occurrence)
-    if kind == REQUEST:
-        return (occurrence.operation, occurrence.id, outcome) if occurrence.operation else ("API call", None, outcome)
-    if kind == CONTROL:
-        return f"{TEST_CONTROL} {joined(outcome)}", occurrence.id, ()
-    if kind == EVENT:
-        return "inbound event", occurrence.id, outcome
-    if kind == MESSAGE:
-        return " ".join(filter(None, [joined(outcome).replace("_", " "), occurrence.detail])), occurrence.id, ()
-    if kind in _JOB_TITLES:
-        return job_title(kind, occurrence.detail), occurrence.id, outcome
-    if kind == ATTEMPT:
-        return f"attempt {occurrence.id.rpartition('.')[2]}", occurrence.about, outcome
-    title = kind.replace(".", " ").replace("_", " ")
-    return title, None, () if title.endswith(f" {joined(outcome)}") else outcome
-
-
-def shown(occurrence: Occurrence) -> Sequence[Part]:
-    """Return the sentence of an outcome, without the time of a job that is due, which is that of its entry."""
-    outcome = occurrence.outcome
-    if outcome.kind is Kind.WILL_NOT_BE_SENT:
-        return [f"will not be sent: {outcome.reason}"]
-    return ["due"] if outcome.kind is Kind.DUE else occurrence.parts
-
-
-def job_title(kind: str, detail: str = "") -> str:
-    """Return what a job does, such as ``reminder 24 h before the start``."""
-    return f"{_JOB_TITLES[kind]} {detail}" if detail else _JOB_TITLES[kind]
-
-
-def planned_start(job: Occurrence) -> datetime | None:
-    """Return the start of the appointment that a reminder was planned for, which may have changed since."""
-    if job.kind != "reminder" or job.hours is None or job.due is None:
-        return None
-    try:
-        return job.due + timedelta(hours=job.hours)
-    except OverflowError:  # in a snapshot that somebody has edited
-        return None
-
-
-def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:
-    """Return what became of a delivery, such as ``delivered at attempt 4 (204)``."""
-    made = delivery.attempts
-    if delivery.status == "succeeded":
-        return [f"delivered at attempt {made} ({delivery.last_status_code})"]
-    if delivery.status == "failed":
-        is_stopped = state_of(delivery) == STOPPED
-        word = ("stopped after" if is_stopped else "failed at") if made else "not attempted"
-        return [f"{word}{f' attempt {made}' if made else ''}: {delivery.last_error}"]
-    if delivery.next_attempt_at is None:
-        return [f"attempt {max(made, 1)} is in progress"]
-    return [f"attempt {made + 1} is due ", delivery.next_attempt_at]
-
-
 class Entries:
     """Makes entries of occurrences, which are in the order of time, each after its cause.
 
@@ -187,18 +96,25 @@ class Entries:
         own: id of the object that the page shows, which its entries do not name again.
         occurrences: the occurrences.
         max_effects: the maximum number of effects of an entry; None for all.
+        has_texts: whether messages have their texts. On the page of a patient, the phone has them.
 
     Attributes:
         alone: the occurrences that stand below nothing else.
     """
 
     def __init__(
-        self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence], max_effects: int | None = None
+        self,
+        tenant: Tenant,
+        own: str,
+        occurrences: Sequence[Occurrence],
+        max_effects: int | None = None,
+        *,
+        has_texts: bool = True,
     ) -> None:
         self._tenant = tenant
         self._own = own
         self._max_effects = max_effects
-        self._texts = {message.id: message.text for message in tenant.messages}
+        self._texts = {message.id: message.text for message in tenant.messages} if has_texts else {}
         self._messages = {each.cause: each for each in occurrences if each.kind == MESSAGE}
         self._causes = {each.cause for each in occurrences}
         self._known: dict[str | None, Occurrence] = {}  # the last entry with each id
@@ -212,6 +128,11 @@ class Entries:
     def sent(self, job: Occurrence) -> Occurrence | None:
         """Return the message that a job sent."""
         return self._messages.get(job.id)
+
+    def is_in(self, occurrence: Occurrence, span: tuple[datetime, datetime]) -> bool:
+        """Return whether an occurrence, or anything that stands below it, is in a span of time."""
+        below = (each for each in self._below[id(occurrence)] if self._depths[id(each)])
+        return span[0] <= occurrence.at < span[1] or any(self.is_in(each, span) for each in below)
 
     def entry(self, occurrence: Occurrence, *, is_below: bool = False) -> Entry:
         """Return the entry of an occurrence, with its effects below it.
@@ -236,7 +157,7 @@ class Entries:
             title=title,
             more=None if more == self._own else more,
             subject=self._subject(occurrence),
-            start=planned_start(occurrence),
+            start=titles.planned_start(occurrence),
             outcome=outcome or None,
             tone=tone if outcome else "",
             causes=() if is_below else [*self._named_causes(occurrence)],
@@ -276,12 +197,12 @@ class Entries:
     def _counted(self, occurrence: Occurrence) -> tuple[str, str, str] | None:
         """Return the noun, the outcome and the tone of an effect in a summary; None if it does not count."""
         if _is_job(occurrence):
-            word = _WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
-            return _JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
+            word = titles.WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
+            return titles.JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
         delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
         if delivery is not None:
             state = state_of(delivery)
-            return "webhook", f" {'delivered' if state == 'succeeded' else state}", TONES.get(state, state)
+            return "webhook", f" {'delivered' if state == 'succeeded' else state}", titles.TONES.get(state, state)
         return None
 
     def _is_shown(self, occurrence: Occurrence) -> bool:
@@ -289,7 +210,7 @@ class Entries:
         kind = occurrence.kind
         if occurrence.id == self._own:
             return True
-        if kind in ATTEMPT_JOBS:
+        if kind in titles.ATTEMPT_JOBS:
             return occurrence.outcome.kind is Kind.DUE
         if kind == MESSAGE and _is_job(self._known.get(occurrence.cause)):
             return False
@@ -311,15 +232,18 @@ class Entries:
 
     def _title(self, occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part], str]:
         """Return the title of an entry, the id of its page, its outcome and its tone."""
-        if occurrence.kind != DELIVERY:
-            return *title_of(occurrence), occurrence.outcome.tone
-        delivery = self._tenant.webhook_deliveries.get(occurrence.id)
+        is_attempt = self._is_alone(occurrence)
+        if occurrence.kind != DELIVERY and not is_attempt:
+            return *titles.title_of(occurrence), occurrence.outcome.tone
+        delivery = self._tenant.webhook_deliveries.get((is_attempt and occurrence.about) or occurrence.id)
         endpoint = self._tenant.webhook_endpoints.get(occurrence.id if delivery is None else delivery.webhook_endpoint)
         title = f"webhook {occurrence.id}" if endpoint is None else f"webhook to {self._address(endpoint)}"
         if delivery is None:
             return title, None if endpoint is None else endpoint.id, occurrence.parts, "muted"
+        if is_attempt:
+            return f"{title}, {titles.title_of(occurrence)[0]}", delivery.id, occurrence.parts, occurrence.outcome.tone
         state = state_of(delivery)
-        return title, delivery.id, progress_of(delivery), TONES.get(state, state)
+        return title, delivery.id, titles.progress_of(delivery), titles.TONES.get(state, state)
 
     def _address(self, endpoint: WebhookEndpoint) -> str:
         return address(endpoint.url)
@@ -328,32 +252,32 @@ class Entries:
         """Return what planned a job or caused anything else, and what withdrew a job."""
         cause = self._known.get(occurrence.cause)
         if cause is not None:
-            title, more, _ = title_of(cause)
+            title, more, _ = titles.title_of(cause)
             yield Cause("planned by" if _is_job(occurrence) else "by", title, more, cause.at)
         withdrawn_by = self._known.get(occurrence.ended_by)
         if withdrawn_by is not None and occurrence.outcome.kind.is_withdrawn:
-            title, more, _ = title_of(withdrawn_by)
+            title, more, _ = titles.title_of(withdrawn_by)
             yield Cause(f"{occurrence.outcome.what} by", title, more, withdrawn_by.at)
 
+    def _is_alone(self, occurrence: Occurrence) -> bool:
+        """Return whether an attempt does not stand below its webhook, as in a span of time."""
+        return occurrence.kind == ATTEMPT and not self._depths[id(occurrence)]
+
     def _subject(self, occurrence: Occurrence) -> str | None:
+        delivery = self._tenant.webhook_deliveries.get(occurrence.about or "")
+        if delivery is not None and self._is_alone(occurrence):
+            return delivery.payload.get("ref")
         if occurrence.kind in (REQUEST, DELIVERY, ATTEMPT):
             is_of_endpoint = (occurrence.operation or "").startswith("webhook_endpoints.")
             return occurrence.about if is_of_endpoint and occurrence.about != self._own else None
-        return None if occurrence.about == self._own else occurrence.about
+        is_itself = occurrence.kind == CONTROL and occurrence.about == occurrence.id
+        return None if is_itself or occurrence.about == self._own else occurrence.about
 
     def _announced(self, job: Occurrence) -> Entry:
         """Return a line for a job that is due later, without the reason for its outcome."""
-        return Entry(
-            key=f"planned {job.id}",
-            at=job.at,
-            title=job_title(job.kind, job.detail),
-            more=job.id,
-            subject=self._subject(job),
-            start=planned_start(job),
-            outcome=[_WORDS.get(job.outcome.kind, job.outcome.what)],
-            tone=job.outcome.tone,
-            is_planned=True,
-        )
+        outcome = [titles.WORDS.get(job.outcome.kind, job.outcome.what)]
+        entry = self.entry(job, is_below=True)
+        return attrs.evolve(entry, key=f"planned {job.id}", outcome=outcome, children=(), text=None, is_planned=True)
 
 
 def _without_endpoint(event: Occurrence) -> Iterator[Entry]:
@@ -366,7 +290,8 @@ def _without_endpoint(event: Occurrence) -> Iterator[Entry]:
 def _planned(at: datetime, jobs: Sequence[Occurrence]) -> Iterator[Entry]:
     """Return a line for each kind of the jobs that a cause has planned, which have entries of their own."""
     for kind, count in Counter(each.kind for each in jobs).items():
-        yield Entry(key=f"planned {kind}", at=at, title=_number(count, _JOB_TITLES[kind]), outcome=["planned"])
+        title = _number(count, titles.JOB_TITLES[kind])
+        yield Entry(key=f"planned {kind}", at=at, title=title, outcome=["planned"])
 
 
 def _number(count: int, noun: str) -> str:
@@ -428,7 +353,7 @@ class _BriefEntries(Entries):
         if occurrence.kind == ATTEMPT:
             title = "attempt"  # without its number, so that equal ones are one line
         elif _is_job(occurrence) and occurrence.hours is not None:
-            title = f"{_JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
+            title = f"{titles.JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
         delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
         if delivery is not None and delivery.status != "pending":
             made, code = delivery.attempts, delivery.last_status_code

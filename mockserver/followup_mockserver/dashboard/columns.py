@@ -16,7 +16,7 @@ from followup._for_mockserver import (
     IntakeStatus,
     WebhookDeliveryStatus,
 )
-from followup_mockserver.control.timeline import STOPPED, state_of
+from followup_mockserver.control.titles import STOPPED, state_of
 from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.texts import events_in, json_body
 from followup_mockserver.state.history import EVENT, Record

@@ -7,7 +7,7 @@ from typing import Any
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
-from followup_mockserver.control.timeline import STOPPED, state_of
+from followup_mockserver.control.titles import STOPPED, state_of
 from followup_mockserver.dashboard.objects import page_of
 from followup_mockserver.dashboard.texts import body_text, json_body, redacted_response_headers
 from followup_mockserver.state.journal import JournalEntry

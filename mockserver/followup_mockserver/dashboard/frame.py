@@ -3,20 +3,18 @@
 import secrets
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
-from typing import Any, get_args
+from typing import Any
 
 from followup import WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import EventStatus
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.control.timeline import state_of
+from followup_mockserver.control.titles import state_of
 from followup_mockserver.dashboard.calls import is_error, refused_events
 from followup_mockserver.dashboard.columns import TABLES, has_problem, title_of_view
 from followup_mockserver.dashboard.deliveries import disabling_call
 from followup_mockserver.dashboard.duplicates import suspect_calls
 from followup_mockserver.settings.settings import KeyRecord
-from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.tenant import Tenant
 
 OVERVIEW = "overview"
@@ -111,7 +109,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "suspects": suspects[:ROWS],
         "all_suspects": len(suspects),
         "deliveries": Counter(map(state_of, tenant.webhook_deliveries)),
-        "events": _counts(tenant.events, get_args(EventStatus)),
+        "events": Counter(each.status for each in tenant.events),
         "refused": refused_events(tenant)["events"],
         "messages": len(tenant.messages),
         "endpoints": len(tenant.webhook_endpoints),
@@ -131,10 +129,6 @@ def _usable_keys(tenant: Tenant) -> Iterator[KeyRecord]:
     for key in tenant.keys.values():
         if not key.revoked and (key.expires_at is None or key.expires_at > tenant.now()):
             yield key
-
-
-def _counts(collection: Collection[Any], statuses: Sequence[str]) -> dict[str, int]:
-    return {status: collection.count("status", status) for status in statuses}
 
 
 def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:

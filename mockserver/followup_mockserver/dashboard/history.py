@@ -1,7 +1,7 @@
 """Timelines, the pages of jobs, messages and control calls, and the messages to a patient.
 
 The page of a run shows what happened when the clock was advanced. A conversation has the messages that were sent, those
-that are due, and those that were not sent, with the reason.
+that are due, and those that were not or will not be sent, with the reason.
 """
 
 from bisect import bisect_right
@@ -14,18 +14,12 @@ import attrs
 
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.occurrences import Occurrence, of_records
-from followup_mockserver.control.timeline import (
-    ATTEMPT_JOBS,
-    TEST_CONTROL,
-    Entries,
-    Entry,
-    job_title,
-    title_of,
-)
+from followup_mockserver.control.timeline import Entries, Entry
+from followup_mockserver.control.titles import ATTEMPT_JOBS, MESSAGE_JOBS, RUNS, TEST_CONTROL, job_title, title_of
 from followup_mockserver.dashboard.objects import name_of
+from followup_mockserver.dashboard.strip import span_in
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import CONTROL, CONTROL_PREFIX, JOB_PREFIX, MESSAGE, Record
-from followup_mockserver.state.outcomes import Outcome, other
 from followup_mockserver.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.state.tenant import Tenant
 
@@ -40,8 +34,6 @@ LAST_RUN = "last_run"
 
 MAX_JOBS = 200
 """The page has at most this many jobs of a group, since a run may have thousands."""
-
-_RUNS: Mapping[Outcome | None, str] = {other("advance"): "clock advanced", other("step"): "next job run"}
 
 
 MAX_ENTRIES = 100
@@ -58,11 +50,13 @@ def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], quer
         tenant: the state of the organization, whose lock the caller holds.
         id: its id.
         occurrences: its chain of causes.
-        query: the query of the page; ``timeline=all`` asks for all entries and effects.
+        query: the query of the page; ``timeline=all`` asks for all entries and effects, and ``time`` for those of
+            the time that was selected on the strip.
     """
     has_all = query.get("timeline") == "all"
-    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
-    found = sorted(entries.alone, key=attrgetter("at"))
+    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS, has_texts=id not in tenant.patients)
+    span = span_in(query)
+    found = [each for each in sorted(entries.alone, key=attrgetter("at")) if span is None or entries.is_in(each, span)]
     past = bisect_right(found, tenant.now(), key=attrgetter("at"))
     first, last = (0, len(found)) if has_all else (max(past - MAX_ENTRIES, 0), past + MAX_ENTRIES)
     name = name_of(tenant, id)
@@ -92,7 +86,7 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, An
     if run is not None:
         return {
             "id": id,
-            "title": _RUNS[run.outcome],
+            "title": RUNS[run.outcome],
             "at": run.at,
             "groups": _groups(tenant, id),
             "max_jobs": MAX_JOBS,
@@ -117,7 +111,7 @@ def last_run(tenant: Tenant) -> str | None:
 
 
 def _is_run(record: Record) -> bool:
-    return record.kind == CONTROL and record.outcome in _RUNS
+    return record.kind == CONTROL and record.outcome in RUNS
 
 
 def _groups(tenant: Tenant, control: str) -> list[tuple[tuple[str, str], list[Occurrence]]]:
@@ -141,23 +135,23 @@ def _result(job: Occurrence) -> str:
 MAX_LINES = 200
 """A conversation shows at most this many lines, the latest, until the user asks for all."""
 
-_KINDS = ("reminder", "post_visit", "intake")
-
 
 def conversation_of(
-    tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]
+    tenant: Tenant, patient: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the messages to a patient or about an appointment, in the order of time, as ``lines``.
-
-    On the page of a patient, the changes of appointments stand between them, in the tone ``note``.
+    """Return the messages to a patient, and between them the changes of appointments, in the order of time.
 
     Args:
         tenant: the state of the organization.
-        id: id of the patient or the appointment.
-        occurrences: its chain of causes.
-        query: the query of the page; ``timeline=all`` asks for all lines. Otherwise ``hidden`` counts the earlier ones.
+        patient: id of the patient.
+        occurrences: the patient's chain of causes.
+        query: the query of the page; ``timeline=all`` asks for all lines.
+
+    Returns:
+        The ``lines``, of which changes of appointments have the tone ``note``, and how many earlier ones are
+        ``hidden``.
     """
-    entries = Entries(tenant, id, occurrences)
+    entries = Entries(tenant, patient, occurrences)
 
     def time_of(found: Occurrence | Message) -> datetime:
         return found.sent_at if isinstance(found, Message) else (entries.sent(found) or found).at
@@ -169,13 +163,13 @@ def conversation_of(
                 key=found.id, at=found.sent_at, title=title, subject=found.about, text=found.text, tone="succeeded"
             )
         entry = attrs.evolve(entries.entry(found), at=time_of(found), subject=found.about or found.id)
-        return entry if found.kind in _KINDS else attrs.evolve(entry, tone="note")
+        return entry if found.kind in MESSAGE_JOBS else attrs.evolve(entry, tone="note")
 
-    lines: list[Occurrence | Message] = [each for each in occurrences if each.kind in _KINDS]
-    if id in tenant.patients:
-        known = {each.id for each in occurrences if each.kind == MESSAGE}
-        lines += [each for each in occurrences if each.kind.startswith("appointment.")]
-        lines += [each for each in tenant.messages if each.patient == id and each.id not in known]
+    known = {each.id for each in occurrences if each.kind == MESSAGE}
+    lines: list[Occurrence | Message] = [
+        each for each in occurrences if each.kind in MESSAGE_JOBS or each.kind.startswith("appointment.")
+    ]
+    lines += [each for each in tenant.messages if each.patient == patient and each.id not in known]
     lines.sort(key=time_of)
     hidden = 0 if query.get("timeline") == "all" else max(len(lines) - MAX_LINES, 0)
     return {"lines": [line_of(each) for each in lines[hidden:]], "hidden": hidden}

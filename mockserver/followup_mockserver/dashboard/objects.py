@@ -11,7 +11,7 @@ import attrs
 
 from followup import IntakeRequest
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control.timeline import address
+from followup_mockserver.control.titles import address
 from followup_mockserver.dashboard.columns import TABLES, Column, title_of_view
 from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
@@ -97,6 +97,9 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     if order in table.orders:
         filters["sort"] = order
         found.sort(key=table.orders[order](tenant))
+    if "webhook_endpoint" in counts:
+        by_name = sorted(counts["webhook_endpoint"].items(), key=lambda choice: str(name_of(tenant, choice[0]) or ""))
+        counts["webhook_endpoint"] = dict(by_name)
     if table.tabs:
         counts["status"] = {choice: counts["status"].get(choice, 0) for choice in ("", *table.tabs)}
     page = page_after(

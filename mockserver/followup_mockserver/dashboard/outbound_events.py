@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from followup_mockserver.control.causes import outbound_events
-from followup_mockserver.control.timeline import STOPPED, state_of
+from followup_mockserver.control.titles import STOPPED, state_of
 from followup_mockserver.dashboard.columns import day_in
 from followup_mockserver.dashboard.objects import ListPage, page_after, selected_by_tab
 from followup_mockserver.schema.errors import missing

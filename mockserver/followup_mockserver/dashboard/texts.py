@@ -1,4 +1,4 @@
-"""How the views show texts: secrets and misleading characters are replaced, JSON is coloured.
+"""How the views show texts: secrets and misleading characters are replaced, JSON is indented.
 
 Others may see the screen, and data may be hostile. So no text shows an API key or a signing secret, and characters that
 reorder or hide others are made visible. Attributes keep their values, except for the texts that a browser shows.
@@ -8,8 +8,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-
-from markupsafe import Markup, escape
 
 from followup._for_mockserver import visible
 from followup_mockserver.rules.webhook_endpoints import SECRET_PREFIX
@@ -117,40 +115,6 @@ def body_text(body: bytes, is_whole: bool = True) -> str:
     value = json_body(body, is_whole)
     text = body.decode(errors="replace") if value is None else json.dumps(value, ensure_ascii=False, indent=2)
     return text if is_whole else f"{text}…"
-
-
-_TOKENS = re.compile(
-    r"""
-    (?P<key>"(?:[^"\\]|\\.)*")(?=\s*:)
-    | (?P<string>"(?:[^"\\]|\\.)*")
-    | (?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
-    | (?P<literal>\b(?:true|false|null)\b)
-    """,
-    re.VERBOSE,
-)
-
-_CLASSES = {kind: f"json-{kind}" for kind in _TOKENS.groupindex}
-
-
-def coloured(text: str) -> Markup:
-    """Return a text as HTML, with its tokens coloured if it begins like a JSON object or list.
-
-    The characters of the text stay the same, so that it can be selected, copied and searched. It need not be complete:
-    a truncated body is coloured as far as it goes.
-    """
-    if not text.lstrip().startswith(("{", "[")):
-        return escape(text)
-    return Markup("").join(_coloured_parts(text))
-
-
-def _coloured_parts(text: str) -> Iterator[Markup]:
-    end = 0
-    for token in _TOKENS.finditer(text):
-        yield escape(text[end : token.start()])
-        assert token.lastgroup is not None  # every alternative is a group
-        yield Markup('<span class="{}">{}</span>').format(_CLASSES[token.lastgroup], token[0])
-        end = token.end()
-    yield escape(text[end:])
 
 
 def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:

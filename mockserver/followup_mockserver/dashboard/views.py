@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, get_args
 
 import attrs
@@ -12,16 +12,17 @@ from followup import Event, IntakeRequest, Patient
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
-from followup_mockserver.control.causes import occurrences_of
+from followup_mockserver.control.causes import occurrences_between, occurrences_of
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.control.timeline import job_title, state_of
+from followup_mockserver.control.titles import job_title, state_of
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
 from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
 from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.history import timeline_of
-from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of
-from followup_mockserver.dashboard.texts import coloured, displayed_text, has_secret
+from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
+from followup_mockserver.dashboard.strip import items_of, span_in, strip_of
+from followup_mockserver.dashboard.texts import has_secret
 from followup_mockserver.engine import jobs
 from followup_mockserver.schema.errors import ServiceError, missing
 from followup_mockserver.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
@@ -30,7 +31,7 @@ from followup_mockserver.state.outcomes import Kind
 from followup_mockserver.state.tenant import Tenant
 from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES
 
-MAX_JOBS = 100
+MAX_JOBS = 50
 """The clock view shows at most this many pending jobs."""
 
 VIEW_OF_ID = {
@@ -102,6 +103,9 @@ def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Tem
     variables = {"object": obj, "view": name, "noun": noun_of(name), "name": name_of(tenant, id), **details}
     if name not in _WITHOUT_TIMELINE:
         variables |= _history(tenant, name, id, query)
+    if name == "webhook_endpoints":
+        deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", id)
+        variables |= _strip(tenant, query, {id, *(each.id for each in deliveries)})
     template = "object" if name in _PLAIN else name
     return f"{template}.html", {**variables, "fields": fields_of(obj)}
 
@@ -110,9 +114,17 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     """Return what happened to an object: its timeline, and the messages about it."""
     occurrences = occurrences_of(tenant, id)
     variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
-    if name in ("patients", "appointments"):
+    if name == "patients":
         variables["conversation"] = history.conversation_of(tenant, id, occurrences, query)
+        variables["strip"] = strip_of(tenant, occurrences, query)
     return variables
+
+
+def _strip(tenant: Tenant, query: Mapping[str, str], about: Container[str | None] | None = None) -> dict[str, Any]:
+    """Return the strip of a page without a timeline, and the timeline of the time that was selected on it."""
+    strip, time = strip_of(tenant, items_of(tenant, about), query), span_in(query)
+    chosen = None if time is None else timeline_of(tenant, "", occurrences_between(tenant, *time, about), query)
+    return {"strip": strip, "timeline": chosen}
 
 
 _WITHOUT_TIMELINE = ("webhook_endpoints", "doctors")
@@ -132,14 +144,20 @@ def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any
     }
 
 
+def _jobs(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the pending jobs of a kind, or of all kinds, and the number of each kind."""
+    found, filters, counts = selected(pending_jobs(tenant), {"kind": lambda job: job_title(job.kind)}, query)
+    return {"jobs": found[:MAX_JOBS], "matching": len(found), "kind": filters.get("kind", ""), "kinds": counts["kind"]}
+
+
 def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
     return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS}
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
-    frame.OVERVIEW: lambda tenant, _, __: frame.overview(tenant),
-    "clock": lambda tenant, _, __: {"jobs": pending_jobs(tenant, MAX_JOBS), "last_run": history.last_run(tenant)},
+    frame.OVERVIEW: lambda tenant, _, query: {**frame.overview(tenant), **_strip(tenant, query)},
+    "clock": lambda tenant, _, query: {**_jobs(tenant, query), "last_run": history.last_run(tenant)},
     "faults": _faults,
     "simulate": lambda *_: {"event_types": OUTBOUND_TYPES},
     "search": _search,
@@ -225,8 +243,6 @@ def _words(name: str) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    # In this order, because the colours may divide a secret.
-    "as_coloured_json": lambda text: coloured(displayed_text(text)),
     "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
     "as_forecast": _forecast,
     "as_job": job_title,

@@ -1,10 +1,12 @@
 // Shows the view that the address names, and handles the forms and buttons of the page.
 
 import { confirmedIn, submit } from "./forms.js";
+import { colourJson } from "./json.js";
 import { onKey, openRow, showShortcuts } from "./keyboard.js";
 import { Live } from "./live.js";
 import { fetchView, session } from "./mock.js";
 import { morph } from "./morph.js";
+import { beginOnStrip, endOnStrip, showStrips } from "./strip.js";
 import { MockClock, showTimes, showZoneOfFields, zone } from "./times.js";
 import { report } from "./toast.js";
 import { showVerification } from "./verify.js";
@@ -50,6 +52,8 @@ function prepare(fresh) {
   const timeZone = isUtc ? "UTC" : fresh.dataset.timeZone;
   showTimes(fresh, clock, timeZone);
   showZoneOfFields(fresh, timeZone);
+  showStrips(fresh, clock, timeZone);
+  colourJson(fresh);
   fresh.querySelector("[data-zone]").setAttribute("aria-pressed", isUtc);
   fresh.querySelector("[data-menu]").setAttribute("aria-expanded", "menu" in document.body.dataset);
 }
@@ -149,8 +153,8 @@ function onChange(event) {
 }
 
 async function onClick(event) {
-  const tab = event.target.closest(".tabs a");
-  if (tab && tab.href !== location.href && !event.ctrlKey && !event.metaKey && !event.shiftKey) isFiltering = true;
+  const tab = event.target.closest(".tabs a, .strip a");
+  if (tab && tab.getAttribute("href") !== location.hash && !event.ctrlKey && !event.metaKey && !event.shiftKey) isFiltering = true;
   const button = event.target.closest("button[type=button]");
   if (!button) openRow(event);
   else if ("session" in button.dataset) await askForSession();
@@ -162,6 +166,13 @@ async function onClick(event) {
   else if (button.dataset.copy) await copy(document.getElementById(button.dataset.copy).textContent, "Copied.");
   else if (button.dataset.copySecret) await copy(button.dataset.copySecret, "Copied.");
   else if (button.dataset.copyText) await copy(button.dataset.copyText, `Copied ${button.dataset.copyText}.`);
+}
+
+function onPointerUp(event) {
+  const address = endOnStrip(event);
+  if (!address) return;
+  isFiltering = true;
+  location.hash = address;
 }
 
 function showMenu(isOpen) {
@@ -188,6 +199,8 @@ async function copy(text, success) {
 document.addEventListener("submit", onSubmit);
 document.addEventListener("change", onChange);
 document.addEventListener("click", onClick);
+document.addEventListener("pointerdown", beginOnStrip);
+document.addEventListener("pointerup", onPointerUp);
 document.addEventListener("keydown", (event) => onKey(event, { copy }));
 addEventListener("hashchange", openView);
 setInterval(tick, 1000);

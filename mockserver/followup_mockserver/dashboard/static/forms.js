@@ -55,7 +55,9 @@ function reportOf(template, response, submitter) {
 }
 
 function bodyOf(form, submitter) {
-  const fields = [...form.elements].filter((field) => field.name && (field.type !== "submit" || field === submitter));
+  const fields = [...form.elements].filter(
+    (field) => field.name && field.getClientRects().length && (field.type !== "submit" || field === submitter),
+  );
   const body = {};
   for (const field of fields) {
     if (field.value.trim() !== "") {
@@ -77,12 +79,18 @@ function valueOf(field) {
     case "number":
       return Number(field.value);
     case "instant":
-      return new Date(instantOf(field.value, field.dataset.zone)).toISOString();
+      return timestampOf(field);
     case "json":
       return parsed(field);
     default:
       return field.value;
   }
+}
+
+function timestampOf(field) {
+  const instant = instantOf(field.value, field.dataset.zone);
+  if (Number.isNaN(instant)) throw new Error(`${field.name}: This must be a date and time such as ${field.placeholder}.`);
+  return new Date(instant).toISOString();
 }
 
 function parsed(field) {

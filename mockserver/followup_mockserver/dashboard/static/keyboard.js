@@ -1,5 +1,7 @@
 // Keyboard shortcuts, and rows that open where they are clicked.
 
+import { moveOnStrip } from "./strip.js";
+
 const ROWS = "main :is(tr, li)[data-key]:has(a[href])";
 const SEQUENCE_TIME = 1500; // milliseconds between the two keys of a sequence such as "g c"
 
@@ -37,6 +39,9 @@ function perform(key, copy) {
       return moveBy(1);
     case "k":
       return moveBy(-1);
+    case "ArrowLeft":
+    case "ArrowRight":
+      return moveOnStrip(key);
     case "c":
       return copyId(copy);
     default:

@@ -48,21 +48,28 @@ export function showTimes(root, clock, timeZone) {
 export function showZoneOfFields(root, timeZone) {
   for (const name of root.querySelectorAll("[data-zone-name]")) name.textContent = timeZone;
   for (const field of root.querySelectorAll("input[data-kind=instant]")) {
-    if (field.value) field.value = localText(instantOf(field.value, field.dataset.zone), timeZone);
+    const instant = field.value ? instantOf(field.value, field.dataset.zone) : NaN;
+    if (!Number.isNaN(instant)) field.value = localText(instant, timeZone);
     field.dataset.zone = timeZone;
-    field.min = localText(Math.ceil(Date.parse(field.dataset.min) / SECOND) * SECOND, timeZone);
+    field.placeholder = localText(Math.ceil(Date.parse(field.dataset.now) / SECOND) * SECOND, timeZone);
   }
 }
 
-/** Returns the instant of the text of a datetime-local field; a time that the zone skips counts as the one an hour later. */
+/** Returns the instant of a local time such as "2026-09-28 12:00", NaN if it is none; one that the zone skips counts as an hour later. */
 export function instantOf(text, timeZone) {
-  const local = Date.parse(`${text}Z`);
+  const local = Date.parse(`${text.trim().replace(" ", "T")}Z`);
+  if (Number.isNaN(local)) return local;
   const guess = local - offsetAt(local, timeZone);
   return local - offsetAt(guess, timeZone);
 }
 
+/** Returns the text of an instant, with seconds on demand. */
+export function timeText(instant, clock, timeZone, hasSeconds) {
+  return absoluteText(instant, partsOf(clock.now(), timeZone), timeZone, hasSeconds);
+}
+
 function localText(instant, timeZone) {
-  return new Date(instant + offsetAt(instant, timeZone)).toISOString().slice(0, "2026-09-28T12:00:00".length);
+  return new Date(instant + offsetAt(instant, timeZone)).toISOString().slice(0, "2026-09-28T12:00:00".length).replace("T", " ");
 }
 
 /** Returns how many milliseconds the clocks of the zone are ahead of UTC. */

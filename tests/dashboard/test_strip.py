@@ -1,0 +1,221 @@
+"""The strip over the mock's time: what it counts, the time that is selected on it, and its use in a browser."""
+
+import json
+import re
+from html import unescape
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from followup import FollowUp, InvalidRequestError
+from followup_mockserver import MockServer, MockService
+
+from .conftest import ANA, HOOKS, Open
+from .html import Views
+from .test_timeline import timeline
+
+START = 1790596800  # 2026-09-28T12:00:00Z
+HOUR, DAY = 3_600, 86_400
+
+
+def strip(views: Views, path: str) -> dict[str, Any]:
+    found = re.search("data-strip='([^']*)'", views.html(path))
+    assert found is not None
+    return dict(json.loads(unescape(found[1])))
+
+
+def counts(shown: dict[str, Any]) -> dict[tuple[str, float, str], int]:
+    """Return the marks of a strip by row, hours since the start, and tone."""
+    begins, step = (shown["start"] - START) / HOUR, shown["step"] / HOUR
+    return {(row, begins + column * step, tone): count for row, column, tone, count in shown["marks"]}
+
+
+@pytest.fixture
+def busy(service: MockService, client: FollowUp) -> str:
+    """Fill the mock with everything that the strip shows; return the id of the patient."""
+    responses = iter([500, 204])
+    service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
+    client.webhook_endpoints.create(url=HOOKS, enabled_events=["appointment.created"])
+    booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T12:00:00Z")
+    service.advance(hours=2)
+    with pytest.raises(InvalidRequestError):
+        client.patients.create(phone="12")
+    client.events.create(
+        [{"id": "e1", "type": "order.issued", "data": {}}, {"id": "e2", "type": "visit.completed", "data": {}}]
+    )
+    service.add_fault(operation="patients.retrieve", kind="delay", seconds=0.001)
+    client.patients.retrieve(booked.patient)
+    service.advance(hours=23)
+    service.update_patient(booked.patient, opted_out=True)
+    service.advance(hours=3)
+    client.webhook_endpoints.ping(next(iter(client.webhook_endpoints.list())).id)
+    return booked.patient
+
+
+class TestCounts:
+    def test_everything_is_on_the_overview(self, views: Views, busy: str) -> None:
+        shown = strip(views, "overview")
+        assert (shown["start"], round(shown["now"]), shown["step"]) == (START, START + 28 * HOUR, HOUR)
+        assert counts(shown) == {
+            ("API calls", 0, "done"): 2,
+            ("API calls", 2, "done"): 1,
+            ("API calls", 2, "failed"): 2,
+            ("API calls", 28, "done"): 2,
+            ("Inbound events", 2, "done"): 1,
+            ("Webhook attempts", 0, "failed"): 1,
+            ("Webhook attempts", 0, "done"): 1,
+            ("Webhook attempts", 28, "due"): 1,
+            ("Messages", 24, "done"): 1,
+            ("Messages", 45, "due"): 1,
+            ("Faults", 2, "failed"): 1,
+            ("Test controls", 0, "advanced"): 1,
+            ("Test controls", 2, "advanced"): 1,
+            ("Test controls", 25, "done"): 1,
+        }
+
+    def test_a_patient_and_an_endpoint_have_their_own(self, views: Views, client: FollowUp, busy: str) -> None:
+        assert counts(strip(views, f"patients/{busy}"))["Messages", 45, "not sent"] == 1
+        (endpoint,) = client.webhook_endpoints.list()
+        assert counts(strip(views, f"webhook_endpoints/{endpoint.id}")) == {
+            ("API calls", 0, "done"): 1,
+            ("API calls", 28, "done"): 1,
+            ("Webhook attempts", 0, "failed"): 1,
+            ("Webhook attempts", 0, "done"): 1,
+            ("Webhook attempts", 28, "due"): 1,
+        }
+
+    def test_the_far_future_does_not_make_the_past_small(self, views: Views, client: FollowUp) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2027-09-30T12:00:00Z")
+        shown = strip(views, "overview")
+        assert shown["step"] * shown["columns"] <= 1.1 * DAY
+
+    def test_a_new_mock_has_none(self, views: Views) -> None:
+        assert "data-strip" not in views.html("overview")
+
+    @pytest.mark.parametrize(
+        ("window", "step", "columns"),
+        [
+            (f"{START}..{START + 10}", 1, 24),
+            (f"{START}..{START + 12 * HOUR}", 900, 48),
+            (f"{START}..{START + 400 * DAY}", 7 * DAY, 58),
+            (f"0..{START}", 352 * DAY, 59),
+            (f"{START}..{START - HOUR}", 1, 24),
+        ],
+    )
+    def test_it_zooms(self, views: Views, busy: str, window: str, step: int, columns: int) -> None:
+        shown = strip(views, f"overview?window={window}")
+        assert (shown["step"], shown["columns"]) == (step, columns)
+        assert all(0 <= column < columns for _, column, _, _ in shown["marks"])
+
+
+class TestSelection:
+    def test_the_overview_shows_what_happened_then(self, views: Views, busy: str) -> None:
+        first = f"overview?time={START}..{START + 1}"
+        assert [line.text for line in timeline(views, first) if line.depth == 1] == [
+            "09-28 12:00 webhook_endpoints.create clinic.example/hooks: 200",
+            "09-28 12:00 appointments.create: 200",
+            "09-28 12:00 test control advance",
+        ]
+        retried = f"overview?time={START + 1}..{START + HOUR}"
+        assert [line.text for line in timeline(views, retried) if "attempt 2" in line.text] == [
+            "09-28 12:01 webhook to clinic.example/hooks, attempt 2 +5491155550001, 09-30 12:00: 204"
+        ]
+        due = f"overview?time={START + 45 * HOUR}..{START + 46 * HOUR}"
+        assert "will not be sent: the patient has opted out" in timeline(views, due)[-1].text
+        assert timeline(views, f"overview?time={START + DAY * 9}..{START + DAY * 10}") == []
+
+    def test_the_timeline_of_a_patient_has_the_entries_of_that_time(self, views: Views, busy: str) -> None:
+        path = f"patients/{busy}?time={START + 60}..{START + 25 * HOUR}"
+        entries = [line.text for line in timeline(views, path) if line.depth == 1]
+        # The call is older, but an attempt of its webhook was made then.
+        assert [text.partition(" (")[0] for text in entries] == [
+            "09-28 12:00 appointments.create: 200",
+            "09-29 12:00 reminder 24 h before the start of 09-30 12:00: sent",
+        ]
+        assert f"?time={START}..{START + 1}&amp;timeline=all" in views.html(
+            f"overview?time={START}..{START + 1}"
+        ) or "earlier" not in views.text(path)
+
+    def test_an_endpoint_has_its_attempts(self, views: Views, client: FollowUp, busy: str) -> None:
+        (endpoint,) = client.webhook_endpoints.list()
+        lines = timeline(views, f"webhook_endpoints/{endpoint.id}?time={START + 1}..{START + HOUR}")
+        assert [line.text for line in lines] == [
+            "09-28 12:01 webhook to clinic.example/hooks, attempt 2 +5491155550001, 09-30 12:00: 204"
+        ]
+
+    @pytest.mark.parametrize("time", ["", "x", "1..", "1..2x", "-1..2", f"{9 * 10**12}..{10**13}"])
+    def test_an_invalid_time_selects_nothing(self, views: Views, busy: str, time: str) -> None:
+        assert "Timeline of the selected" not in views.html(f"overview?window={time}") or time == ""
+        assert 'aria-labelledby="timeline"' not in views.html(f"overview?time={time}")
+
+
+class TestInBrowser:
+    @pytest.fixture
+    def columns(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> Any:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T12:00:00Z")
+        mock.advance(days=1, hours=4)
+        go("overview")
+        return tab.get_by_role("group", name="What happened when").get_by_role("link")
+
+    def test_a_click_selects_a_time_and_zooms(self, tab: Page, columns: Any, mock: MockServer) -> None:
+        assert columns.evaluate_all("all => all.map((each) => each.getAttribute('aria-label'))") == [
+            "28 Sep 09:00 to 28 Sep 10:00. API calls: 1 done; Test controls: 1 advanced",
+            "29 Sep 09:00 to 29 Sep 10:00. Messages: 1 done",
+            "30 Sep 06:00 to 30 Sep 07:00. Messages: 1 due",
+        ]
+        columns.nth(1).click()
+        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
+        expect(tab.get_by_role("region", name="Timeline")).to_contain_text("reminder 24 h before the start")
+        tab.get_by_role("link", name="Zoom in").click()
+        expect(columns).to_have_count(1)
+        expect(columns.first).to_have_accessible_name(re.compile("^29 Sep 09:00 to 29 Sep 09:15"))
+        mock.advance(seconds=1)  # a live update keeps the selection
+        expect(tab.get_by_text("29 Sep 09:00 to 29 Sep 10:00")).to_be_visible()
+        tab.get_by_role("link", name="Show all").click()
+        expect(columns).to_have_count(3)
+        expect(tab.get_by_role("region", name="Timeline")).to_be_hidden()
+
+    def test_the_keyboard_is_enough(self, tab: Page, columns: Any) -> None:
+        columns.first.focus()
+        tab.keyboard.press("ArrowRight")
+        tab.keyboard.press("ArrowRight")
+        tab.keyboard.press("ArrowRight")  # there is no further one
+        expect(columns.nth(2)).to_be_focused()
+        tab.keyboard.press("ArrowLeft")
+        tab.keyboard.press("Enter")
+        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
+        expect(columns.nth(1)).to_be_focused()
+
+    def test_dragging_selects_several_columns(self, tab: Page, columns: Any) -> None:
+        columns.nth(1).drag_to(columns.first)
+        expect(tab.get_by_text("28 Sep 09:00 to 29 Sep 10:00")).to_be_visible()
+        expect(tab.get_by_role("region", name="Timeline")).to_contain_text("appointments.create")
+
+    def test_a_phone_has_fewer_columns(self, tab: Page, go: Open, columns: Any) -> None:
+        tab.set_viewport_size({"width": 390, "height": 800})
+        tab.reload()
+        expect(columns.first).to_have_accessible_name(re.compile("^28 Sep 09:00 to 28 Sep 12:00"))
+
+
+def test_the_colours_of_json_leave_its_characters(tab: Page, go: Open, client: FollowUp) -> None:
+    go("overview")
+    coloured = """async (text) => {
+        const { colourJson } = await import("./static/json.js");
+        const place = document.createElement("div");
+        const pre = Object.assign(document.createElement("pre"), { textContent: text });
+        pre.dataset.json = "";
+        place.append(pre);
+        colourJson(place);
+        return [pre.textContent, [...pre.children].map((each) => `${each.className} ${each.textContent}`)];
+    }"""
+    for text, spans in {
+        '{"a": "b: \\"c\\"", "n": -1.5e3, "t": [true]}': [
+            'json-key "a"', 'json-string "b: \\"c\\""', 'json-key "n"', "json-number -1.5e3", 'json-key "t"',
+            "json-literal true",
+        ],
+        '["<b>", "unfin…': ['json-string "<b>"'],
+        "<b>1</b> true": [],
+    }.items():  # fmt: skip
+        assert tab.evaluate(coloured, text) == [text, spans]
