@@ -17,38 +17,6 @@ def booked(id: str = "1", **fields: Any) -> Any:
     return inbound.appointment_created(id=id, patient=PATIENT, start_at=START, external_id="A-1", **fields)
 
 
-def test_an_event_is_identified_by_source_and_id(client: FollowUp, service: MockService) -> None:
-    first = service.receive_event(booked("7"), source="pms")
-    service.advance(minutes=1)
-    assert service.receive_event(booked("7", occurred_at=VISITED), source="pms") == first
-    other = service.receive_event(inbound.visit_completed(id="7", patient=PATIENT, visited_at=VISITED), source="tool")
-    assert other.id != first.id
-    assert client.events.create(inbound.patient_upserted(id="7", patient=PATIENT)).results[0].status == "processed"
-    assert len(client.events.list().data) == 3
-    assert len(client.appointments.list().data) == 1
-
-
-def test_an_order_is_unhandled_and_its_webhook_not_sent_until_it_is_activated(
-    client: FollowUp, service: MockService
-) -> None:
-    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["order.issued"])
-    order: Any = {"kind": "lab", "items": ["blood count"]}
-    stranger = inbound.order_issued(patient={"phone": "+5491155559999"}, order=order)
-    assert service.receive_event(stranger, source="pms").status == "unhandled"
-    client.events.create(inbound.order_issued(patient=PATIENT, order=order))
-    assert service.deliveries == []
-    assert client.patients.list().data == []
-    service.update_organization(activated_events=["order.issued"])
-    ana = client.patients.create(phone="+54 9 11 5555-0000", full_name="Ana Pérez")
-    known = service.receive_event(inbound.order_issued(patient=PATIENT, order=order), source="pms")
-    unknown = service.receive_event(stranger | {"id": "another"}, source="pms")
-    about_unknown, about_known = service.deliveries
-    assert (about_known.payload["ref"], about_unknown.payload["ref"]) == (known.id, unknown.id)
-    assert about_known.payload["data"]["order"] == about_unknown.payload["data"]["order"] == order
-    assert about_known.payload["data"]["patient"]["id"] == ana.id
-    assert about_unknown.payload["data"]["patient"] == {"phone": "+5491155559999"}
-
-
 @pytest.mark.parametrize(
     ("event", "source", "text"),
     [

@@ -60,13 +60,6 @@ def test_events_of_jobs_that_are_due_together_have_an_order(client: FollowUp, se
     assert found == sorted(set(found))
 
 
-def test_an_event_that_nobody_receives_does_not_count(client: FollowUp, service: MockService) -> None:
-    (endpoint,) = client.webhook_endpoints.list()
-    client.webhook_endpoints.update(endpoint.id, enabled_events=["appointment.created"])
-    client.appointments.create(patient={"phone": "+5491155550000"}, start_at=NOON + timedelta(days=9))
-    assert times(service) == [NOON]
-
-
 def test_organizations_and_resets_begin_anew(service: MockService, client: FollowUp, api: Api) -> None:
     client.patients.create(phone="+5491155550000")
     other = service.create_organization().keys[0].value

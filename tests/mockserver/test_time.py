@@ -1,4 +1,4 @@
-"""What the service does later: reminders, messages and stages, and the clock that is moved (sections 1 to 3)."""
+"""The clock that a test advances, and the jobs that run meanwhile."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -17,50 +17,6 @@ START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 def book(client: FollowUp, **fields: Any) -> str:
     patient = {"phone": "+5491155550000", "full_name": "Ana Pérez"}
     return client.appointments.create(**{"patient": patient, "start_at": START, **fields}).id
-
-
-def waiting(service: MockService) -> list[timedelta]:
-    return [START - each.send_at for each in service.reminders]
-
-
-class TestReminders:
-    def test_section_1_scheduled_with_the_appointment_and_sent_in_time(
-        self, client: FollowUp, service: MockService
-    ) -> None:
-        appointment = book(client)
-        assert waiting(service) == [timedelta(hours=24), timedelta(hours=3)]
-        service.advance(to=START - timedelta(hours=24, seconds=1))
-        assert service.messages == []
-        service.advance(seconds=1)
-        (message,) = service.messages
-        assert (message.kind, message.about, message.phone) == ("reminder", appointment, "+5491155550000")
-        assert message.sent_at == START - timedelta(hours=24)
-        assert message.text == "Hola Ana. Le recordamos su turno del 01/10/2026 a las 09:00 en Clínica de prueba."
-        service.advance(to=START)
-        assert [each.kind for each in service.messages] == ["reminder", "reminder"]
-        assert service.reminders == []
-
-    def test_the_hours_are_the_organizations(self, client: FollowUp, service: MockService) -> None:
-        service.update_organization(
-            reminder_hours=[48, 2, 0.5], language="en", time_zone="Asia/Tokyo", name="Tokyo Clinic"
-        )
-        book(client)
-        assert waiting(service) == [timedelta(hours=48), timedelta(hours=2), timedelta(minutes=30)]
-        service.advance(to=START)
-        assert "01 October 2026 at 21:00 at Tokyo Clinic" in service.messages[0].text
-
-
-class TestPostVisit:
-    def test_section_1_some_hours_after_the_visit(self, client: FollowUp, service: MockService) -> None:
-        visit = client.visits.create(patient={"phone": "+5491155550000"}, visited_at=service.clock.now)
-        service.advance(hours=4)
-        (message,) = service.messages
-        assert (message.kind, message.about, message.sent_at) == ("post_visit", visit.id, service.clock.now)
-
-    def test_at_once_where_that_is_past(self, client: FollowUp, service: MockService) -> None:
-        client.visits.create(patient={"phone": "+5491155550000"}, visited_at="2026-09-01T12:00:00Z")
-        service.advance()
-        assert [each.kind for each in service.messages] == ["post_visit"]
 
 
 class TestClock:
@@ -138,42 +94,3 @@ class TestServer:
             for more in ("&wait=10", "&wait=0.01&seen=1"):
                 response = httpx.get(f"{url}{more}", timeout=20, trust_env=False)
                 assert [each["operation"] for each in response.json()["data"]] == ["account.retrieve"]
-
-
-TOMORROW = datetime(2026, 9, 29, 12, tzinfo=UTC)
-"""A day after the service's clock was started."""
-
-JUST = timedelta(milliseconds=1)
-
-
-def test_section_3_an_appointment_whose_time_passes_is_not_ahead_any_more(
-    client: FollowUp, service: MockService
-) -> None:
-    patient = client.patients.create(phone="+5491155550000")
-    client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-    client.appointments.create(patient=patient.id, start_at=TOMORROW)
-    service.advance(to=TOMORROW)
-    assert client.patients.retrieve(patient.id).stage == "scheduled"
-    before = len(client.webhook_deliveries.list().data)
-    (job,) = service.advance(seconds=1).jobs
-    assert (job.at, job.kind, job.about) == (TOMORROW + JUST, "stage", client.appointments.list().data[0].id)
-    passed = client.patients.retrieve(patient.id)
-    assert (passed.stage, passed.updated_at) == ("pending_follow_up", TOMORROW + JUST)
-    assert len(client.webhook_deliveries.list().data) == before, "the stage is the service's own mark"
-    assert client.appointments.list().data[0].status == "confirmed"
-
-
-def test_section_3_what_is_cancelled_or_attended_does_not_come_up_later(client: FollowUp, service: MockService) -> None:
-    patient = client.patients.create(phone="+5491155550000")
-    cancelled = client.appointments.create(patient=patient.id, start_at=TOMORROW)
-    attended = client.appointments.create(patient=patient.id, start_at=TOMORROW)
-    client.appointments.cancel(cancelled.id)
-    client.visits.create(patient=patient.id, visited_at=service.clock.now, appointment=attended.id)
-    assert [each.kind for each in service.jobs] == ["post_visit"]
-
-
-def test_a_stage_that_the_team_set_stays_where_no_appointment_passes(client: FollowUp, service: MockService) -> None:
-    patient = client.patients.create(phone="+5491155550000")
-    service.update_patient(patient.id, stage="lost")
-    service.advance(days=10)
-    assert client.patients.retrieve(patient.id).stage == "lost"
