@@ -75,6 +75,8 @@ def test_an_id_has_its_placeholder_and_a_text_another_one(shell: Shell) -> None:
     page = shell.run("appointments", "create", "--help", COLUMNS="80").stdout
     for option in ("--patient JSON|ID", "--doctor JSON|ID", "--external-id TEXT", "--start-at TIME"):
         assert f"  {option} " in page
+    assert max(map(len, page.splitlines())) <= 80
+    assert " --patient pat_1a2b3c \\\n    --start-at 2030" in page  # an example that is too long for a line
 
 
 @pytest.fixture

@@ -218,3 +218,34 @@ class TestClear:
     ) -> None:
         assert text in shell.error("patients", "update", "pat_x", *arguments)
         assert server.requests == []
+
+
+class TestMessages:
+    def test_messages_wrap_between_words(self, shell: Shell, server: MockServer) -> None:
+        book(server)
+        book(server)
+        for arguments in (("--limit", "1"), ("--columns", "unknown")):
+            whole = shell.run("appointments", "list", *arguments).stderr
+            lines = shell.on_a_terminal(60, "appointments", "list", *arguments).splitlines()
+            assert all(len(line) <= 60 for line in lines), lines
+            assert " ".join(lines).endswith(whole.strip()), lines
+
+    def test_states_and_verdicts_have_colours_where_they_are_wanted(self, shell: Shell, server: MockServer) -> None:
+        server.mount("https://clinic.example/hooks", lambda _: httpx.Response(503))
+        with server.client() as client:
+            client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+        book(server)
+        server.advance()
+        for arguments, styled in (
+            (("account",), "\x1b[32mOK\x1b[0m: connected"),
+            (("doctor",), "\x1b[31mFAIL\x1b[0m  endpoint"),
+            (("webhook-deliveries", "list"), "\x1b[33mpending"),
+            (("webhook-deliveries", "list"), "\x1b[31m503"),
+        ):
+            assert styled in shell.raw_on_a_terminal(120, *arguments)
+            for variable in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+                shown = shell.raw_on_a_terminal(120, *arguments, **variable)
+                assert not re.search(r"\x1b\[3\dm", shown)
+                assert re.sub(r"\x1b\[\d*m", "", styled) in re.sub(r"\x1b\[\d*m", "", shown)
+        assert "\x1b[32mOK\x1b[0m" in shell.run("account", FORCE_COLOR="1").stdout
+        assert "\x1b" not in shell.run("account").stdout

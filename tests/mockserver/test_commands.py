@@ -239,7 +239,7 @@ def test_the_version() -> None:
 def test_a_taken_port_is_one_clear_line(served: Served) -> None:
     result = run("serve", "--port", served.url.rsplit(":", 1)[1])
     assert result.returncode != 0
-    assert "the port is in use" in result.stderr
+    assert "the port is in use; --port 0 picks a free one" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
 
 

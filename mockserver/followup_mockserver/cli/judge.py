@@ -27,6 +27,7 @@ from followup.cli.output import (
     warn,
     write_line,
 )
+from followup.cli.texts import painted, style_of
 from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def lines_of(report: "Report") -> Iterator[str]:
         for each in report.of_class(class_):
             groups.setdefault(each.detail, []).append(each)
         if groups:
-            yield f"{class_}: {len(report.of_class(class_))}"
+            yield painted(f"{class_}: {len(report.of_class(class_))}", style_of(class_))
             for group in groups.values():
                 yield from _group(group)
             yield ""

@@ -15,6 +15,7 @@ from typing import Any, Self, TextIO
 import attrs
 
 from followup._for_mockserver import format_timestamp, redacted, visible
+from followup.cli.texts import painted, style_of
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state import observers
 from followup_mockserver.state.observers import EndedAttempt, EndedCall
@@ -91,8 +92,11 @@ class ServeLog:
 
 def _line_of(event: EndedCall | EndedAttempt) -> str:
     if isinstance(event, EndedCall):
-        return f"{event.status or '---'}  {line_of_call(event)}"
-    return f"{event.attempt.status_code or '---'}  {line_of_attempt(event)}"
+        status, line = event.status, line_of_call(event)
+    else:
+        status, line = event.attempt.status_code or 0, line_of_attempt(event)
+    shown = str(status or "---")
+    return f"{painted(shown, style_of(shown))}  {line}"
 
 
 def line_of_call(call: EndedCall) -> str:

@@ -69,7 +69,9 @@ def serve_until_stopped(
     except OSError as error:
         if error.filename is not None:
             reject(f"cannot read --settings {error.filename}: {error.strerror}")
-        problem = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        problem = error.strerror or str(error)
+        if error.errno == errno.EADDRINUSE:
+            problem = "the port is in use; --port 0 picks a free one"
         fail(f"cannot listen on {host}:{port}: {problem}")
     if token is not None:
         server._use_token(token)

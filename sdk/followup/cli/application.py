@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -46,6 +47,15 @@ def examples_of(command: str, file: Path) -> list[str]:
     return [each for each in examples if f"{each} ".startswith(f"{command} ")]
 
 
+def _on_lines(command: str, formatter: Any) -> str:
+    """Return an example of a help page, continued on further lines before options where it does not fit."""
+    indent = " " * formatter.current_indent
+    width = formatter.width - len(" \\")
+    wrapper = textwrap.TextWrapper(width, indent, 2 * indent, break_long_words=False, break_on_hyphens=False)
+    parts = re.sub(" (?!--)", "\0", command)  # a text in quotes stays whole
+    return " \\\n".join(wrapper.wrap(parts)).replace("\0", " ")
+
+
 class _Described:
     def get_params(self, ctx: Any) -> list[Any]:
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -66,7 +76,7 @@ class _Command(_Described, TyperCommand):
         if file is not None and (found := examples_of(command, file)):
             with formatter.section("Examples"):
                 for example in found:
-                    formatter.write(f"{'':>{formatter.current_indent}}{program} {example}\n")
+                    formatter.write(_on_lines(f"{program} {example}", formatter) + "\n")
         super().format_epilog(ctx, formatter)
 
 

@@ -109,8 +109,9 @@ def _check_replaceable(target: Path) -> None:
 def say(text: str) -> None:
     """Print a line."""
     from followup._privacy.redaction import visible
+    from followup.cli.texts import with_verdict
 
-    write_line(visible(text))
+    write_line(with_verdict(visible(text)))
 
 
 def say_wrapped(head: str, *sentences: str, between: str = " ") -> None:
@@ -141,10 +142,17 @@ def remark(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print what a reader of the output has to know, on standard error."""
+    """Print what a reader of the output has to know, on standard error; on a terminal in lines that fit."""
     from followup._privacy.redaction import visible
 
-    sys.stderr.write(visible(text) + "\n")
+    lines = [visible(text)]
+    if sys.stderr.isatty():
+        import shutil
+        import textwrap
+
+        width = shutil.get_terminal_size().columns
+        lines = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
+    sys.stderr.write("\n".join(lines) + "\n")
 
 
 def show_one(fields: Mapping[str, Any], *, as_json: bool) -> None:
@@ -288,9 +296,7 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
     except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is
         message, status = _internal(error), FAILURE
     if message:
-        from followup._privacy.redaction import visible  # imported late, as most commands need no message
-
-        sys.stderr.write(f"{name}: {visible(message)}\n")
+        warn(f"{name}: {message}")
     sys.exit(status)
 
 

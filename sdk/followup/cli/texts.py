@@ -12,6 +12,8 @@ _ID = re.compile(r"\b([a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{4})[A-Za-z0-9]{4,}([A
 
 _TIMESTAMP = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 
+_VERDICT = re.compile("[A-Z]{2,}( [A-Z]{2,})?")
+
 _STYLES = {
     **dict.fromkeys(("OK", "PASS", "succeeded", "processed", "delivered", "done", "enabled"), "green"),
     **dict.fromkeys(("WARN", "NOT SEEN", "pending", "duplicate", "held", "stopped", "mock differs"), "yellow"),
@@ -36,6 +38,12 @@ def painted(text: str, style: str) -> str:
         return text
     is_smart = sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if is_smart or os.environ.get("FORCE_COLOR") else text
+
+
+def with_verdict(line: str) -> str:
+    """Return a line with the verdict that it begins with, such as ``NOT SEEN``, in its style."""
+    found = _VERDICT.match(line)
+    return painted(found[0], style_of(found[0])) + line[found.end() :] if found else line
 
 
 def short_ids(text: str) -> str:
