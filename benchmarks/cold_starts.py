@@ -1,5 +1,6 @@
 """The time that a new process takes: to import what a webhook receiver needs, to print a help page, to serve."""
 
+import os
 import subprocess
 import sys
 import time
@@ -8,6 +9,8 @@ from statistics import median
 
 from measure import Figure, compare
 from servers import BARE, MOCK, seconds_to_first_response
+
+from followup_mockserver import MockServer
 
 ROUNDS = 15
 
@@ -48,19 +51,65 @@ def _without_interpreter(name: str, code: str, alternative: str, target: float) 
     return Figure.of(name, alternative, ours, theirs, target)
 
 
+PROGRAMS = {"followup": "followup.cli", "followup-mock": "followup_mockserver.cli"}
+PAGES = (
+    *("followup --help", "followup events send-all --help", "followup outbox run --help", "followup demo --help"),
+    *(
+        "followup-mock --help",
+        "followup-mock serve --help",
+        "followup-mock dev --help",
+        "followup-mock requests --help",
+    ),
+)
+"""The page of each program, and those whose modules import the most."""
+
+REQUEST = """
+import httpx, sys
+httpx.get(f"{sys.argv[1]}/v1/patients", headers={"Authorization": f"Bearer {sys.argv[2]}"}, trust_env=False)
+"""
+
+
+def program(words: str) -> list[str]:
+    """Return the arguments of Python that run a command of one of our programs."""
+    name, *arguments = words.split()
+    return ["-c", f"from {PROGRAMS[name]} import main; main()", *arguments]
+
+
+def cpu_of_processes() -> float:
+    """Return the CPU seconds of the processes that have ended."""
+    return sum(os.times()[2:4])
+
+
 def help_pages() -> Iterator[Figure]:
-    """Compare the help pages of both programs with that of a Typer app with one command."""
-    for program, package in (("followup", "followup.cli"), ("followup-mock", "followup_mockserver.cli")):
-        code = f"from {package} import main; main()"
+    """Compare the CPU time of commands with that of a Typer app with one command."""
+    for page in PAGES:
         yield compare(
-            f"{program} --help",
-            lambda code=code: python("-c", code, "--help"),  # type: ignore[misc]
+            f"{page}, CPU",
+            lambda page=page: python(*program(page)),  # type: ignore[misc]
             "a bare Typer app, --help",
             lambda: python("-c", BARE_TYPER, "--help"),
             calls=1,
             target=1.5,
             rounds=ROUNDS,
+            clock=cpu_of_processes,
         )
+    with MockServer(rate_limit=0) as server:
+        os.environ.update(FOLLOWUP_BASE_URL=server.url, FOLLOWUP_API_KEY=server.api_key)
+        commands = {
+            "list": program("followup patients list"),
+            "request": ["-c", REQUEST, server.url, server.api_key],
+            "python": ["-c", "pass"],
+            "typer": ["-c", BARE_TYPER, "--help"],
+        }
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for _ in range(ROUNDS):
+            for name, arguments in commands.items():
+                began = cpu_of_processes()
+                python(*arguments)
+                times[name].append((cpu_of_processes() - began) * 1e6)
+    ours = [a - b + c for a, b, c in zip(times["list"], times["request"], times["python"], strict=True)]
+    name = "followup patients list, less its request, CPU"
+    yield Figure.of(name, "a bare Typer app, --help", ours, times["typer"], 1.5)
 
 
 def serving() -> Iterator[Figure]:

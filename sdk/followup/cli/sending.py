@@ -8,21 +8,21 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
-from rich.progress import TextColumn
 
 from followup import EventInput
 from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._privacy.redaction import visible
-from followup.cli.event_files import STANDARD_INPUT, FileEvent, UnreadableFile, read_events
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
-from followup.cli.tables import progress
 from followup.cli.values import argument_names
 
-STANDARD_OUTPUT = Path("-")
+if TYPE_CHECKING:
+    from followup.cli.event_files import FileEvent
+
+STANDARD_INPUT = STANDARD_OUTPUT = Path("-")
 
 
 def send_all(
@@ -81,7 +81,7 @@ class Report:
         self.counts: Counter[str] = Counter()
         self._lines: TextIO | None = None
 
-    def add(self, read: FileEvent, status: str, error: str | None) -> None:
+    def add(self, read: "FileEvent", status: str, error: str | None) -> None:
         """Count an event under its status, and write it to the file if it was rejected with an error.
 
         Raises:
@@ -111,8 +111,13 @@ class Report:
             warn(", ".join(f"{count} {status}" for status, count in self.counts.items()))
 
 
-def _inputs(file: Path, sent: deque[FileEvent]) -> Iterator[EventInput]:
+def _inputs(file: Path, sent: "deque[FileEvent]") -> Iterator[EventInput]:
     """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
+    from rich.progress import TextColumn  # imported late, because a help page needs neither
+
+    from followup.cli.event_files import UnreadableFile, read_events
+    from followup.cli.tables import progress
+
     with progress(TextColumn("{task.fields[events]} events")) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
         try:

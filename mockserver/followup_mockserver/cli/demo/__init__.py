@@ -8,17 +8,17 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import httpx
 import typer
 
-from followup import Appointment, FollowUp, FollowUpError, Patient, WebhookEvent, WebhookSignatureError, construct_event
-from followup._for_mockserver import visible
 from followup.cli.application import Application
 from followup.cli.output import fail, file_errors, say, write_line
 from followup.cli.values import STANDARD_INPUT, read_standard_input
-from followup_mockserver.service.server import MockServer
+
+if TYPE_CHECKING:
+    from followup import Appointment, FollowUp, Patient, WebhookEvent
+    from followup_mockserver.service.server import MockServer
 
 DEFAULT_FILE = Path(__file__).with_name("clinic.csv")
 QUICKSTART = "https://example.github.io/followup/tutorial.html"
@@ -97,6 +97,9 @@ def demo(
     The columns phone and start_at are required. Optional are full_name, dni, email, date_of_birth, external_id,
     appointment_id, type, and doctor, which is your own id of a doctor.
     """
+    from followup import FollowUpError  # imported late, because a help page needs neither client nor mock
+    from followup_mockserver.service.server import MockServer
+
     rows = read_rows(file)
     with file_errors("listen on 127.0.0.1"):
         mock = MockServer(start_time=START_TIME, rate_limit=0)
@@ -114,8 +117,12 @@ def demo(
     say(f"                         {QUICKSTART}")
 
 
-def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
+def _demonstrate(server: "MockServer", client: "FollowUp", rows: list[Row]) -> bool:
     """Run the steps and print each; return whether all appointments were listed and announced."""
+    import httpx
+
+    from followup import WebhookSignatureError, construct_event
+
     say("1. Start the mock server and a webhook receiver")
     say(f"  Mock:      {server.url} (its clock is frozen at {START_TIME})")
     events: dict[str, WebhookEvent] = {}
@@ -154,7 +161,9 @@ def _demonstrate(server: MockServer, client: FollowUp, rows: list[Row]) -> bool:
     return expected <= listed and expected <= announced
 
 
-def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
+def _book(client: "FollowUp", row: Row) -> "tuple[Patient, Appointment]":
+    from followup import FollowUpError
+
     place, values = row
     doctor = values.get("doctor")
     try:
@@ -171,7 +180,9 @@ def _book(client: FollowUp, row: Row) -> tuple[Patient, Appointment]:
     return patient, appointment
 
 
-def _print_table(booked: list[tuple[Patient, Appointment]], listed: set[str], announced: set[str]) -> None:
+def _print_table(booked: "list[tuple[Patient, Appointment]]", listed: set[str], announced: set[str]) -> None:
+    from followup._for_mockserver import visible
+
     cells = [("Patient", "Phone", "Time (UTC)", "Status", "Listed", "Webhook")]
     for patient, appointment in booked:
         name, phone = visible(patient.full_name or patient.id), visible(patient.phone or "-")
