@@ -124,6 +124,7 @@ def _prose(part: nodes.Element) -> str:
 
 
 def _excerpt(section: nodes.section) -> str:
-    paragraphs = (each for part in _own_parts(section) for each in part.findall(nodes.paragraph))
+    parts = (each for each in _own_parts(section) if not isinstance(each, nodes.table))
+    paragraphs = (each for part in parts for each in part.findall(nodes.paragraph))
     text = " ".join(next(paragraphs, nodes.paragraph()).astext().split())
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rpartition(' ')[0]} …"
