@@ -13,6 +13,8 @@ from followup_mockserver import MockServer
 
 FOLDER = Path(__file__).parent / "images"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
+CROPPED = {"width": 1045, "height": 1000}
+"""The part below the head of a page is 814 pixels wide, so that its small texts can be read in a column of a README."""
 START = datetime(2026, 9, 28, 12, tzinfo=UTC)
 CLINIC, LABORATORY, OLD = "https://clinic.example/hooks", "https://lab.example/hooks", "https://old.example/hooks"
 NAMES = ("Ana Pérez", "Bruno Díaz", "Carla Gómez", "Diego Ruiz", "Elena Soto", "Fabio Núñez")
@@ -29,6 +31,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for name, view in views.items():
             take(browser, f"{server.url}/_mock/#/{view}", FOLDER / f"{name}.png", WIDE, "light")
+        take_crop(browser, f"{server.url}/_mock/#/{views['patient']}", FOLDER / "patient.png")
         take(browser, f"{server.url}/_mock/#/{views['patient']}", FOLDER / "patient-narrow.png", NARROW, "dark")
         browser.close()
 
@@ -92,6 +95,24 @@ def take(browser: Browser, url: str, file: Path, size: dict[str, int], scheme: s
     page.goto(url)
     page.locator("#live.live").wait_for()
     page.screenshot(path=file)
+    page.close()
+
+
+def take_crop(browser: Browser, url: str, file: Path) -> None:
+    """Take a screenshot of the timeline and the phone of a patient."""
+    page = browser.new_page(viewport=CROPPED, device_scale_factor=2)  # type: ignore[arg-type]
+    page.goto(url)
+    page.locator("#live.live").wait_for()
+    phone, timeline = page.locator(".phone").bounding_box(), page.locator(".history").bounding_box()
+    assert phone is not None
+    assert timeline is not None
+    top = phone["y"] - 45
+    width = phone["x"] + phone["width"] - timeline["x"] + 10
+    page.screenshot(
+        path=file,
+        clip={"x": timeline["x"] - 8, "y": top, "width": width, "height": phone["height"] + 60},
+        full_page=True,
+    )
     page.close()
 
 

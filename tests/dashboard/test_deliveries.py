@@ -159,7 +159,7 @@ class TestAttempts:
         assert text_of(html).endswith("Attempt 4 of at most 9, due 2026-09-28 12:36:00Z")
         assert html.count('<div class="response">') == 1
         opened = text_of(html.partition('<div class="response">')[2].partition("</div>")[0])
-        assert opened.startswith('HTTP/1.1 500 Internal Server Error { "error" : "database is locked" }')
+        assert opened.startswith('HTTP/1.1 500 Internal Server Error { "error": "database is locked" }')
 
     def test_manual_retries_and_repetitions_are_named(self, service: MockService) -> None:
         page = queued(service, lambda _: httpx.Response(204), kind="duplicate")

@@ -3,9 +3,8 @@
 The chain is in time order: every cause precedes what it has caused.
 """
 
-from collections.abc import Container, Iterable, Sequence
-from datetime import datetime
-from itertools import count, islice
+from collections.abc import Iterable, Sequence
+from itertools import count
 
 import attrs
 
@@ -16,9 +15,6 @@ from followup_mockserver.state.collection import Collection
 from followup_mockserver.state.history import Receipt, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.state.tenant import Tenant
-
-MAX_BETWEEN = 2_000
-"""Of a span of time, at most this many calls and as many records are returned, the latest."""
 
 _NOBODY = ""
 """No record has this patient."""
@@ -64,27 +60,17 @@ def occurrences_of(tenant: Tenant, id: str) -> list[Occurrence]:
     return _in_order(found, _requests(tenant, id, selection, found))
 
 
-def occurrences_between(
-    tenant: Tenant, start: datetime, end: datetime, about: Container[str | None] | None = None
-) -> list[Occurrence]:
-    """Return what happened or is due in a span of time, the latest of it, each after its cause if that is in it.
+def occurrences_among(tenant: Tenant, records: Iterable[Record], requests: Sequence[Occurrence]) -> list[Occurrence]:
+    """Return records and requests as occurrences in time order, each after its cause if that is among them.
 
     Args:
         tenant: the state of the organization.
-        start: the beginning of the span.
-        end: its end, which is not part of it.
-        about: ids of the objects that it must be about; None for anything.
+        records: some records of the history; of a job or an inbound event, one is enough.
+        requests: some requests, in the order of the calls.
     """
-
-    def is_in(at: datetime, subject: str | None) -> bool:
-        return start <= at < end and (about is None or subject in about)
-
-    latest = (each for each in reversed(tenant.history.records) if is_in(each.due or each.at, each.about))
-    chosen = {each.id if occurrences.is_paired(each) else id(each) for each in islice(latest, MAX_BETWEEN)}
+    chosen = {each.id if occurrences.is_paired(each) else id(each) for each in records}
     whole = [each for each in tenant.history.records if chosen & {id(each), each.id}]
-    calls = (each for each in tenant.journal.recorded_newest_first() if is_in(each.entry.at, each.outcome.about))
-    requests = [occurrences.of_call(each) for each in islice(calls, MAX_BETWEEN)]
-    return _in_order([*occurrences.of_records(tenant, whole)], requests[::-1])
+    return _in_order([*occurrences.of_records(tenant, whole)], requests)
 
 
 def outbound_events(tenant: Tenant) -> list[Record]:

@@ -96,25 +96,18 @@ class Entries:
         own: id of the object that the page shows, which its entries do not name again.
         occurrences: the occurrences.
         max_effects: the maximum number of effects of an entry; None for all.
-        has_texts: whether messages have their texts. On the page of a patient, the phone has them.
 
     Attributes:
         alone: the occurrences that stand below nothing else.
     """
 
     def __init__(
-        self,
-        tenant: Tenant,
-        own: str,
-        occurrences: Sequence[Occurrence],
-        max_effects: int | None = None,
-        *,
-        has_texts: bool = True,
+        self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence], max_effects: int | None = None
     ) -> None:
         self._tenant = tenant
         self._own = own
         self._max_effects = max_effects
-        self._texts = {message.id: message.text for message in tenant.messages} if has_texts else {}
+        self._texts = {message.id: message.text for message in tenant.messages}
         self._messages = {each.cause: each for each in occurrences if each.kind == MESSAGE}
         self._causes = {each.cause for each in occurrences}
         self._known: dict[str | None, Occurrence] = {}  # the last entry with each id

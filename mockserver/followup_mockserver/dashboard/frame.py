@@ -101,13 +101,12 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     suspects = [each for each in suspect_calls(tenant).values() if not each.is_recognized]
     retried = sorted(filter(attrgetter("next_attempt_at"), pending), key=attrgetter("next_attempt_at"))
     return {
+        "max_rows": ROWS,
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
         "key": next(_usable_keys(tenant), None),
         "calls": len(tenant.journal),
-        "errors": len(errors),
-        "last_errors": errors[:ROWS],
-        "suspects": suspects[:ROWS],
-        "all_suspects": len(suspects),
+        "errors": errors,
+        "suspects": suspects,
         "deliveries": Counter(map(state_of, tenant.webhook_deliveries)),
         "events": Counter(each.status for each in tenant.events),
         "refused": refused_events(tenant)["events"],
@@ -115,9 +114,8 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "endpoints": len(tenant.webhook_endpoints),
         "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:ROWS]],
         "endpoints_with_problems": Counter(map(state_of, problems)),
-        "failed_deliveries": _failed_deliveries(tenant)[:ROWS],
-        "retried_deliveries": retried[:ROWS],
-        "retried": len(retried),
+        "failed_deliveries": _failed_deliveries(tenant),
+        "retried_deliveries": retried,
         "failed_events": tenant.events.page(limit=ROWS, where={"status": "failed"})[0],
         "faults": tenant.faults.pending,
         "webhook_faults": tenant.webhook_faults.pending,

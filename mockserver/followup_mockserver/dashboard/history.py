@@ -54,7 +54,7 @@ def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], quer
             the time that was selected on the strip.
     """
     has_all = query.get("timeline") == "all"
-    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS, has_texts=id not in tenant.patients)
+    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
     span = span_in(query)
     found = [each for each in sorted(entries.alone, key=attrgetter("at")) if span is None or entries.is_in(each, span)]
     past = bisect_right(found, tenant.now(), key=attrgetter("at"))

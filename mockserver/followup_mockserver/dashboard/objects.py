@@ -97,9 +97,6 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     if order in table.orders:
         filters["sort"] = order
         found.sort(key=table.orders[order](tenant))
-    if "webhook_endpoint" in counts:
-        by_name = sorted(counts["webhook_endpoint"].items(), key=lambda choice: str(name_of(tenant, choice[0]) or ""))
-        counts["webhook_endpoint"] = dict(by_name)
     if table.tabs:
         counts["status"] = {choice: counts["status"].get(choice, 0) for choice in ("", *table.tabs)}
     page = page_after(

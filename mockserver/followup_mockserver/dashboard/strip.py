@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil
 from typing import Any
 
+from followup_mockserver.control.causes import occurrences_among
 from followup_mockserver.control.occurrences import REQUEST, Occurrence, of_call
 from followup_mockserver.control.titles import ATTEMPT_JOBS, MESSAGE_JOBS, RUNS
 from followup_mockserver.state.history import ATTEMPT, CONTROL, EVENT, Record
@@ -18,6 +19,9 @@ from followup_mockserver.state.outcomes import Kind
 from followup_mockserver.state.tenant import Tenant
 
 MIN_COLUMNS, MAX_COLUMNS = 24, 60
+
+MAX_SELECTED = 2_000
+"""Of the selected time, the page shows at most this many calls and what as many records of the history say."""
 
 _UNITS = {1: (1, 2, 5, 10, 15, 30), 60: (1, 2, 5, 10, 15, 30), 3_600: (1, 2, 3, 6, 12), 86_400: (1, 2, 4, 7, 14, 28)}
 _STEPS = [unit * number for unit, numbers in _UNITS.items() for number in numbers]
@@ -55,6 +59,14 @@ def items_of(tenant: Tenant, about: Container[str | None] | None = None) -> list
     calls = tenant.journal.recorded_newest_first()
     found: list[Item] = [of_call(each) for each in calls if about is None or each.outcome.about in about]
     return [*found, *(each for each in tenant.history.records if about is None or each.about in about)]
+
+
+def occurrences_in(tenant: Tenant, items: Sequence[Item], span: Span) -> list[Occurrence]:
+    """Return the latest items of a span of time as occurrences in time order."""
+    found = [each for each in items if span[0] <= (each.due or each.at) < span[1]]
+    calls = [each for each in found if isinstance(each, Occurrence)][:MAX_SELECTED]
+    records = [each for each in found if isinstance(each, Record)][-MAX_SELECTED:]
+    return occurrences_among(tenant, records, calls[::-1])
 
 
 def strip_of(tenant: Tenant, items: Sequence[Item], query: Mapping[str, str]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from followup import Event, IntakeRequest, Patient
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
-from followup_mockserver.control.causes import occurrences_between, occurrences_of
+from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.control.titles import job_title, state_of
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
@@ -21,7 +21,7 @@ from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_
 from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.history import timeline_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
-from followup_mockserver.dashboard.strip import items_of, span_in, strip_of
+from followup_mockserver.dashboard.strip import items_of, occurrences_in, span_in, strip_of
 from followup_mockserver.dashboard.texts import has_secret
 from followup_mockserver.engine import jobs
 from followup_mockserver.schema.errors import ServiceError, missing
@@ -122,9 +122,11 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
 
 def _strip(tenant: Tenant, query: Mapping[str, str], about: Container[str | None] | None = None) -> dict[str, Any]:
     """Return the strip of a page without a timeline, and the timeline of the time that was selected on it."""
-    strip, time = strip_of(tenant, items_of(tenant, about), query), span_in(query)
-    chosen = None if time is None else timeline_of(tenant, "", occurrences_between(tenant, *time, about), query)
-    return {"strip": strip, "timeline": chosen}
+    items = items_of(tenant, about)
+    variables: dict[str, Any] = {"strip": strip_of(tenant, items, query)}
+    if (span := span_in(query)) is not None:
+        variables["timeline"] = timeline_of(tenant, "", occurrences_in(tenant, items, span), query)
+    return variables
 
 
 _WITHOUT_TIMELINE = ("webhook_endpoints", "doctors")
