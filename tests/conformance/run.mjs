@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 
 const [url, ...options] = process.argv.slice(2);
 const specificationOnly = options[0] === "--specification-only" && Boolean(options.shift());
-const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".json")).sort();
+const files = readdirSync(new URL(".", import.meta.url)).filter((name) => name.endsWith(".json")).sort();
 const errorTypes = { 401: "authentication_error", 403: "permission_error", 429: "rate_limit_error", 500: "api_error" };
 const units = { days: 86400, hours: 3600, minutes: 60, seconds: 1 };
 const absent = Symbol("absent");
@@ -17,9 +17,7 @@ const receiver = createServer(async (request, response) => {
   const chunks = [];
   for await (const chunk of request) chunks.push(chunk);
   const target = `http://${request.headers.host}${request.url}`;
-  if (request.method === "POST" || request.method === "GET") {
-    received.push({ target, headers: request.headers, content: Buffer.concat(chunks) });
-  }
+  received.push({ target, headers: request.headers, content: Buffer.concat(chunks) });
   const status = target.startsWith(names.receiver) ? statuses[Math.min(responded++, statuses.length - 1)] : 204;
   response.writeHead(status, status >= 300 && status < 400 ? { Location: target } : {}).end();
 });
@@ -42,10 +40,8 @@ function filled(value) {
 function matches(found, expected) {
   if (expected === "$absent") return found === absent;
   if (expected === "$any") return found !== absent && found !== null && found !== "";
-  if (/^\/.+\/$/s.test(expected) && typeof expected === "string") {
-    return typeof found === "string" && new RegExp(expected.slice(1, -1)).test(found);
-  }
-  return isDeepStrictEqual(found, expected);
+  const pattern = typeof expected === "string" && /^\/(.+)\/$/s.exec(expected);
+  return pattern ? typeof found === "string" && new RegExp(pattern[1]).test(found) : isDeepStrictEqual(found, expected);
 }
 
 function check(found, expected, where) {
