@@ -161,6 +161,9 @@ def test_a_token_that_cannot_be_used(token: str) -> None:
 
 def test_the_commands_that_talk_to_it(served: Served) -> None:
     url = served.url
+    unknown = run("clock", "--url", url, "--api-key", "fu_test_unknown")
+    advice = "There is no such API key. Check --api-key or FOLLOWUP_API_KEY."
+    assert (unknown.returncode, unknown.stderr) == (1, f"followup-mock: {advice}\n")
     with served.client() as client:
         made = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
         assert [each["appointment"] for each in lines_of(url, "reminders")] == [made.id, made.id]
@@ -203,6 +206,7 @@ def test_the_commands_that_talk_to_it(served: Served) -> None:
         (("appointments", "add", "--patient", "{", "--start-at", "2030-01-01T12:00:00Z"), "--patient is not JSON"),
         (("visits", "add", "--visited-at", "2030-01-01T12:00:00Z"), "'--patient'"),
         (("jump",), "No such command 'jump'"),
+        (("requests", "--limit", "many"), "Invalid value for '--limit': 'many' is not a number"),
         (("serve", "--port", "0", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
     ],
 )

@@ -112,5 +112,6 @@ class Remote:
             fail(f"the server at {self._url} is not a mock")
         if problem is not None:
             place = f"{self._options.get(param, param)}: " if isinstance(param, str) else ""
-            fail(f"{place}{problem.get('message')}")
+            advice = " Check --api-key or FOLLOWUP_API_KEY." if response.status_code == httpx.codes.UNAUTHORIZED else ""
+            fail(f"{place}{problem.get('message')}{advice}")
         return body

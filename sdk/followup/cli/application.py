@@ -184,7 +184,7 @@ class Application(typer.Typer):
             except typer.Abort:  # Ctrl-C, with older versions of Typer
                 return INTERRUPTED
             except _ParserError as error:
-                message = error.format_message()
+                message = re.sub(r"a valid (int|float)[a-z ]*", "a number", error.format_message())
                 if type(error).__name__ == "NoArgsIsHelpError":
                     sys.stderr.write(f"{message}\n")
                     return USAGE
