@@ -2,6 +2,7 @@
 
 import _pyio
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -59,6 +60,20 @@ def test_client_mock_outbox_and_command_need_nothing_that_only_posix_has(tmp_pat
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("2\n{")
+
+
+def test_dev_ends_with_its_program_and_ends_it(tmp_path: Path) -> None:
+    code = "import os; del os.killpg; from followup_mockserver.cli import main; main()"
+    command = [sys.executable, "-c", code, "dev"]
+    ends = [*command, "--port", "0", "--quiet", "--", sys.executable, "-c", "raise SystemExit(5)"]
+    assert subprocess.run(ends, check=False, timeout=60, env={**os.environ, "HOME": str(tmp_path)}).returncode == 5
+    sleeps = [*ends[:-1], "import time; print('ready', flush=True); time.sleep(600)"]
+    with subprocess.Popen(sleeps, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.stdout.read() == ""  # the program has ended, too
+        assert process.wait(60) == 128 + signal.SIGTERM
 
 
 def test_a_shell_can_read_a_file_that_was_written_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
