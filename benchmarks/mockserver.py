@@ -20,7 +20,7 @@ from waitress.server import create_server
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks import queueing
+from followup_mockserver.webhooks import deliveries
 
 KEY = {"Authorization": "Bearer fu_test_mock", "Content-Type": "application/json"}
 BODY = json.dumps({"phone": "+5491155550000", "fullName": "Ana"}).encode()
@@ -254,7 +254,7 @@ def sending() -> Iterator[Figure]:
                 endpoint = tenant.webhook_endpoints.get(made.id)
                 assert endpoint is not None
                 for _ in range(count):
-                    queueing.queue(tenant, [endpoint], "patient.upserted", {}, "x")
+                    deliveries.queue(tenant, [endpoint], "patient.upserted", {}, "x")
             server.advance()
 
         def theirs() -> None:

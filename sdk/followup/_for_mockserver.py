@@ -30,10 +30,4 @@ from followup.resources.treatments import DEFAULT_TREATMENT_KIND, TreatmentKind,
 from followup.resources.visits import Visits, VisitSource
 from followup.resources.webhook_deliveries import WebhookDeliveryStatus
 from followup.resources.webhook_endpoints import EnabledEvent
-from followup.webhooks import (
-    ATTEMPT_HEADER,
-    EVENT_TYPE_HEADER,
-    SIGNATURE_HEADER,
-    TIMESTAMP_HEADER,
-    sign,
-)
+from followup.webhooks import ATTEMPT_HEADER, EVENT_TYPE_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign

@@ -11,10 +11,11 @@ passed. All functions also take:
 
 - ``id``: your id of the event, which is its idempotency key. Pass your own if you may build the same event again, as
   after a crash; a random UUID when omitted.
-- ``occurred_at``: time at which the event happened, an aware ``datetime`` or an ISO 8601 string; the time of
-  arrival when omitted.
+- ``occurred_at``: time of the event, an aware ``datetime`` or an ISO 8601 string; the time of arrival when omitted.
 - ``source``: the system that the event comes from, for information only.
 """
+
+# pyright: reportReturnType=false
 
 import functools
 import inspect
@@ -135,7 +136,6 @@ def intake_requested(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...
 
 
 @event("patient.upserted")
@@ -160,7 +160,6 @@ def patient_upserted(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...
 
 
 @event("appointment.created", fields_of="appointment")
@@ -193,7 +192,6 @@ def appointment_created(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...
 
 
 @event("appointment.rescheduled", fields_of="appointment")
@@ -220,7 +218,6 @@ def appointment_rescheduled(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...
 
 
 @event("appointment.cancelled", fields_of="appointment")
@@ -247,7 +244,6 @@ def appointment_cancelled(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...
 
 
 @event("visit.completed", fields_of="visit")
@@ -286,7 +282,6 @@ def visit_completed(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...
 
 
 @event("treatment.prescribed", fields_of="treatment")
@@ -325,7 +320,6 @@ def treatment_prescribed(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...
 
 
 @event("order.issued")
@@ -354,4 +348,3 @@ def order_issued(
     Raises:
         TypeError, ValueError: an argument is missing or invalid; the message names it.
     """
-    ...

@@ -19,8 +19,8 @@ from support.waiting import succeeded, wait_for
 
 from followup import WebhookDelivery
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.webhooks import attempts as attempting
-from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
+from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.network_sender import Sender
 
 LIMIT = 0.3
@@ -200,9 +200,9 @@ def sent(url: str, *, body: bytes, timeout: float = LIMIT) -> AttemptResult:
 
 def large(mock: MockService, body: bytes) -> PreparedAttempt:
     with mock._tenant.lock:
-        due = attempting.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
+        due = deliveries.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
         assert due is not None
-        prepared = attempting.begin(mock._tenant, due)
+        prepared = deliveries.begin(mock._tenant, due)
     assert prepared is not None
     return attrs.evolve(prepared, body=body)
 

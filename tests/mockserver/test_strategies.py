@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from followup import APIStatusError, EventBatchError
 from followup_mockserver import MockService
-from followup_mockserver.strategies import operation, operations, values
+from followup_mockserver.strategies import messages, operation, values
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 OPERATIONS = {each.name: each for each in spec.OPERATIONS}
@@ -220,7 +220,7 @@ def test_a_drawn_call_can_be_changed() -> None:
 
 
 def test_strategies_can_be_made_while_the_time_is_frozen() -> None:
-    for cached in (operations._calls, operations.event_of, values.input_dict, values.identified):
+    for cached in (messages._calls, messages.event_of, values.input_dict, values.identified):
         cached.cache_clear()
     with freezegun.freeze_time("2031-05-17T12:00:00Z"):
         (_, kwargs) = find(operation("visits.create"), lambda _: True)

@@ -13,7 +13,7 @@ from followup_mockserver.dashboard.texts import body_text, json_body, redacted_r
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, ReceiverResponse
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks.attempts import url_of
+from followup_mockserver.webhooks.deliveries import url_of
 from followup_mockserver.webhooks.payloads import body_of, headers_of
 
 DELIVERIES = 10

@@ -20,7 +20,7 @@ from followup_mockserver.state.interrupts import call_deferred, deferred_interru
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Advanced, Run
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import attempts as attempting
+from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.webhooks.receivers import Mounts
 
@@ -195,7 +195,7 @@ class Engine:
         with tenant.lock:
             control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
             with tenant.caused_by(control.id):
-                attempt = attempting.due_attempt(tenant, delivery_id, "manual")
+                attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
         if attempt is None:
             return Attempted(NOTHING_TO_SEND)
         try:

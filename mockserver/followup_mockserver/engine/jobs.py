@@ -19,7 +19,7 @@ from followup_mockserver.state.records import AttemptInProgress, Trigger
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.runs import Run
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import attempts as attempting
+from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")
@@ -82,7 +82,7 @@ def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
     job = timer.job
     trigger = _TRIGGERS.get(job.kind)
     with tenant.caused_by(f"{JOB_PREFIX}{timer.number}"):
-        attempt = None if trigger is None else attempting.due_attempt(tenant, job.about, trigger)
+        attempt = None if trigger is None else deliveries.due_attempt(tenant, job.about, trigger)
         if attempt is not None:
             return ScheduledAttempt(timer, attempt)
         outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND
@@ -226,7 +226,7 @@ class Background:
                 logger.error("a delivery attempt failed inside the mock", exc_info=attempted.raised)
             run.attempt_ended(scheduled.timer, attempted.outcome)
 
-        url = attempting.url_of(tenant, scheduled.attempt.endpoint)
+        url = deliveries.url_of(tenant, scheduled.attempt.endpoint)
         self._workers.submit(parse_webhook_url(url).origin, attempt)
 
     def _schedule(self) -> None:

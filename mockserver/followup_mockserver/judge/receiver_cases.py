@@ -22,7 +22,7 @@ from followup_mockserver.rules import appointments, doctors, patients, stages, w
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import payloads, queueing
+from followup_mockserver.webhooks import deliveries, payloads
 
 COPIES = 50
 LARGE = 256 * 1024
@@ -45,7 +45,7 @@ class Events:
 
     def __init__(self) -> None:
         options = Options(seed=0)
-        subscribers = (stages.on_domain_event, queueing.on_domain_event)
+        subscribers = (stages.on_domain_event, deliveries.on_domain_event)
         self._tenant = tenant = Tenant(options.organization(_ORGANIZATION), (), options, subscribers)
         doctors.add_roster(tenant)
         self._doctor = next(each.id for each in tenant.doctors if each.active)

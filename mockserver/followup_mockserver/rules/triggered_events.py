@@ -22,7 +22,7 @@ from followup_mockserver.rules.events import process
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.tenant import DomainEvent, Tenant
-from followup_mockserver.webhooks import payloads, queueing
+from followup_mockserver.webhooks import deliveries, payloads
 from followup_mockserver.webhooks.payloads import data_of
 
 HANDOFF_REASON = "The patient asks for a person."
@@ -171,7 +171,7 @@ def send(tenant: Tenant, event_type: OutboundEventType, data: Mapping[str, Any] 
     if data is None or ref is None:
         event = event_of(tenant, event_type)
         data, ref = data_of(event) if data is None else data, event.subject.id
-    return queueing.queue(tenant, receivers, event_type, data, ref)
+    return deliveries.queue(tenant, receivers, event_type, data, ref)
 
 
 def _receivers(tenant: Tenant, event_type: OutboundEventType) -> list[WebhookEndpoint]:

@@ -9,7 +9,7 @@ from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import encode
 from followup_mockserver.schema.errors import invalid
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import queueing
+from followup_mockserver.webhooks import deliveries
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - a prefix, not a secret
 
@@ -47,13 +47,13 @@ def update(
         changes["status"] = "disabled" if disabled else "enabled"
     tenant.webhook_endpoints.update(endpoint, **changes)
     if disabled:
-        queueing.fail_pending(tenant, endpoint)
+        deliveries.fail_pending(tenant, endpoint)
     return endpoint
 
 
 def delete(tenant: Tenant, endpoint: WebhookEndpoint) -> DeletedObject:
     """Delete an endpoint, with its deliveries and pending attempts."""
-    queueing.delete_all(tenant, endpoint)
+    deliveries.delete_all(tenant, endpoint)
     tenant.webhook_endpoints.remove(endpoint.id)
     del tenant.secrets[endpoint.id]
     return DeletedObject(id=endpoint.id, object=endpoint.object, deleted=True)
@@ -64,7 +64,7 @@ def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
     if endpoint.status == "disabled":
         raise invalid("webhook_endpoint_disabled", "A disabled endpoint cannot be pinged; enable it first.")
     data = {"webhookEndpoint": encode(endpoint)}
-    (delivery,) = queueing.queue(tenant, [endpoint], "webhook.ping", data, endpoint.id)
+    (delivery,) = deliveries.queue(tenant, [endpoint], "webhook.ping", data, endpoint.id)
     return delivery
 
 

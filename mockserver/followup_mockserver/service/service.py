@@ -21,7 +21,7 @@ from followup_mockserver.settings.options import ClientOptions, MockOptions, Opt
 from followup_mockserver.state.access import VirtualTime
 from followup_mockserver.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.state.snapshots.document import SnapshotSource, prepare
-from followup_mockserver.webhooks import queueing
+from followup_mockserver.webhooks import deliveries
 from followup_mockserver.webhooks.receivers import Mounts
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ SUBSCRIBERS = (
     messages.keep_reminders,
     stages.on_domain_event,
     messages.on_domain_event,
-    queueing.on_domain_event,
+    deliveries.on_domain_event,
     intake_requests.on_domain_event,
 )
 """The functions that react to domain events, in this order. The last publishes further events."""

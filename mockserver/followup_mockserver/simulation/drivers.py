@@ -15,9 +15,15 @@ from typing import Any
 
 import anyio.to_thread
 
-from followup_mockserver.simulation import sqlite
 from followup_mockserver.simulation.clinic import Crash
-from followup_mockserver.simulation.commits import OpenDatabases, adopt, commits, databases_of_thread, first_word
+from followup_mockserver.simulation.commits import (
+    OpenDatabases,
+    adopt,
+    commits,
+    databases_of_thread,
+    first_word,
+    opening,
+)
 from followup_mockserver.simulation.loop import SimulatedLoop
 
 _Replacement = tuple[Any, str, Callable[..., Any]]
@@ -29,7 +35,7 @@ def observed_drivers() -> Iterator[None]:
     """Let the connections and threads that a clinic opens within this block be known to the simulation."""
     connect = sqlite3.connect
     with ExitStack() as stack:
-        stack.enter_context(_everywhere(connect, functools.partial(sqlite.connecting, connect)))
+        stack.enter_context(_everywhere(connect, functools.partial(opening, connect)))
         for replacements in (_of_threads, _of_psycopg, _of_sqlalchemy):
             with suppress(ImportError):
                 for each in replacements():

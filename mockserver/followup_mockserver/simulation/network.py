@@ -18,13 +18,7 @@ import httpx
 
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.service.service import MockService
-from followup_mockserver.simulation.history import (
-    CrashAtCommit,
-    CrashAtRequest,
-    CrashAtStart,
-    FailRequests,
-    LoseWebhookResponse,
-)
+from followup_mockserver.simulation import history as steps
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import Story
 from followup_mockserver.webhooks.wsgi_asgi import call_wsgi
@@ -65,7 +59,7 @@ class PendingFaults:
         self._pending: dict[type, deque[Any]] = defaultdict(deque)
         self._suspended = 0
 
-    def add(self, step: CrashAtCommit | CrashAtStart | CrashAtRequest | FailRequests | LoseWebhookResponse) -> None:
+    def add(self, step: steps.Step) -> None:
         """Add the fault of a step."""
         self._pending[type(step)].append(step)
 
@@ -82,19 +76,21 @@ class PendingFaults:
         finally:
             self._suspended -= 1
 
-    def next_crash(self) -> CrashAtRequest | None:
+    def next_crash(self) -> steps.CrashAtRequest | None:
         """Return the crash of the request that is made now, if any, and count the request."""
-        crash: CrashAtRequest | None = self._next(CrashAtRequest, "skip")
+        crash: steps.CrashAtRequest | None = self._next(steps.CrashAtRequest, "skip")
         return crash if crash is not None and crash.skip == 0 else None
 
     def crash_at_commit(self, *, starts: bool) -> Literal["before", "after"] | None:
         """Return at which side of the commit that is made now the clinic crashes, if it does, and count the commit."""
-        step: CrashAtCommit | CrashAtStart | None = self._next(CrashAtStart if starts else CrashAtCommit, "point", 2)
+        step: steps.CrashAtCommit | steps.CrashAtStart | None = self._next(
+            steps.CrashAtStart if starts else steps.CrashAtCommit, "point", 2
+        )
         return None if step is None or step.point > 1 else "after" if step.point else "before"
 
     def next_fault(self, operation: str) -> RequestFault | None:
         """Return the fault of the request that is made now, if any."""
-        step = self._next(FailRequests, "more")
+        step = self._next(steps.FailRequests, "more")
         if step is None:
             return None
         fault = REQUEST_FAULTS[step.fault]
@@ -102,7 +98,7 @@ class PendingFaults:
 
     def loses_webhook_response(self) -> bool:
         """Return whether the response that the receiver gives now gets lost."""
-        return self._next(LoseWebhookResponse) is not None
+        return self._next(steps.LoseWebhookResponse) is not None
 
     def _next(self, kind: type, counter: str = "", unit: int = 1) -> Any:
         """Return the first pending step of a kind; it stays pending, with a unit less, while its counter has one."""

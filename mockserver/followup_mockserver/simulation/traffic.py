@@ -16,13 +16,7 @@ import attrs
 import httpx
 
 from followup import WebhookDelivery
-from followup._for_mockserver import (
-    ATTEMPT_HEADER,
-    MAX_WEBHOOK_ATTEMPTS,
-    OutboundEventType,
-    format_timestamp,
-    sign,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Crash, handled_of
 from followup_mockserver.simulation.history import DelayDelivery, Forge, RepeatDelivery
@@ -35,7 +29,7 @@ from followup_mockserver.webhooks.payloads import body_of, headers_of
 DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), ("late", 6 * 3600), ("reorder", 3600))
 """Kinds of delays, with their seconds."""
 
-DELAYED: tuple[OutboundEventType | None, ...] = (None, "appointment.created", "appointment.rescheduled")
+DELAYED: tuple[sdk.OutboundEventType | None, ...] = (None, "appointment.created", "appointment.rescheduled")
 """Types of the events that are delayed; None: any."""
 
 _LONGEST_DOWN = timedelta(minutes=10)
@@ -44,7 +38,7 @@ _LONGEST_DOWN = timedelta(minutes=10)
 _MOST_STRIDES = 100
 """In how many strides, at most, time passes for the timers of the clinic."""
 
-_FIRST_SPARED_ATTEMPT = MAX_WEBHOOK_ATTEMPTS - 2
+_FIRST_SPARED_ATTEMPT = sdk.MAX_WEBHOOK_ATTEMPTS - 2
 """No fault affects this attempt of a delivery, nor a later one, so that every event is owed."""
 
 INVENTED, WRONG_SIGNATURE, REPLAY = FORGERIES = ("invented", "wrong signature", "replay")
@@ -154,7 +148,7 @@ class Traffic:
             self._story.add(f"Somebody replayed an old request with {delivery.event_type}.")
         if kind != INVENTED and payload["id"] not in self._reached:
             self._forged_before.add(payload["id"])
-        signature = sign(body, key, timestamp)
+        signature = sdk.sign(body, key, timestamp)
         headers = headers_of(event_type=payload["type"], number=1, timestamp=timestamp, signature=signature)
         with suppress(Crash, ReceiverFailed):
             request = httpx.Request("POST", self._url, headers=headers, content=body)
@@ -180,7 +174,7 @@ class Traffic:
     def _attempt(self, request: httpx.Request) -> httpx.Response:
         """Pass an attempt to the clinic; an exception is an attempt without a response."""
         body = json.loads(request.content)
-        number = int(request.headers[ATTEMPT_HEADER])
+        number = int(request.headers[sdk.ATTEMPT_HEADER])
         again = " again" if body["id"] in self._attempted else ""
         self._attempted.add(body["id"])
         process = self._runner.process
@@ -282,7 +276,7 @@ def _fits(kind: str, delivery: WebhookDelivery) -> bool:
 
 def _invented(genuine: Mapping[str, Any], id: str, at: datetime) -> dict[str, Any]:
     """Return an event that cancels the appointment in the data of a genuine one."""
-    now = format_timestamp(at)
+    now = sdk.format_timestamp(at)
     appointment = {**genuine["data"]["appointment"], "status": "cancelled", "cancelledAt": now}
     data = {**genuine["data"], "appointment": appointment}
     envelope = {"id": id, "type": "appointment.cancelled", "occurredAt": now, "ref": appointment["id"]}

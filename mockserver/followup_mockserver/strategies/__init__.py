@@ -14,7 +14,6 @@ except ModuleNotFoundError as _error:
         name="hypothesis",
     ) from None
 
-from followup_mockserver.strategies.operations import operation
-from followup_mockserver.strategies.webhooks import signed_webhook, webhook_event
+from followup_mockserver.strategies.messages import operation, signed_webhook, webhook_event
 
 __all__ = ["operation", "signed_webhook", "webhook_event"]

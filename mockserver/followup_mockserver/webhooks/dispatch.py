@@ -13,8 +13,8 @@ from followup_mockserver.state.interrupts import deferred_interrupts, interrupti
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import AttemptInProgress
 from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import attempts as attempting
-from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
+from followup_mockserver.webhooks import deliveries
+from followup_mockserver.webhooks.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.network_sender import Sender
 from followup_mockserver.webhooks.receivers import Mounts
 
@@ -70,12 +70,12 @@ class Dispatcher:
         """
         # Prepared only now, because the endpoint may have been disabled while the attempt waited for a worker.
         with tenant.lock:
-            prepared = None if tenant.ended else attempting.begin(tenant, due)
+            prepared = None if tenant.ended else deliveries.begin(tenant, due)
         if prepared is None:
             return Attempted(NOTHING_TO_SEND)
         result = yield prepared
         with tenant.lock:
-            outcome = attempting.finish(tenant, prepared, result)
+            outcome = deliveries.finish(tenant, prepared, result)
             tenant.notify()
         return Attempted(outcome, result.raised)
 

@@ -29,7 +29,7 @@ from followup_mockserver.state.interrupts import interruptible, wait_for
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 from followup_mockserver.webhooks.applications import Applications, EventLoopThread, StartupNotCompleteError
-from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
+from followup_mockserver.webhooks.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.receivers import Mount, ReceiverKind
 from followup_mockserver.webhooks.wsgi_asgi import Headers, call_asgi, call_wsgi
 

@@ -26,7 +26,7 @@ from followup_mockserver.schema.formats import WebhookUrl, is_loopback_address, 
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
-from followup_mockserver.webhooks.attempts import AttemptResult, PreparedAttempt
+from followup_mockserver.webhooks.deliveries import AttemptResult, PreparedAttempt
 
 
 class NotALoopbackAddressError(OSError):

@@ -8,17 +8,24 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select, update
+from sqlalchemy import URL, ColumnElement, Connection, Engine, Row, Table, bindparam, func, select, update
 
 from followup._privacy.frames import clears_frames
 from followup._privacy.redaction import redacted
-from followup._results.errors import ConfigurationError
-from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
+from followup._results.errors import ConfigurationError, FollowUpError
+from followup._store.cipher import Cipher, Hash, RowCipher, is_hashed, unhashed
 from followup._store.database import Database, StoreTime, reason_of
 from followup._store.execution import Execute, executing, run
+from followup._store.imported import reencrypt_salts
 from followup._store.leases import retry_wait, take_lock
-from followup._store.reencryption import reencrypt
-from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
+from followup._store.schema import IN_FLIGHT, SALTS, WAITING, Schema, checked_text
+from followup._store.scrub import scrub
+
+_AT_ONCE = 100
+"""Rows that one transaction rewrites, and that are in memory at once."""
+
+Change = dict[str, Any]
+"""The number of a row, and what a column of it has now and will have."""
 
 POLL_SECONDS = 0.5
 """Time between two looks for events that are due."""
@@ -99,7 +106,32 @@ class Store:
             FollowUpError: the rows are rewritten, but a SQLite file still has copies of what they were before, because
                 other processes use it. Call it again.
         """
-        return reencrypt(self)
+        if not self._cipher.is_on:
+            raise ConfigurationError("reencrypt needs a cipher: pass cipher=... to its constructor")
+        with self._checked_transaction() as connection:
+            last: int = connection.execute(select(func.max(self._events.c.seq))).scalar_one() or 0
+        for rows in _batches(self, last):
+            _changes(self, rows)
+        count = 0
+        for rows in _batches(self, last):
+            changes = _changes(self, rows)
+            with self._locked_transaction() as (connection, _):
+                for column, of_column in changes.items():
+                    _apply(connection, self._events, column, of_column)
+            count += len({each["of"] for of_column in changes.values() for each in of_column})
+        with self._locked_transaction() as (connection, _):
+            # Last, because whoever drops the old key too early then finds the store locked, and not a part of its rows.
+            salt: str = connection.execute(self._cipher.salt_query).scalar_one()
+            renewed = self._cipher.encrypt(self._cipher.decrypt(salt, ""))
+            if self._schema.component == "outbox":
+                reencrypt_salts(connection, self.name, self._cipher)
+            connection.execute(update(SALTS).where(SALTS.c.salt == salt).values(salt=renewed))
+        if problem := scrub(self._database, self._clock):
+            raise FollowUpError(
+                "the rows are encrypted, but the file of the database or its log still has copies of what they were "
+                f"before ({problem}): call reencrypt again when fewer processes use it"
+            )
+        return count
 
     def _check_tables(self, longest_wait: float | None = None) -> None:
         """Check the version of the tables, and that they are encrypted under this cipher, unless both were so already.
@@ -236,3 +268,44 @@ def milliseconds_of(older_than: object) -> int:
     if not isinstance(older_than, timedelta) or older_than < timedelta(0):
         raise ValueError("older_than must be a timedelta of 0 or more, such as timedelta(days=30)")
     return older_than // timedelta(milliseconds=1)
+
+
+def _batches(store: Store, last: int) -> Iterator[Sequence[Row[*tuple[Any, ...]]]]:
+    """Yield the rows up to the last one. Meanwhile no transaction is open that could be in the way of others."""
+    columns, done = store._events.c, 0
+    part = select(columns.seq, columns.event_id, *(columns[each] for each in store._encrypted))
+    part = part.where(columns.name == store.name, columns.seq <= last).order_by(columns.seq).limit(_AT_ONCE)
+    while True:
+        with store._database.transaction() as connection:
+            rows = connection.execute(part.where(columns.seq > done)).all()
+        if not rows:
+            return
+        yield rows
+        done = rows[-1].seq
+
+
+def _changes(store: Store, rows: Sequence[Row[*tuple[Any, ...]]]) -> dict[str, list[Change]]:
+    """Return what is changed in rows, by the names of columns.
+
+    Raises:
+        ConfigurationError: a row cannot be decrypted; the message names its event.
+    """
+    changes: dict[str, list[Change]] = {each: [] for each in store._encrypted}
+    for row in rows:
+        for column, of_column in changes.items():
+            stored = getattr(row, column)
+            if not stored or (column == "subject" and is_hashed(stored)):  # nothing is stored of erased events
+                continue
+            if column == "subject":
+                new = store._hashed(stored)
+            else:
+                new = store._cipher.encrypt(store._cipher.decrypt(stored, row.event_id))
+            of_column.append({"of": row.seq, "before": stored, "after": new})
+    return changes
+
+
+def _apply(connection: Any, events: Table, column: str, changes: Sequence[Change]) -> None:
+    """Change a column in rows, except where a relay or handler has changed it since: then it is under this cipher."""
+    if changes:
+        of_row = (events.c.seq == bindparam("of"), events.c[column] == bindparam("before"))
+        connection.execute(update(events).where(*of_row).values({column: bindparam("after")}), changes)

@@ -12,7 +12,6 @@ if _missing := next((each for each in ("sqlalchemy", "openpyxl", "phonenumbers")
 
 from followup.imports.compare import Report
 from followup.imports.doubts import Doubt
-from followup.imports.job import Import, ImportRefused
-from followup.imports.verification import Difference
+from followup.imports.job import Difference, Import, ImportRefused
 
 __all__ = ["Difference", "Doubt", "Import", "ImportRefused", "Report"]

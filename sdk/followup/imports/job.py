@@ -1,21 +1,149 @@
-"""The import of a clinic's own files: the public class."""
+"""The import of a clinic's own files: the public class, and the comparison of a file with the service."""
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from datetime import datetime
 from pathlib import Path
+from typing import Any, Literal
 
+import attrs
 from sqlalchemy import URL, Engine
 
 from followup import FollowUp, FollowUpError
+from followup._api_rules import REQUESTS_PER_MINUTE
+from followup._call.request_rate import Governor
 from followup._privacy.frames import clears_frames_of
-from followup._store.database import StoreTime
+from followup._store.database import StoreTime, datetime_of
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report
 from followup.imports.maps import Map
-from followup.imports.rows import Rows
-from followup.imports.state import State, StoredState
-from followup.imports.verification import Difference, Verification
+from followup.imports.rows import Rows, Wanted
+from followup.imports.spool import Expected, Spool
+from followup.imports.state import CANCELLED, State, StoredState, milliseconds
 from followup.outbox import Outbox
+
+_LOOKED_UP = 100
+"""Objects that are looked up one by one. If more were not found, everything else is listed, 100 with each call."""
+
+_PAGE = 100
+
+
+@attrs.frozen
+class Difference:
+    """A difference between a file and the service.
+
+    Attributes:
+        external_id: id of the object in the file.
+        kind: ``missing``: it is not at the service; ``unexpected``: it is at the service under an id that was recorded
+            from an earlier file, but this file does not have it; ``time``, ``status``: they differ.
+        here: time or status in the file, in UTC; None if it is not there.
+        there: time or status at the service; None if it is not there.
+    """
+
+    external_id: str
+    kind: Literal["missing", "unexpected", "time", "status"]
+    here: datetime | str | None
+    there: datetime | str | None
+
+
+class Verification:
+    """Compares the rows of a file with the objects of the service.
+
+    Args:
+        map: the map of the file.
+        rows: the rows.
+        state: what was recorded; a new state if that is not known.
+        client: the client to list with.
+        now: the time; what began before is passed over where the map skips it.
+    """
+
+    def __init__(self, map: Map, rows: Rows, state: State, client: FollowUp, now: datetime) -> None:
+        self._map = map
+        self._rows = rows
+        self._state = state
+        self._client = _paced(client)
+        self._now = now
+        self._is_appointments = map.kind == "appointments"
+        self._spool = Spool()
+
+    def differences(self) -> Iterator[Difference]:
+        """Iterate over the differences."""
+        for row in self._rows:
+            if row.external_id is not None:
+                expected = self._expected(row) if isinstance(row, Wanted) else None
+                self._spool.add_key(self._state.hash(self._map.kind, row.external_id), expected)
+        for query in self._queries():
+            for page in getattr(self._client, self._map.kind).list(limit=_PAGE, **query).pages():
+                yield from self._compare(page.data)
+        for each in self._spool.not_found():
+            if each.is_required:
+                yield Difference(each.external_id, "missing", _time(each.at), None)
+
+    def _expected(self, row: Wanted) -> Expected | None:
+        """Return what the service should have because of a row; None if ``run`` skips it."""
+        if self._map.skips(row.at, self._now):
+            return None
+        phone = row.patient.get("phone")
+        is_rejected = phone is not None and self._map.shared_phones == "reject" and self._rows.is_shared(phone)
+        at = None if row.at is None else milliseconds(row.at)
+        return Expected(row.external_id, row.status, at, row.status != CANCELLED and not is_rejected)
+
+    def _queries(self) -> Iterator[Mapping[str, Any]]:
+        """Iterate over the queries that find all objects in few calls. Each is made when the one before was read."""
+        first, last = self._spool.times() if self._is_appointments else (None, None)  # the others list by no time
+        if self._is_appointments and isinstance(self._state, StoredState):
+            now = milliseconds(self._now)  # what is unexpected may be anywhere ahead
+            first, last = now if first is None else min(first, now), None
+        if first is not None:
+            yield {"start_at_gte": _time(first), "start_at_lt": _time(last and last + 1)}
+        left = list(itertools.islice(self._spool.not_found(), _LOOKED_UP + 1))
+        if len(left) <= _LOOKED_UP:
+            yield from ({"external_id": each.external_id} for each in left)
+        elif first is None:
+            yield {}
+        else:
+            yield {"start_at_lt": _time(first)}
+            if last is not None:
+                yield {"start_at_gte": _time(last + 1)}
+
+    def _compare(self, objects: Sequence[Any]) -> Iterator[Difference]:
+        found = {self._state.hash(self._map.kind, each.external_id): each for each in objects if each.external_id}
+        known = self._state.objects([*found])
+        for key, each in found.items():
+            expected = self._spool.find(key)
+            if expected is not None:
+                yield from self._differences_of(expected, each)
+            elif key in known and self._is_ahead(each) and not self._spool.has_key(key):
+                yield Difference(each.external_id, "unexpected", None, each.start_at)
+
+    def _is_ahead(self, found: Any) -> bool:
+        is_over = not self._is_appointments or found.status in ("cancelled", "completed")
+        return not is_over and bool(found.start_at > self._now)
+
+    def _differences_of(self, expected: Expected, found: Any) -> Iterator[Difference]:
+        if self._is_appointments and (expected.status == CANCELLED) != (found.status == CANCELLED):
+            yield Difference(expected.external_id, "status", expected.status, found.status)
+        elif expected.status != CANCELLED and expected.at is not None:
+            there = found.start_at if self._is_appointments else found.visited_at
+            if milliseconds(there) != expected.at:
+                yield Difference(expected.external_id, "time", _time(expected.at), there)
+
+
+def _time(at: int | None) -> datetime | None:
+    return None if at is None else datetime_of(at)
+
+
+def _paced(client: FollowUp) -> FollowUp:
+    """Return the client, with the request rate of the service if it has none."""
+    if not isinstance(client, FollowUp):
+        raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
+    if client._options.governor is not None:
+        return client
+    paced = client.with_options()
+    paced._options = attrs.evolve(paced._options, governor=Governor(REQUESTS_PER_MINUTE))
+    return paced
+
 
 Progress = Callable[[float], object]
 """Is called now and then with the part of the work that is done, from 0 to 1."""

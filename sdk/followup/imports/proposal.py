@@ -22,8 +22,7 @@ import phonenumbers
 from followup._privacy.redaction import visible
 from followup.imports.files import Table, text_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
-from followup.imports.phones import phone_of
-from followup.imports.values import Invalid
+from followup.imports.values import Invalid, phone_of
 
 _WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 _ZONES: Final[Mapping[str, str]] = _WORDS["zones"]

@@ -12,8 +12,7 @@ import attrs
 from followup.imports.doubts import Doubt, doubt
 from followup.imports.files import Cell, Table, text_of
 from followup.imports.maps import PLACEHOLDER, Column, Map, Status
-from followup.imports.phones import document_of, phone_of
-from followup.imports.values import Invalid, checked, checked_length, date_of, instant_of
+from followup.imports.values import Invalid, checked, checked_length, date_of, document_of, instant_of, phone_of
 
 
 @attrs.frozen

@@ -8,18 +8,22 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, Required, TypedDict, get_args
 
 import attrs
-from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, MetaData, String, Table, Text
+import sqlalchemy as sa
 
 from followup._api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._codec.encode import Encoder, encoder_for, json_bytes
 from followup._codec.names import camel, format_timestamp, kind_of
 from followup._privacy.redaction import redacted
-from followup._store.schema import LONGEST_TEXT, SALTS, TO_SALTS, Schema, checked_text, event_table
+from followup._store import schema
+from followup._store.cipher import Hash
+from followup._store.database import insert_if_absent
+from followup._store.execution import Execute
+from followup._store.schema import LOCKS, LONGEST_TEXT, SALTS, TO_SALTS, Schema, checked_text, event_table
 from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput
 
@@ -31,20 +35,20 @@ DISCARDED: Final = "discarded"
 
 EVENTS = event_table(
     "followup_outbox",
-    Column("subject", String(LONGEST_TEXT), nullable=False),
-    Column("event", Text, nullable=False),
+    sa.Column("subject", sa.String(LONGEST_TEXT), nullable=False),
+    sa.Column("event", sa.Text, nullable=False),
     # Whether later events of the subject wait for this one: true until it is accepted or given up.
-    Column("blocks_subject", Boolean, nullable=False),
-    Column("recorded_at", BigInteger, nullable=False),
+    sa.Column("blocks_subject", sa.Boolean, nullable=False),
+    sa.Column("recorded_at", sa.BigInteger, nullable=False),
     # The largest batch in which the event may be sent; less after a batch that the service rejected as a whole.
-    Column("batch_limit", Integer, nullable=False),
+    sa.Column("batch_limit", sa.Integer, nullable=False),
     # Nothing is written here any more; earlier releases linked traces with it.
-    Column("trace_context", Text),
+    sa.Column("trace_context", sa.Text),
 )
 
-Index("followup_outbox_by_state", EVENTS.c.name, EVENTS.c.state, EVENTS.c.seq)
+sa.Index("followup_outbox_by_state", EVENTS.c.name, EVENTS.c.state, EVENTS.c.seq)
 # The first event of each subject that is not finished, and what waits behind it.
-Index(
+sa.Index(
     "followup_outbox_by_order",
     EVENTS.c.name,
     EVENTS.c.blocks_subject,
@@ -54,26 +58,26 @@ Index(
     EVENTS.c.due_at,
 )
 
-RATES = Table(
+RATES = sa.Table(
     "followup_outbox_rates",
-    MetaData(),
-    Column("name", String(LONGEST_TEXT), primary_key=True),
+    sa.MetaData(),
+    sa.Column("name", sa.String(LONGEST_TEXT), primary_key=True),
     # The time from which a whole burst may be sent again; each call moves it.
-    Column("full_burst_at", Double, nullable=False),
+    sa.Column("full_burst_at", sa.Double, nullable=False),
     # No call is made before: the service asked for that, or calls fail one after another.
-    Column("not_before", BigInteger, nullable=False),
-    Column("failures_in_a_row", Integer, nullable=False),
+    sa.Column("not_before", sa.BigInteger, nullable=False),
+    sa.Column("failures_in_a_row", sa.Integer, nullable=False),
 )
 
-CALLS = Table(
+CALLS = sa.Table(
     "followup_outbox_calls",
-    MetaData(),
-    Column("lease_token", String(32), primary_key=True),
-    Column("name", String(LONGEST_TEXT), nullable=False),
+    sa.MetaData(),
+    sa.Column("lease_token", sa.String(32), primary_key=True),
+    sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
     # While a call is in flight, the end of its lease. The service has received it by then, if at all.
-    Column("ends_at", BigInteger, nullable=False),
+    sa.Column("ends_at", sa.BigInteger, nullable=False),
 )
-Index("followup_outbox_calls_by_end", CALLS.c.name, CALLS.c.ends_at)
+sa.Index("followup_outbox_calls_by_end", CALLS.c.name, CALLS.c.ends_at)
 
 _BY_ORDER = "followup_outbox_by_order ON followup_outbox (name, blocks_subject, subject, seq, state, due_at)"
 _TO_VERSION_2 = (
@@ -91,6 +95,12 @@ _TO_VERSION_3 = (
 
 _MIGRATIONS = {2: _TO_VERSION_2, 3: _TO_VERSION_3, 4: TO_SALTS}
 SCHEMA = Schema("outbox", 4, (EVENTS, RATES, CALLS, SALTS), _MIGRATIONS)
+
+_AT_ONCE = 100
+"""Events that are in memory at once."""
+
+Renewal = Callable[[str, str, str], str]
+"""Returns the new subject, by the id of the event, its text and its subject."""
 
 LARGEST_BATCH = MAX_EVENTS_PER_BATCH
 
@@ -247,3 +257,38 @@ def _fitting(subject: str) -> str:
         return subject
     kind, _, value = subject.partition(":")
     return f"{kind}:sha256:{hashlib.sha256(value.encode()).hexdigest()}"
+
+
+async def hash_subjects(execute: Execute, dialect: str, name: str, hashed: Hash) -> None:
+    """Hash the subjects of events that were recorded before there was a cipher.
+
+    Args:
+        execute: executes a statement in the transaction that stores the salt.
+        dialect: the database of it.
+        name: name of the outbox.
+        hashed: the hash of subjects.
+    """
+    # As for a claim, because two transactions that change the same rows could deadlock. The transaction may be a
+    # caller's, so it has no limit here.
+    lock = SCHEMA.lock_of(name)
+    await execute(insert_if_absent(LOCKS, dialect, name=lock, times_taken=0))
+    await execute(sa.update(LOCKS).where(LOCKS.c.name == lock).values(times_taken=LOCKS.c.times_taken + 1))
+    are_older = (await execute(sa.select(sa.exists().where(LOCKS.c.name == OLDER_SUBJECTS))))[0][0]
+
+    def renewed(event_id: str, text: str, subject: str) -> str:
+        return hashed(renewed_subject(event_id, text, subject) if are_older else subject)
+
+    await rewrite_subjects(execute, renewed, EVENTS.c.name == name)
+
+
+async def rewrite_subjects(execute: Execute, renewed: Renewal, condition: sa.ColumnElement[bool]) -> None:
+    """Give the events that are not finished new subjects."""
+    is_unfinished = sa.or_(*(EVENTS.c.state == each for each in (schema.WAITING, schema.IN_FLIGHT, schema.DEAD)))
+    columns = (EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.subject)
+    query: Any = sa.select(*columns).where(is_unfinished, condition)
+    last = 0
+    while rows := await execute(query.where(EVENTS.c.seq > last).order_by(EVENTS.c.seq).limit(_AT_ONCE)):
+        for seq, event_id, text, subject in rows:
+            last = seq
+            new = renewed(event_id, text, subject)
+            await execute(sa.update(EVENTS).where(EVENTS.c.seq == seq).values(subject=new))

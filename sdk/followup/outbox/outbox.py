@@ -23,17 +23,8 @@ from followup._results import errors
 from followup._store.cipher import Cipher, UnreadableRows
 from followup._store.database import StoreTime, reason_of, time_of
 from followup._store.schema import DEAD, WAITING
-from followup.outbox import claims, verdicts
+from followup.outbox import claims, recording, verdicts
 from followup.outbox.events import SENT, NewEvent, Recorded, as_input, checked_event
-from followup.outbox.recording import (
-    AsyncRecordingConnection,
-    RecordingConnection,
-    columns_of,
-    insertion,
-    record_on,
-    record_on_async,
-    store,
-)
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 
 
@@ -90,7 +81,9 @@ class Outbox(RecordedEvents):
         self._has_recorded = False
         self._has_renewed = False
 
-    def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:
+    def record(
+        self, connection: recording.RecordingConnection, event: NewEvent | EventInput, subject: str | None = None
+    ) -> str:
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
 
         Recording an id that was recorded before changes nothing. If this fails, your transaction can go on, except
@@ -115,12 +108,12 @@ class Outbox(RecordedEvents):
                 encrypted under a key that the cipher does not have.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        record_on(connection, self._storing(recorded))
+        recording.record_on(connection, self._storing(recorded))
         self._has_recorded = True
         return recorded.id
 
     async def record_async(
-        self, connection: AsyncRecordingConnection, event: NewEvent | EventInput, subject: str | None = None
+        self, connection: recording.AsyncRecordingConnection, event: NewEvent | EventInput, subject: str | None = None
     ) -> str:
         """Store an event in the transaction of an asynchronous connection, as ``record`` does.
 
@@ -136,18 +129,20 @@ class Outbox(RecordedEvents):
             ValueError, TypeError, ConfigurationError: as ``record`` does.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        await record_on_async(connection, self._storing(recorded))
+        await recording.record_on_async(connection, self._storing(recorded))
         self._has_recorded = True
         return recorded.id
 
     def _storing(self, event: Recorded) -> functools.partial[Any]:
         check = not self._has_recorded
-        return functools.partial(store, cipher=self._cipher, event=event, clock=self._clock, check_version=check)
+        return functools.partial(
+            recording.store, cipher=self._cipher, event=event, clock=self._clock, check_version=check
+        )
 
     def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:
         """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""
-        statement = insertion(self.name, self._database.dialect, self._clock)
-        connection.execute(statement, [columns_of(each, self._cipher, self._hashed) for each in events])
+        statement = recording.insertion(self.name, self._database.dialect, self._clock)
+        connection.execute(statement, [recording.columns_of(each, self._cipher, self._hashed) for each in events])
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.

@@ -24,8 +24,7 @@ from followup._store.cipher import Hash, RowCipher, unhashed
 from followup._store.database import Dialect, StoreTime, checked_dialect, insert_if_absent
 from followup._store.execution import Execute, Rows, Statement, executing, run
 from followup._store.schema import VERSIONS, WAITING
-from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded
-from followup.outbox.subjects import hash_subjects
+from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded, hash_subjects
 
 if TYPE_CHECKING:
     import psycopg

@@ -17,8 +17,8 @@ from followup._store.leases import take_lock
 from followup._store.person import Person
 from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
 from followup._store.store import milliseconds_of
-from followup.outbox.events import DISCARDED, EVENTS, OLDER_SUBJECTS, SCHEMA, SENT, as_input, renewed_subject
-from followup.outbox.subjects import hash_subjects, rewrite_subjects
+from followup.outbox import events
+from followup.outbox.events import DISCARDED, EVENTS, SCHEMA, SENT, as_input
 from followup.resources.event_batches import EventInput
 
 _PURGED_AT_ONCE = 1000
@@ -116,7 +116,7 @@ class RecordedEvents(PersonalData):
     _schema = SCHEMA
     _events = EVENTS
     _encrypted = ("event", "error", "subject")
-    _adopt = staticmethod(hash_subjects)
+    _adopt = staticmethod(events.hash_subjects)
     _given_up = DISCARDED
     _content, _about, _stored_at = "event", "subject", "recorded_at"
     _emptied = MappingProxyType({"event": "", "subject": "", "blocks_subject": False, "trace_context": None})
@@ -245,7 +245,7 @@ class RecordedEvents(PersonalData):
 
         It does so for all outboxes of the database, once after the tables were brought up to date.
         """
-        marker = LOCKS.c.name == OLDER_SUBJECTS
+        marker = LOCKS.c.name == events.OLDER_SUBJECTS
         with self._checked_transaction() as connection:
             if not connection.execute(select(exists().where(marker))).scalar_one():
                 return
@@ -255,4 +255,4 @@ class RecordedEvents(PersonalData):
             for name in connection.execute(select(EVENTS.c.name).distinct()).scalars().all():
                 take_lock(connection, SCHEMA.lock_of(name))
             older = EVENTS.c.subject.startswith("patient:")
-            run(rewrite_subjects(executing(connection), renewed_subject, older))
+            run(events.rewrite_subjects(executing(connection), events.renewed_subject, older))

@@ -1,5 +1,7 @@
 """The account: the organization that owns the API key (specification, sections 2 and 4)."""
 
+# pyright: reportReturnType=false
+
 from typing import Literal
 
 import attrs
@@ -63,4 +65,3 @@ class AccountGroup(Resource, group="account"):
         Raises:
             AuthenticationError: the key is invalid, revoked or expired.
         """
-        ...

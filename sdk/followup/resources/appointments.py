@@ -1,5 +1,7 @@
 """Appointments (specification, sections 2, 3 and 4)."""
 
+# pyright: reportReturnType=false
+
 from datetime import datetime
 from typing import Literal
 
@@ -74,7 +76,6 @@ class Appointments(Resource, group="appointments"):
         Returns:
             The appointment, new or existing.
         """
-        ...
 
     @get("/v1/appointments/{id}")
     def retrieve(self, id: AppointmentId, /) -> Appointment:
@@ -89,7 +90,6 @@ class Appointments(Resource, group="appointments"):
         Raises:
             NotFoundError: there is no such appointment.
         """
-        ...
 
     @patch("/v1/appointments/{id}")
     def update(
@@ -118,7 +118,6 @@ class Appointments(Resource, group="appointments"):
             APIStatusError: the appointment is cancelled or completed.
             NotFoundError: there is no such appointment.
         """
-        ...
 
     @post("/v1/appointments/{id}/cancel")
     def cancel(
@@ -144,7 +143,6 @@ class Appointments(Resource, group="appointments"):
         Raises:
             NotFoundError: there is no such appointment.
         """
-        ...
 
     @list_of("/v1/appointments")
     def list(
@@ -174,4 +172,3 @@ class Appointments(Resource, group="appointments"):
         Returns:
             The first page of appointments.
         """
-        ...

@@ -1,5 +1,7 @@
 """Doctors: the organization's roster, read-only in this API (specification, sections 2 and 4)."""
 
+# pyright: reportReturnType=false
+
 from datetime import datetime
 from typing import Literal, TypedDict
 
@@ -61,7 +63,6 @@ class Doctors(Resource, group="doctors"):
         Raises:
             NotFoundError: there is no such doctor.
         """
-        ...
 
     @list_of("/v1/doctors")
     def list(
@@ -85,4 +86,3 @@ class Doctors(Resource, group="doctors"):
         Returns:
             The first page of doctors.
         """
-        ...

@@ -1,5 +1,7 @@
 """Inbound events, sent one by one or in batches (specification, sections 2, 4 and 6.1)."""
 
+# pyright: reportReturnType=false
+
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -73,7 +75,6 @@ class Events(Resource, group="events"):
             EventBatchError: no event was accepted; its ``results`` say why.
             ValueError: there are no events, or more than 100.
         """
-        ...
 
     @get("/v1/events/{id}")
     def retrieve(self, id: EventId, /) -> Event:
@@ -88,7 +89,6 @@ class Events(Resource, group="events"):
         Raises:
             NotFoundError: there is no such event.
         """
-        ...
 
     @list_of("/v1/events")
     def list(
@@ -114,7 +114,6 @@ class Events(Resource, group="events"):
         Returns:
             The first page of events.
         """
-        ...
 
     @clears_frames
     def send_all(

@@ -1,5 +1,7 @@
 """Patients (specification, sections 2 and 4)."""
 
+# pyright: reportReturnType=false
+
 from datetime import date, datetime
 from typing import Literal, TypedDict
 
@@ -92,7 +94,6 @@ class Patients(Resource, group="patients"):
         Returns:
             The patient, new or existing.
         """
-        ...
 
     @get("/v1/patients/{id}")
     def retrieve(self, id: PatientId, /) -> Patient:
@@ -107,7 +108,6 @@ class Patients(Resource, group="patients"):
         Raises:
             NotFoundError: there is no such patient.
         """
-        ...
 
     @patch("/v1/patients/{id}")
     def update(
@@ -139,7 +139,6 @@ class Patients(Resource, group="patients"):
         Raises:
             NotFoundError: there is no such patient.
         """
-        ...
 
     @list_of("/v1/patients")
     def list(
@@ -165,4 +164,3 @@ class Patients(Resource, group="patients"):
         Returns:
             The first page of patients.
         """
-        ...

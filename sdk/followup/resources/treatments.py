@@ -1,5 +1,7 @@
 """Treatments (specification, sections 2 and 4)."""
 
+# pyright: reportReturnType=false
+
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -74,7 +76,6 @@ class Treatments(Resource, group="treatments"):
         Returns:
             The new treatment.
         """
-        ...
 
     @get("/v1/treatments/{id}")
     def retrieve(self, id: TreatmentId, /) -> Treatment:
@@ -89,7 +90,6 @@ class Treatments(Resource, group="treatments"):
         Raises:
             NotFoundError: there is no such treatment.
         """
-        ...
 
     @list_of("/v1/treatments")
     def list(
@@ -113,4 +113,3 @@ class Treatments(Resource, group="treatments"):
         Returns:
             The first page of treatments.
         """
-        ...

@@ -1,5 +1,7 @@
 """Webhook deliveries (specification, sections 2, 3, 4 and 6.2)."""
 
+# pyright: reportReturnType=false
+
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
@@ -59,7 +61,6 @@ class WebhookDeliveries(Resource, group="webhook_deliveries"):
         Raises:
             NotFoundError: there is no such delivery.
         """
-        ...
 
     @list_of("/v1/webhook_deliveries")
     def list(
@@ -83,4 +84,3 @@ class WebhookDeliveries(Resource, group="webhook_deliveries"):
         Returns:
             The first page of deliveries.
         """
-        ...

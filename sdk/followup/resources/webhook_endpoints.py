@@ -1,5 +1,7 @@
 """Webhook endpoints (specification, sections 2, 3, 4 and 6.2)."""
 
+# pyright: reportReturnType=false
+
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Literal
@@ -93,7 +95,6 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         Returns:
             The new endpoint, with its ``secret``.
         """
-        ...
 
     @get("/v1/webhook_endpoints/{id}")
     def retrieve(self, id: WebhookEndpointId, /) -> WebhookEndpoint:
@@ -108,7 +109,6 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         Raises:
             NotFoundError: there is no such endpoint.
         """
-        ...
 
     @patch("/v1/webhook_endpoints/{id}")
     def update(
@@ -136,7 +136,6 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         Raises:
             NotFoundError: there is no such endpoint.
         """
-        ...
 
     @delete("/v1/webhook_endpoints/{id}")
     def delete(self, id: WebhookEndpointId, /) -> DeletedObject:
@@ -154,7 +153,6 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         Raises:
             NotFoundError: there is no such endpoint.
         """
-        ...
 
     @post("/v1/webhook_endpoints/{id}/ping")
     def ping(self, id: WebhookEndpointId, /, *, idempotency_key: str | None = None) -> WebhookDelivery:
@@ -172,7 +170,6 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         Raises:
             NotFoundError: there is no such endpoint.
         """
-        ...
 
     @list_of("/v1/webhook_endpoints")
     def list(
@@ -192,4 +189,3 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         Returns:
             The first page of endpoints.
         """
-        ...
