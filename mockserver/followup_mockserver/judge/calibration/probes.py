@@ -9,7 +9,7 @@ import attrs
 import httpx
 
 from followup_mockserver.judge.calibration.phones import country_of
-from followup_mockserver.judge.calibration.run import NAME, Run, results_of
+from followup_mockserver.judge.calibration.run import NAME, Run
 from followup_mockserver.judge.calibration.service import NotAsked, body_of, error_of, summary_of, word
 from followup_mockserver.settings.settings import is_intake_field, is_time_zone
 
@@ -73,19 +73,6 @@ def unknown_fields(run: Run) -> str:
 
 
 @point
-def null_fields(run: Run) -> str:
-    """What does null mean for an optional field of a request?"""
-    path = f"/v1/patients/{run.patient['id']}"
-    run.make("PATCH", path, json={"email": "followup-calibrate@example.com"})
-    created = run.ask("POST", "/v1/patients", json={"phone": run.patient["phone"], "email": None})
-    updated = run.ask("PATCH", path, json={"email": None})
-    cleared = run.make("GET", path).get("email") is None
-    return f"in a creation: {_verdict(created)}; in a PATCH: " + _verdict(
-        updated, "clears the field" if cleared else "changes nothing"
-    )
-
-
-@point
 def messages(run: Run) -> str:
     """In which time zone do messages show times? The one of the account."""
     zone = run.account.time_zone
@@ -131,31 +118,6 @@ def patient_by_external_id(run: Run) -> str:
     is_found = known.is_success and body_of(known)["patient"] == run.patient["id"]
     found = _verdict(known, "found" if is_found else "another patient")
     return f"by a known external id: {found}; by an unknown one: {_verdict(unknown, 'a new patient')}"
-
-
-@point
-def shared_external_id(run: Run) -> str:
-    """Can two patients have the same external id?"""
-    external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
-    other = run.ask("POST", "/v1/patients", json={"phone": run.phone(), "externalId": external_id})
-    listed = run.make("GET", "/v1/patients", params={"externalId": external_id})["data"]
-    is_same = other.is_success and body_of(other)["id"] == run.patient["id"]
-    finding = _verdict(other, "the same patient" if is_same else "a second patient")
-    return f"{finding}; the external id of a filter finds {len(listed)}"
-
-
-@point
-def phone_of_one_dni_of_another(run: Run) -> str:
-    """Who is meant by the phone of one patient and the DNI of another?"""
-    one, other = run.new_patient(), run.second_patient
-    before = run.make("GET", f"/v1/patients/{other['id']}")
-    response = run.ask("POST", "/v1/patients", json={"phone": one["phone"], "dni": other["dni"]})
-    after = run.make("GET", f"/v1/patients/{other['id']}")
-    finding = _verdict(response)
-    if response.is_success:
-        meanings = {one["id"]: "the phone decides", other["id"]: "the DNI decides"}
-        finding = meanings.get(body_of(response)["id"], "a new patient")
-    return f"{finding}; the other patient is {'unchanged' if before == after else 'changed'}"
 
 
 @point
@@ -208,21 +170,6 @@ def closed_appointment(run: Run) -> str:
 
 
 @point
-def known_external_id(run: Run) -> str:
-    """Does a repeated external id change the existing appointment or visit?"""
-    found = []
-    for path, body in {"/v1/appointments": run.booking(), "/v1/visits": run.visit()}.items():
-        first = run.make("POST", path, json=body)
-        again = run.ask("POST", path, json={**body, "type": "control"})
-        finding = _verdict(again, "another one")
-        if again.is_success and body_of(again)["id"] == first["id"]:
-            changed = body_of(again).get("type") == "control"
-            finding = f"the existing one, {'changed' if changed else 'unchanged'}"
-        found.append(finding)
-    return f"appointment: {found[0]}; visit: {found[1]}"
-
-
-@point
 def intake_required(run: Run) -> str:
     """Which data does an intake request need to become ready?"""
     words: list[str] = []
@@ -242,27 +189,6 @@ def intake_required(run: Run) -> str:
 
 
 # --- inbound events ----------------------------------------------------------------------------------------------
-
-
-def _upsert(run: Run) -> dict[str, Any]:
-    return run.event("patient.upserted", {"patient": {"phone": run.patient["phone"]}})
-
-
-@point
-def patient_of_an_event(run: Run) -> str:
-    """Who is the patient of an event that has the phone, the DNI and the external id of several?"""
-    one, other = run.new_patient(), run.second_patient
-    ids = {one["id"]: 0, other["id"]: 1}
-    texts = []
-    for first, second, names in (("phone", "dni", ("phone", "DNI")), ("dni", "externalId", ("DNI", "external id"))):
-        body = run.booking(patient={first: one[first], second: other[second]})
-        result = run.result(run.event("appointment.created", {"patient": body.pop("patient"), "appointment": body}))
-        finding = word(result.get("status"))
-        if result.get("result"):
-            patient = run.make("POST", f"/v1/appointments/{result['result']['id']}/cancel", json={})["patient"]
-            finding = f"the {names[ids[patient]]} decides" if patient in ids else "a new patient"
-        texts.append(f"{names[0]} and {names[1]} of two patients: {finding}")
-    return "; ".join(texts)
 
 
 @point
@@ -285,33 +211,6 @@ def event_data(run: Run) -> str:
     if created := results["visit.completed"].get("result"):
         run.record({**created, "externalId": visit["externalId"]})
     return "; ".join(f"{each}: {word(result.get('status'))}" for each, result in results.items())
-
-
-@point
-def resent_event(run: Run) -> str:
-    """What happens to an accepted event id that is sent again with something else?"""
-    first = _upsert(run)
-    if run.result(first).get("accepted") is not True:
-        raise NotAsked("an event that was to be sent again was not accepted")
-    data, other = (
-        word(run.result({**first, **change}).get("status"))
-        for change in ({"data": {"patient": {"phone": "x"}}}, {"type": "order.issued"})
-    )
-    return f"with other data: {data}; with another type: {other}"
-
-
-@point
-def failed_batch_with_key(run: Run) -> str:
-    """Is the response to a partly failed batch replayed?"""
-    missing = {"externalId": run.external_id(), "startAt": run.time(days=60)}
-    events = [_upsert(run), run.event("appointment.rescheduled", {"appointment": missing})]
-    keys = [run.external_id(), run.external_id()]
-    texts = []
-    for name, key in (("first", keys[0]), ("with the same key", keys[0]), ("with another", keys[1])):
-        response = run.ask("POST", "/v1/events", json=events, headers={"Idempotency-Key": key})
-        statuses = ", ".join(word(each.get("status")) for each in results_of(response))
-        texts.append(f"{name}: {response.status_code} {statuses}".rstrip())
-    return "; ".join(texts)
 
 
 # --- webhooks ----------------------------------------------------------------------------------------------------

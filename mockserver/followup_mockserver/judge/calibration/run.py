@@ -188,11 +188,7 @@ class Run:
         for phone in itertools.islice(self._phones, _PHONES_TRIED):
             if self._chosen or not self.make("GET", "/v1/patients", params={"phone": phone})["data"]:
                 return phone
-        raise NotAsked(
-            "it needs another phone number; pass --phone once more"
-            if self._chosen
-            else "every invented phone number that was tried belongs to a patient already"
-        )
+        raise NotAsked("every invented phone number that was tried belongs to a patient already")
 
     def booking(self, **fields: Any) -> dict[str, Any]:
         """Return the body of a booking in two months; it is cancelled at the end, before any reminder."""
@@ -228,11 +224,6 @@ class Run:
     def patient(self) -> Any:
         """An invented patient with name, phone, DNI and external id."""
         return self.shared("patient", self.new_patient)
-
-    @property
-    def second_patient(self) -> Any:
-        """Another one."""
-        return self.shared("second patient", self.new_patient)
 
     @property
     def endpoint(self) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import attrs
 
 from followup_mockserver.contract.openapi import document as our_document
-from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.judge.drift import contracts
 from followup_mockserver.judge.drift.alternatives import canonical
 from followup_mockserver.judge.drift.contracts import ByMediaType, Contract, Operation, Parameter, Response
@@ -48,17 +47,14 @@ def compare_document(document: dict[str, Any]) -> Report:
         DocumentError: the document is malformed.
     """
     try:
-        return Report.of(_differences(_our_contract(), Contract(document, _KNOWN_PATHS)))
+        return Report.of(_differences(_our_contract(), Contract(document)))
     except RecursionError:
         raise DocumentError("its references are nested too deeply") from None
 
 
-_KNOWN_PATHS = {contracts.blank(operation.path) for operation in OPERATIONS.values()}
-
-
 @functools.cache
 def _our_contract() -> Contract:
-    return Contract(our_document(), _KNOWN_PATHS)
+    return Contract(our_document())
 
 
 def _differences(ours: Contract, theirs: Contract) -> Iterator[Difference]:
@@ -230,7 +226,6 @@ def _compare_responses(comparer: _Comparer, ours: Operation, theirs: Operation) 
         found = _response(theirs, status)
         if found is not None:
             yield from _compare_media(comparer, "response", response.media, found.media, f"{where} body")
-            yield from _compare_headers(response, found, where)
             yield from compare_texts({"description": response.description}, {"description": found.description}, where)
         elif status != _SUCCESS:
             yield Difference("mock differs", where, "The contract does not have this status; the mock does.")
@@ -258,11 +253,3 @@ def _compare_new(comparer: _Comparer, ours: Operation, theirs: Operation) -> Ite
         yield Difference(class_, where, f"The contract has the status {status} for success, the mock has 200.")
         media = ours.responses[_SUCCESS].media
         yield from _compare_media(comparer, "response", media, response.media, f"{where} body")
-
-
-def _compare_headers(ours: Response, theirs: Response, where: str) -> Iterator[Difference]:
-    """Compare the names of the headers. The SDK needs none of them, and reads them leniently."""
-    for key in ours.headers.keys() - theirs.headers.keys():
-        yield Difference("wording", f"{where} header.{ours.headers[key]}", "The contract does not have this header.")
-    for key in theirs.headers.keys() - ours.headers.keys():
-        yield Difference("added", f"{where} header.{theirs.headers[key]}", "The contract has this new header.")

@@ -1,8 +1,6 @@
 """Reads the operations of an OpenAPI document."""
 
-import itertools
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,35 +39,28 @@ class ByMediaType:
         return [name for name in self.schemas if name not in (JSON, "application/*", "*/*")]
 
 
-def _routes(raw: Raw, known_paths: set[str]) -> Iterator[tuple[str, dict[str, Any], str]]:
+def _routes(raw: Raw) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Iterate over the path items of a document: path below the base URL, path item, and place in the document.
 
     One document has the paths ``/v1/patients`` below the server ``https://clinic.example/api``, another one the paths
     ``/patients`` below ``https://clinic.example/api/v1``. Clients are configured with the base URL, so both are the
-    same. The base URL is that below which most of the known paths are.
+    same.
 
     Raises:
         DocumentError: the document has no paths.
     """
-    items = {
-        path: raw.object(value, f"paths.{path}")
-        for path, value in raw.object(raw.document.get("paths"), "paths").items()
-    }
+    items = raw.object(raw.document.get("paths"), "paths")
     if not items:
         raise DocumentError("it has no paths")
-    complete = {path: _complete(raw, path, item) for path, item in items.items()}
-    counted = Counter(
-        base
-        for each in itertools.chain(*complete.values())
-        for base in {blank(each).removesuffix(known) for known in known_paths if blank(each).endswith(known)}
-        if "{}" not in base
-    )
-    base = min(counted, key=lambda base: (-counted[base], len(base)), default="")
-    for path, item in items.items():
+    for path, value in items.items():
+        item = raw.object(value, f"paths.{path}")
         if path.startswith("/"):
-            below = [each.removeprefix(base) for each in complete[path] if each.startswith(base)]
-            known = [each for each in below if blank(each) in known_paths]
-            yield next(iter([*known, *below, path])), item, f"paths.{path}"
+            below = [each[each.rindex(_VERSION) :] for each in _complete(raw, path, item) if _VERSION in each]
+            yield next(iter(below), path), item, f"paths.{path}"
+
+
+_VERSION = "/v1/"
+"""The beginning of every path of the service; what stands before is the base URL."""
 
 
 def _complete(raw: Raw, path: str, item: dict[str, Any]) -> list[str]:
@@ -77,8 +68,7 @@ def _complete(raw: Raw, path: str, item: dict[str, Any]) -> list[str]:
     operations = [value for value in item.values() if isinstance(value, dict)]
     servers = next((each["servers"] for each in (*operations, item) if "servers" in each), None)
     servers = servers or raw.document.get("servers") or [{}]
-    found = [_path_of(raw.object(each, "servers")) for each in raw.list(servers, "servers")]
-    return [*dict.fromkeys(base + path for base in found)]
+    return [_path_of(raw.object(each, "servers")) + path for each in raw.list(servers, "servers")]
 
 
 def _path_of(server: dict[str, Any]) -> str:
@@ -122,12 +112,10 @@ class Response:
 
     Attributes:
         media: the schemas by media type.
-        headers: the names of its headers, by their lower-case names.
         description: its description.
     """
 
     media: ByMediaType
-    headers: Mapping[str, str]
     description: str
 
 
@@ -173,19 +161,18 @@ class Contract:
 
     Args:
         document: the OpenAPI document.
-        known_paths: the paths of the service, which distinguish the base URL from the rest of a path.
 
     Raises:
         DocumentError: the document is malformed.
     """
 
-    def __init__(self, document: dict[str, Any], known_paths: set[str]) -> None:
+    def __init__(self, document: dict[str, Any]) -> None:
         self.raw: Raw = Raw(document)
         self.requests: Schemas = Schemas(self.raw, "request")
         self.responses: Schemas = Schemas(self.raw, "response")
         self.operations: dict[tuple[str, str], Operation] = {
             (method.upper(), blank(path)): self._operation(method, path, item, at, self.requests, self.responses)
-            for path, item, at in _routes(self.raw, known_paths)
+            for path, item, at in _routes(self.raw)
             for method in METHODS
             if method in item
         }
@@ -251,9 +238,7 @@ class Contract:
 
     def _response(self, value: Any, at: str, schemas: Schemas) -> Response:
         response = self.raw.object(value, at)
-        headers = self.raw.object(response.get("headers"), f"{at}.headers")
-        description = str(response.get("description") or "")
-        return Response(self._media(response, at, schemas), {name.lower(): name for name in headers}, description)
+        return Response(self._media(response, at, schemas), str(response.get("description") or ""))
 
     def _media(self, holder: dict[str, Any], at: str, schemas: Schemas) -> ByMediaType:
         media: dict[str, Schema] = {}
