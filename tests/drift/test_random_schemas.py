@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from followup_mockserver.judge.drift.differences import Difference
 from followup_mockserver.judge.drift.reading import Raw
-from followup_mockserver.judge.drift.schema_comparison import Message, compare_schemas
-from followup_mockserver.judge.drift.schemas import Direction, Schemas
+from followup_mockserver.judge.drift.schema_comparison import compare_schemas
+from followup_mockserver.judge.drift.schemas import Direction, Message, Schemas
 
 Schema = dict[str, Any]
 

@@ -195,7 +195,7 @@ _Phones = Annotated[
         "--phone",
         metavar="NUMBER",
         help="Phone number of an invented patient, with its country code, instead of numbers that are reserved for "
-        "fiction. The service may write to it. Some questions need several: separated by commas, or repeat the option.",
+        "fiction. The service may write to it.",
     ),
 ]
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before anything is written to the environment.")]

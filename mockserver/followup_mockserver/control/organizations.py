@@ -159,7 +159,7 @@ class OrganizationControls:
         Args:
             value: the key itself, such as ``fu_test_mock``.
             revoked: whether requests with the key are rejected.
-            expires_at: when the key expires, on the mock's clock; an aware datetime or an RFC 3339 timestamp; None:
+            expires_at: when the key expires, on the mock's clock; an aware ``datetime`` or an ISO 8601 string; None:
                 never.
 
         Returns:

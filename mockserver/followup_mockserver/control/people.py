@@ -221,8 +221,8 @@ class PeopleControls:
     def report_silence(self, id: str, /) -> Patient:
         """Note that a patient stopped answering: the stage becomes ``lost``, and ``patient.silent`` occurs.
 
-        The stage stays ``scheduled`` or ``discharged``. The service does not send this webhook yet: activate it with
-        ``update_organization(activated_events=["patient.silent"])``.
+        The stage stays ``scheduled`` or ``discharged``. The service does not send this webhook yet: an
+        organization gets it if ``patient.silent`` is one of its activated events.
 
         Args:
             id: id of the patient.
@@ -238,8 +238,8 @@ class PeopleControls:
     def hand_off_conversation(self, id: str, /, *, reason: str | None = None) -> Patient:
         """Hand the conversation with a patient off to the team: ``conversation.handoff`` occurs.
 
-        The stage becomes ``in_conversation``. The service does not send this webhook yet: activate it with
-        ``update_organization(activated_events=["conversation.handoff"])``.
+        The stage becomes ``in_conversation``. The service does not send this webhook yet: an organization gets
+        it if ``conversation.handoff`` is one of its activated events.
 
         Args:
             id: id of the patient.

@@ -79,7 +79,7 @@ def control_document() -> Document:
 def _operation(method: str, path: str, function: Callable[..., Any], response: Schema) -> Document:
     """Return an operation without query parameters and body."""
     text = re.split(r"\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0].strip()
-    summary, _, description = _for_http(text).partition("\n\n")
+    summary, _, description = for_any_language(text).partition("\n\n")
     operation: Document = {
         "operationId": _operation_id(method, path),
         "tags": [_tag(path)],
@@ -118,22 +118,6 @@ def _tag(path: str) -> str:
     return path.removeprefix(f"{PREFIX}/").partition("/")[0]
 
 
-_PHRASES = (
-    (r"an aware datetime or an RFC 3339 timestamp", "an RFC 3339 timestamp"),
-    (
-        r"``update_organization\(activated_events=(\[[^]]*\])\)``",
-        r'``PATCH /_mock/organization`` and ``{"activatedEvents": \1}``',
-    ),
-)
-"""Phrases about the test controls in Python, and their replacements."""
-
-
-def _for_http(text: str) -> str:
-    for phrase, instead in _PHRASES:
-        text = re.sub(phrase, instead, text)
-    return for_any_language(text)
-
-
 def _path_name(function: Callable[..., Any]) -> str:
     """Return the name of the parameter that is in the path; empty if there is none."""
     parameters = [*inspect.signature(function).parameters.values()][1:]
@@ -161,7 +145,7 @@ def _properties(function: Callable[..., Any]) -> dict[str, Schema]:
     found = {}
     for name, schema in input_of(function)[0].schema["properties"].items():
         parameter = parameters[name]
-        found[name] = {**schema, "description": _for_http(descriptions_in(function)[parameter.name])}
+        found[name] = {**schema, "description": for_any_language(descriptions_in(function)[parameter.name])}
         if parameter.default not in (None, NOT_GIVEN, inspect.Parameter.empty):
             found[name]["default"] = parameter.default
         if name == "wait":

@@ -9,7 +9,7 @@ import itertools
 import secrets
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -134,11 +134,20 @@ def signed(
 class Expected(enum.Enum):
     """What a receiver does in a case that it passes."""
 
-    ACCEPTED = "responds with 2xx; with a probe, the event is also seen to be handled exactly once"
-    ONCE = "responds with 2xx and handles each event exactly once, which only a probe shows"
-    ACKNOWLEDGED = "responds with 2xx; the event need not be handled"
-    REJECTED = "responds with 4xx; with a probe, the event is also seen not to be handled"
-    IN_TIME = "responds to the requests of all cases within the time limit"
+    ACCEPTED = "accepted"
+    """It responds with 2xx; with a probe, the event is also seen to be handled exactly once."""
+    ONCE = "once"
+    """It responds with 2xx and handles each event exactly once, which only a probe shows."""
+    ACKNOWLEDGED = "acknowledged"
+    """It responds with 2xx; the event need not be handled."""
+    REJECTED = "rejected"
+    """It responds with 4xx; with a probe, the event is also seen not to be handled."""
+    IN_TIME = "in_time"
+    """It responds to the requests of all cases within the time limit."""
+
+
+def _filled(text: str) -> str:
+    return text.format(minutes=_MINUTES_OFF, kibibytes=LARGE // 1024)
 
 
 @attrs.frozen
@@ -147,7 +156,6 @@ class Case:
 
     Attributes:
         name: its name.
-        requests: makes its requests, given the events and the secret.
         expected: what a receiver does that passes.
         specification: section and rule of the specification.
         fix: what to change in a receiver that fails.
@@ -155,126 +163,58 @@ class Case:
     """
 
     name: str
-    requests: Callable[[Events, str], Sequence[WebhookRequest]]
-    expected: Expected
+    expected: Expected = attrs.field(converter=Expected)
     specification: str
-    fix: str
-    at_once: bool
+    fix: str = attrs.field(converter=_filled)
+    at_once: bool = False
 
     @property
     def is_forged(self) -> bool:
         """Whether its requests are forged, so that the receiver must reject them."""
         return self.expected is Expected.REJECTED
 
+    def requests(self, events: Events, secret: str) -> list[WebhookRequest]:
+        """Return its requests, signed with the secret."""
+        if self.name == "out_of_order":
+            older, newer = events.created_and_rescheduled()
+            return [signed(newer, secret), signed(older, secret)]
+        event = events.appointment_created(non_ascii=self.name == "non_ascii")
+        genuine, data = signed(event, secret), event.payload["data"]
+        match self.name:
+            case "wrong_secret":
+                return [signed(event, f"whsec_{secrets.token_hex(12)}")]
+            case "changed_body":
+                other = changed(event, data={"patient": {**data["patient"], "phone": "+12025550199"}})
+                return [attrs.evolve(genuine, body=payloads.body_of(other))]
+            case "old_timestamp" | "future_timestamp":
+                age = _MINUTES_OFF * 60
+                return [signed(event, secret, age=age if self.name == "old_timestamp" else -age)]
+            case "missing_signature":
+                headers = {name: value for name, value in genuine.headers.items() if name != SIGNATURE_HEADER}
+                return [attrs.evolve(genuine, headers=headers)]
+            case "uppercase_hex":
+                scheme, equals, digits = genuine.headers[SIGNATURE_HEADER].partition("=")
+                upper = f"{scheme}{equals}{digits.upper()}"
+                return [attrs.evolve(genuine, headers={**genuine.headers, SIGNATURE_HEADER: upper})]
+            case "repeated":
+                return [genuine, signed(event, secret, number=2)]
+            case "fifty_at_once":
+                return [genuine] * COPIES
+            case "unknown_type":
+                return [signed(changed(event, type="appointment.archived"), secret)]
+            case "unknown_fields":
+                added = {"note": "A later version may add fields.", "values": [1, 2.5, True, None]}
+                more = {"appointment": {**data["appointment"], "addedLater": added}, "addedLater": added}
+                return [signed(changed(event, data=more, addedLater=added), secret)]
+            case "large_body":
+                # Whitespace, so that neither the columns of a database nor a schema matter, but only the size.
+                body = genuine.body
+                return [signed(event, secret, body=body[:-1] + b" " * (LARGE - len(body)) + body[-1:])]
+            case "non_ascii":
+                # One character is escaped and the others are not, so that re-serialized JSON never matches.
+                return [signed(event, secret, body=genuine.body.replace("ñ".encode(), rb"\u00f1", 1))]
+        return [genuine]
 
-CASES: list[Case] = []
+
+CASES = [Case(name, **declared) for name, declared in _DECLARED.items() if "expected" in declared]
 """The cases, in the order in which they are played."""
-
-_Requests = Callable[[Events, str], Sequence[WebhookRequest]]
-
-
-def _case(requests: _Requests) -> None:
-    """Add a case: a function that makes its requests, named as the case is."""
-    name = requests.__name__.removeprefix("_")
-    declared = _DECLARED[name]
-    CASES.append(
-        Case(
-            name=name,
-            requests=requests,
-            expected=Expected[declared["expected"].upper()],
-            specification=declared["specification"],
-            fix=declared["fix"].format(minutes=_MINUTES_OFF, kibibytes=LARGE // 1024),
-            at_once=declared.get("at_once", False),
-        )
-    )
-
-
-@_case
-def _genuine(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), secret)]
-
-
-@_case
-def _wrong_secret(events: Events, _: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), f"whsec_{secrets.token_hex(12)}")]
-
-
-@_case
-def _changed_body(events: Events, secret: str) -> list[WebhookRequest]:
-    event = events.appointment_created()
-    patient = {**event.payload["data"]["patient"], "phone": "+12025550199"}
-    return [attrs.evolve(signed(event, secret), body=payloads.body_of(changed(event, data={"patient": patient})))]
-
-
-@_case
-def _old_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), secret, age=_MINUTES_OFF * 60)]
-
-
-@_case
-def _future_timestamp(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), secret, age=-_MINUTES_OFF * 60)]
-
-
-@_case
-def _missing_signature(events: Events, secret: str) -> list[WebhookRequest]:
-    request = signed(events.appointment_created(), secret)
-    headers = {name: value for name, value in request.headers.items() if name != SIGNATURE_HEADER}
-    return [attrs.evolve(request, headers=headers)]
-
-
-@_case
-def _uppercase_hex(events: Events, secret: str) -> list[WebhookRequest]:
-    request = signed(events.appointment_created(), secret)
-    scheme, equals, digits = request.headers[SIGNATURE_HEADER].partition("=")
-    return [attrs.evolve(request, headers={**request.headers, SIGNATURE_HEADER: f"{scheme}{equals}{digits.upper()}"})]
-
-
-@_case
-def _repeated(events: Events, secret: str) -> list[WebhookRequest]:
-    event = events.appointment_created()
-    return [signed(event, secret, number=number) for number in (1, 2)]
-
-
-@_case
-def _fifty_at_once(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), secret)] * COPIES
-
-
-@_case
-def _out_of_order(events: Events, secret: str) -> list[WebhookRequest]:
-    older, newer = events.created_and_rescheduled()
-    return [signed(newer, secret), signed(older, secret)]
-
-
-@_case
-def _unknown_type(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(changed(events.appointment_created(), type="appointment.archived"), secret)]
-
-
-@_case
-def _unknown_fields(events: Events, secret: str) -> list[WebhookRequest]:
-    event = events.appointment_created()
-    added = {"note": "A later version may add fields.", "values": [1, 2.5, True, None]}
-    appointment = {**event.payload["data"]["appointment"], "addedLater": added}
-    return [signed(changed(event, data={"appointment": appointment, "addedLater": added}, addedLater=added), secret)]
-
-
-@_case
-def _large_body(events: Events, secret: str) -> list[WebhookRequest]:
-    event = events.appointment_created()
-    body = payloads.body_of(event)
-    # Whitespace, so that neither the columns of a database nor a schema matter, but only the size.
-    return [signed(event, secret, body=body[:-1] + b" " * (LARGE - len(body)) + body[-1:])]
-
-
-@_case
-def _non_ascii(events: Events, secret: str) -> list[WebhookRequest]:
-    event = events.appointment_created(non_ascii=True)
-    # One character is escaped and the others are not, so that re-serialized JSON never matches the signature.
-    return [signed(event, secret, body=payloads.body_of(event).replace("ñ".encode(), rb"\u00f1", 1))]
-
-
-@_case
-def _in_time(events: Events, secret: str) -> list[WebhookRequest]:
-    return [signed(events.appointment_created(), secret)]

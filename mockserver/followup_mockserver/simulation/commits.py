@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import thread as executors
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import attrs
 
-from followup_mockserver.simulation.network import PendingFaults, call_text
+from followup_mockserver.simulation.network import PendingFaults
 from followup_mockserver.simulation.process import Process
 from followup_mockserver.simulation.promises import Story
 
@@ -55,61 +55,41 @@ def commits(sql: str, *, in_transaction: bool) -> bool:
 class Commits:
     """The commits of one history. Thread-safe.
 
-    What follows a commit is not known when the clinic crashes right after it. So a history is played again for its
-    report: the process then goes on up to its next action, whose description is the sequel of that crash.
-
     Attributes:
-        sequel: the sequel of the first crash after a commit whose sequel was not known; None if there was none.
         made: how many commits were made.
         runs: by the id of a webhook event, for each run of its handler whether the run committed something by itself.
 
     Args:
         pending: the crashes that are pending.
         story: learns what happens.
-        sequels: those that are known, in the order of the crashes; None if they do not matter.
     """
 
     _pending: PendingFaults
     _story: Story
-    _sequels: Sequence[str] | None = None
-    sequel: str | None = attrs.field(default=None, init=False)
     made: int = attrs.field(default=0, init=False)
     runs: defaultdict[str, list[bool]] = attrs.field(factory=lambda: defaultdict(list), init=False)
-    _crashes: int = attrs.field(default=0, init=False)
     _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False)
 
     @contextmanager
-    def around(self, process: Process, database: str, recorded: str) -> Iterator[None]:
+    def around(self, process: Process, database: str) -> Iterator[None]:
         """Make a commit a point at which the clinic may crash, before and after it.
 
         Raises:
             Crash: the clinic crashes here, or has crashed before.
         """
         with self._lock:
-            process.act(f"it committed ({database})")
+            process.check()
             moment = self._pending.crash_at_commit(starts=process.is_starting)
             if moment == "before":
-                after = f", after it recorded {recorded}" if recorded else ""
-                self._story.add(f"The clinic crashed before it committed ({database}){after}.")
+                self._story.add(f"The clinic crashed before it committed ({database}).")
                 raise process.crash()
         yield
         self.made += 1
         if moment == "after":
             with self._lock:
-                self._crash_after(process, f"The clinic crashed after it committed ({database})")
-
-    def _crash_after(self, process: Process, sentence: str) -> None:
-        process.check()
-        self._crashes += 1
-        if self._sequels is not None and self._crashes > len(self._sequels):
-            if self.sequel is None:
-                self.sequel = ""
-                process.next_action = functools.partial(setattr, self, "sequel")
-                return
-        elif self._sequels is not None and self._sequels[self._crashes - 1]:
-            sentence += f", before {self._sequels[self._crashes - 1]}"
-        self._story.add(f"{sentence}.")
-        raise process.crash()
+                process.check()
+                self._story.add(f"The clinic crashed after it committed ({database}).")
+                raise process.crash()
 
 
 @attrs.define(eq=False)
@@ -127,23 +107,10 @@ class OpenDatabases:
     commits: Commits
     connections: WeakKeyDictionary[Any, Callable[[Any], object]] = attrs.field(factory=WeakKeyDictionary, init=False)
     engines: WeakSet[Any] = attrs.field(factory=WeakSet, init=False)
-    _recorded: str = attrs.field(default="", init=False)
 
     def committing(self, database: str) -> AbstractContextManager[None]:
         """Return a context for a commit in a database, at which the process may crash."""
-        recorded, self._recorded = self._recorded, ""
-        return self.commits.around(self.process, database, recorded)
-
-    def writing(self, sql: str) -> None:
-        """Take note of a statement that the process is about to execute."""
-        if self.process.next_action is not None and (written := _WRITTEN.search(sql)) is not None:
-            self.process.act(f"it wrote to {written[1]}")
-
-    def recording(self, event: Any) -> None:
-        """Take note of an event that the process is about to record in an outbox."""
-        if isinstance(event, Mapping):
-            self._recorded = call_text(str(event.get("type")), event)
-        self.process.act(f"it recorded {self._recorded}")
+        return self.commits.around(self.process, database)
 
     def belong_to_thread(self) -> None:
         """Let these be the databases of the current thread, and of those that it starts."""
@@ -286,7 +253,6 @@ class _ObservedConnection(sqlite3.Connection):
 
     def _statement(self, sql: str) -> AbstractContextManager[None]:
         self._check()
-        self._databases.writing(sql)
         begins = self.isolation_level is not None and getattr(self, "autocommit", -1) == -1
         if begins and not self.in_transaction and first_word(sql) in IMPLICIT_BEGIN:
             return nullcontext()

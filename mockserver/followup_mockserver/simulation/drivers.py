@@ -150,7 +150,6 @@ def _reported(connection: Any, databases: OpenDatabases | None, query: Any) -> A
     if databases is None or connection._pipeline:
         return nullcontext()
     sql = _text(query, connection)
-    databases.writing(sql)
     status = connection.info.transaction_status.name
     begins = status == "IDLE" and not connection.autocommit
     if begins or status == "INERROR" or not commits(sql, in_transaction=status == "INTRANS"):
@@ -181,13 +180,9 @@ def _of_sqlalchemy() -> list[_Replacement]:
     from sqlalchemy.engine import Engine
     from sqlalchemy.engine.default import DefaultDialect
 
-    from followup.outbox import Outbox
-
     return [
         (Engine, "raw_connection", _connecting),
         (DefaultDialect, "do_commit", _committing),
-        (Outbox, "record", _recording),
-        (Outbox, "record_async", _recording),
     ]
 
 
@@ -210,9 +205,3 @@ def _committing(commit: Any, dialect: Any, connection: Any) -> None:
     databases = None if dialect.driver in _OBSERVED_DRIVERS else databases_of_thread()
     with nullcontext() if databases is None else databases.committing(dialect.name):
         commit(dialect, connection)
-
-
-def _recording(record: Any, outbox: Any, connection: Any, event: Any, *arguments: Any, **named: Any) -> Any:
-    if (databases := databases_of_thread()) is not None:
-        databases.recording(event)
-    return record(outbox, connection, event, *arguments, **named)

@@ -142,7 +142,6 @@ class Network:
             process.check()
             operation, path_id = _operation(request)
             call = _text_about(operation, self._about(path_id, request.content))
-            process.act(f"it sent {call}")
             crash = self._pending.next_crash()
             if crash is not None and not crash.after:
                 self._story.add(f"The clinic crashed before it sent {call}.")
@@ -202,11 +201,6 @@ def _operation(request: httpx.Request) -> tuple[str, str | None]:
         if method == request.method and (found := path.fullmatch(request.url.path)) is not None:
             return name, found.group(1) if found.groups() else None
     return f"{request.method} {request.url.path}", None
-
-
-def call_text(what: str, body: Any) -> str:
-    """Return what is sent, such as an operation, with the appointments that its body is about."""
-    return _text_about(what, dict.fromkeys(_external_ids(body)))
 
 
 def _text_about(what: str, external_ids: Collection[str]) -> str:

@@ -3,7 +3,7 @@
 import os
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -79,23 +79,10 @@ class Player:
             Exception: one of ``bookings``, ``handled`` or ``patients``. All of these get a note with the call that
                 repeats them.
         """
-        return self._play(history, None)[0]
-
-    def explained(self, history: History) -> Finding | None:
-        """Play a history for its report, in which each crash after a commit names what would have followed."""
-        sequels: list[str] = []
-        while True:
-            finding, sequel = self._play(history, sequels)
-            if sequel is None:
-                return finding
-            sequels.append(sequel)
-
-    def _play(self, history: History, sequels: Sequence[str] | None) -> tuple[Finding | None, str | None]:
         self._begin()
         try:
             with self._template.fork() as service, _folder() as folder:
-                play = _Play(self, service, folder, sequels)
-                return play.play(history), play.commits.sequel
+                return _Play(self, service, folder).play(history)
         except Exception as error:
             error.add_note(f"Repeat this history with {call_that_repeats(self.clinic, history)}")
             raise
@@ -104,7 +91,7 @@ class Player:
 class _Play:
     """One history in the course of being played."""
 
-    def __init__(self, player: Player, service: MockService, folder: Path, sequels: Sequence[str] | None) -> None:
+    def __init__(self, player: Player, service: MockService, folder: Path) -> None:
         clinic, secret = player.clinic, player.secret
         self._player = player
         self._service = service
@@ -113,9 +100,9 @@ class _Play:
         self._pending = PendingFaults()
         self._ledger = Ledger()
         network = Network(service, self._pending, self._story)
-        self.commits = Commits(self._pending, self._story, sequels)
+        commits = Commits(self._pending, self._story)
         self._runner = Runner(
-            clinic, service, ClinicTime(self._time), network, self.commits, self._story, folder, secret, self._pass_time
+            clinic, service, ClinicTime(self._time), network, commits, self._story, folder, secret, self._pass_time
         )
         self._traffic = Traffic(service, self._runner, self._pending, self._story, clinic.receiver_url, secret)
 
@@ -126,8 +113,6 @@ class _Play:
                     self._runner.up()
                 for step in history:
                     self._step(step)
-                    if self.commits.sequel is not None:
-                        return None
                 self._come_to_rest()
                 self._judge()
             except PromiseBroken as broken:

@@ -30,7 +30,6 @@ class Process:
         receiving: calls its receiver of webhooks; None if there is none.
         has_crashed: whether the process is over.
         is_starting: whether ``start`` has not returned yet.
-        next_action: is called with the description of the next action, which then does not happen; None: it happens.
         loop: the event loop of its asynchronous code.
 
     Args:
@@ -46,7 +45,6 @@ class Process:
     ) -> None:
         self.has_crashed: bool = False
         self.is_starting = True
-        self.next_action: Callable[[str], object] | None = None
         self.receiving: Receiving | None = None
         self.loop: SimulatedLoop = SimulatedLoop(time, wait, self.check)
         transport = _Transport(self, carry)
@@ -73,17 +71,6 @@ class Process:
         """Let nothing of the process go on."""
         self.has_crashed = True
         self.loop.end()
-
-    def act(self, action: str) -> None:
-        """Announce what the process is about to do, such as ``it sent account.retrieve``.
-
-        Raises:
-            Crash: the process is over.
-        """
-        if self.next_action is not None:
-            self.next_action(action)
-            self.next_action, self.has_crashed = None, True
-        self.check()
 
     def check(self) -> None:
         """Raise ``Crash`` if the process is over: code of a dead process must not act any more."""
@@ -165,7 +152,7 @@ class Receiving:
             except BaseException:
                 self._process.check()  # a group of exceptions may contain the crash
                 raise
-        self._process.act("it responded")
+        self._process.check()
         if problem is None and response is not None and not response.is_success and exceptions:
             found = exceptions[-1]
             problem = found if isinstance(found, Exception) else None

@@ -214,7 +214,7 @@ class Runner:
         """Call a method of the clinic; return its result, and the exception that it raised unless it crashed."""
         try:
             result = process.call(method, *arguments)
-            process.act(f"{method}() returned")
+            process.check()
         except (*_EXITS, PromiseBroken, NotSimulated):
             raise
         except BaseException as error:

@@ -92,7 +92,7 @@ class _Search:
         """Return the shortest history found that breaks a promise, with what it found; None if there is none."""
         encoded = history_of(seed)
         if encoded is not None:
-            if self._player.play(encoded) is not None and (finding := self._player.explained(encoded)) is not None:
+            if (finding := self._player.play(encoded)) is not None:
                 return encoded, finding
             examples -= 1
         drawn = histories(
@@ -120,7 +120,7 @@ class _Search:
     def _reported(self, history: History) -> tuple[History, Finding]:
         """Shrink a history, and play the result once more for the report."""
         history = shrunk(history, self._breaks)
-        finding = self._player.explained(history)
+        finding = self._player.play(history)
         if finding is not None:
             return history, finding
         assert self._first is not None

@@ -138,22 +138,17 @@ class Registry:
             state: the new state. It must not be used for anything else.
         """
         with self._lock:
-            ended = list(self._tenants.values())
-            self._origin = state
-            self._initial = {}
+            self._origin, self._initial = state, {}
             self._install(state)
-        self._end(ended)
 
     def fork_of(self, other: "Registry") -> None:
-        """Replace the whole state by a copy of that of another mock, and ``reset`` returns to where it does there."""
+        """Take a copy of the state of another mock, and of what it is reset to. For a mock that has just been made."""
         with other._lock:
             tenants = [self._copy_of(each) for each in other._tenants.values()]
             ids, initial = other._ids.copy(), dict(other._initial)
         with self._lock:
-            ended = list(self._tenants.values())
             self._origin, self._initial = other._origin, initial
             self._use(tenants, ids)
-        self._end(ended)
 
     def restore(self, state: MockState, tenant: Tenant | None = None) -> None:
         """Replace the state of one tenant, or of the whole mock. ``reset`` returns to where it did before.

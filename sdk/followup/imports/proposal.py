@@ -22,7 +22,6 @@ import phonenumbers
 from followup._privacy.redaction import visible
 from followup.imports.files import Table, text_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
-from followup.imports.values import Invalid, phone_of
 
 _WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 _ZONES: Final[Mapping[str, str]] = _WORDS["zones"]
@@ -92,13 +91,6 @@ def _country_of(phone: str) -> str | None:
     return None
 
 
-def _is_argentine_landline(phone: str) -> bool:
-    """Return whether a phone is written as a landline of Argentina, which may be meant otherwise."""
-    with contextlib.suppress(Invalid):
-        return phone_of(phone, "AR", "assume")[1] == "phone_assumed_mobile"
-    return False
-
-
 @attrs.define(eq=False)
 class _Column:
     """What the header and the values of a column say.
@@ -114,7 +106,6 @@ class _Column:
         example: a value in which day and month can be exchanged.
         is_padded: whether no date or time has a number of one digit.
         ids: hashes of the values.
-        landlines: number of values that are Argentine landlines, among the first of a column of phones.
     """
 
     header: str
@@ -128,7 +119,6 @@ class _Column:
     example: str = ""
     is_padded: bool = True
     ids: set[int] = attrs.field(factory=set)
-    landlines: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.words = _folded(self.header)
@@ -145,7 +135,6 @@ class _Column:
             self._add_formats(value, formats)
         if self.filled <= _SAMPLE:
             self.looks.update(field for field, pattern in _LOOKS.items() if pattern.fullmatch(value))
-            self.landlines += "patient.phone" in self.fields and _is_argentine_landline(value)
         if self.fields & _IDS:
             self.ids.add(hash(value))
         if value.startswith(("+", "00")) and (country := _country_of(value)):
@@ -288,8 +277,6 @@ class _Proposal:
             comments.append("check this: messages show names as they are written here, surname first or in capitals")
         if field == DATE_OF_BIRTH:
             return self._with_format(field, [(column, _DATES)], comments)
-        if field == "patient.phone" and self._country == "AR" and column.landlines:
-            comments.append(f'{column.landlines:,} are written as landlines: mobiles = "assume" takes them as mobiles')
         return _line(field, _quoted(column.header), comments)
 
     def _line_of_name(self) -> str | None:

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -101,6 +102,16 @@ class Alternative:
         """The schema of the items of an array."""
         return conjunction(self.values("items"))
 
+    def similarity(self, other: "Alternative") -> float:
+        """Return the share of what both state among what any of them states."""
+        return len(self._facts & other._facts) / (len(self._facts | other._facts) or 1)
+
+    @functools.cached_property
+    def _facts(self) -> set[str]:
+        named = self.property_names
+        keywords = [canonical(each) for part in self.parts for each in part.items() if each[0] != "properties"]
+        return {*named, *(canonical([name, self.of_property(name)]) for name in named), *keywords}
+
 
 def _of_property(part: Schema, name: str) -> Iterator[Schema]:
     if name in part.get("properties", {}):
@@ -153,9 +164,6 @@ def _expanded(schema: Schema, schemas: Schemas, within: frozenset[str]) -> list[
     for union in ("anyOf", "oneOf"):
         if union in schema:
             factors.append([arm for member in schema[union] for arm in _expanded(member, schemas, within)])
-    size = 1
-    for factor in factors:
-        size *= len(factor)
-    if size > _MAX_ALTERNATIVES:
+    if math.prod(map(len, factors)) > _MAX_ALTERNATIVES:
         raise DocumentError(f"a schema has more than {_MAX_ALTERNATIVES} alternatives")
     return [tuple(part for parts in combined for part in parts) for combined in itertools.product(*factors)]

@@ -12,8 +12,8 @@ from followup_mockserver.judge.drift.alternatives import canonical
 from followup_mockserver.judge.drift.contracts import ByMediaType, Contract, Operation, Parameter, Response
 from followup_mockserver.judge.drift.differences import Difference, DifferenceClass, Report, compare_texts
 from followup_mockserver.judge.drift.reading import DocumentError
-from followup_mockserver.judge.drift.schema_comparison import Message, compare_schemas
-from followup_mockserver.judge.drift.schemas import NOTHING, Direction, Schema
+from followup_mockserver.judge.drift.schema_comparison import compare_schemas
+from followup_mockserver.judge.drift.schemas import NOTHING, Direction, Message, Schema
 
 
 class _Comparer:

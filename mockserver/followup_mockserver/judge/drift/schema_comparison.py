@@ -14,12 +14,11 @@ from followup_mockserver.judge.drift import differences, samples
 from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, canonical, kind_of, matches
 from followup_mockserver.judge.drift.differences import OTHER, SIDES, Difference, DifferenceClass, Side
 from followup_mockserver.judge.drift.reading import DocumentError
-from followup_mockserver.judge.drift.schemas import KEYWORDS, NOTHING, Direction, Schema, Schemas
+from followup_mockserver.judge.drift.schemas import KEYWORDS, NOTHING, Direction, Message, Schema
 
 _MAX_PARTS = 20_000
 """Parts of one message that are compared. The messages of this service have less than a hundred."""
 
-_MAX_DEPTH = 20
 _MOST_TRIED = 20
 _UNKNOWN = "unknownField"
 _TEXTS = ("title", "description", "examples", "deprecated")
@@ -41,23 +40,6 @@ _Lift = Callable[[Side, Any], Any]
 Raises:
     NoSampleError: no message was found that has such a place.
 """
-
-
-@attrs.frozen(eq=False)
-class Message:
-    """A part of the traffic that has a schema, such as the body of a response.
-
-    Attributes:
-        schema: its schema.
-        schemas: the schemas of its document.
-    """
-
-    schema: Schema
-    schemas: Schemas
-
-    def accepts(self, whole: Any) -> bool:
-        """Return whether a whole message is valid."""
-        return self.schemas.accepts(self.schema, whole)
 
 
 def compare_schemas(direction: Direction, ours: Message, theirs: Message) -> list[Difference]:
@@ -132,7 +114,7 @@ class _Comparison:
 
     def _compare_annotations(self, part: _Part, schema: Mapping[Side, Schema]) -> None:
         ours, theirs = (
-            {name: annotation(schema[side], self._schemas[side], name) for name in (*_TEXTS, "default")}
+            {name: self._schemas[side].annotation(schema[side], name) for name in (*_TEXTS, "default")}
             for side in SIDES
         )
         defaults = ours.pop("default"), theirs.pop("default")
@@ -254,7 +236,8 @@ class _Comparison:
     def _report_removed(self, part: _Part, pair: _Pair, name: str) -> None:
         detail = "The contract does not have this field."
         if self._direction == "request":
-            self._add_example("breaking", part, name, detail, "ours", self._objects(pair, "ours", name))
+            examples = self._wholes(part, "ours", self._objects(pair, "ours", name))
+            self._add("breaking", f"{part.path}.{name}", detail, *examples)
         else:
             values = self._objects(pair, "theirs", without=name) if name in pair["ours"].required else []
             self._report(part, "theirs", detail, values, path=f".{name}")
@@ -264,8 +247,8 @@ class _Comparison:
             detail = "The contract requires this new field."
             self._report(part, "ours", detail, self._objects(pair, "ours"), path=f".{name}")
         else:
-            objects = self._objects(pair, "theirs", name)
-            self._add_example("added", part, name, "The contract has this new field.", "theirs", objects)
+            examples = self._wholes(part, "theirs", self._objects(pair, "theirs", name))
+            self._add("added", f"{part.path}.{name}", "The contract has this new field.", *examples)
 
     def _compare_required(self, part: _Part, pair: _Pair, name: str) -> None:
         for side in SIDES:
@@ -320,11 +303,6 @@ class _Comparison:
         if proven or not wholes:
             self._add(class_ or differences.class_of(self._direction, side), part.path + path, detail, *proven[:1])
 
-    def _add_example(
-        self, class_: DifferenceClass, part: _Part, name: str, detail: str, side: Side, objects: list[Any]
-    ) -> None:
-        self._add(class_, f"{part.path}.{name}", detail, *self._wholes(part, side, objects))
-
     def _wholes(self, part: _Part, side: Side, values: Sequence[Any]) -> Iterator[Any]:
         """Iterate over the whole messages with these values that a side accepts."""
         for value in values[:_MOST_TRIED]:
@@ -337,34 +315,12 @@ class _Comparison:
         self.found.append(Difference(class_, path, detail, witness))
 
 
-def annotation(schema: Schema, schemas: Schemas, name: str, depth: int = 0) -> Any:
-    """Return the value of an annotation of a schema, or of the schema that it wraps; None: there is none."""
-    if name in schema or depth > _MAX_DEPTH:
-        return schema.get(name)
-    wrapped = [schemas.target(schema["$ref"])] if "$ref" in schema else []
-    wrapped += schema.get("allOf", [])
-    unions = [each for union in ("anyOf", "oneOf") for each in schema.get(union, []) if each != {"type": "null"}]
-    wrapped += unions if len(unions) == 1 else []
-    return next((text for each in wrapped if (text := annotation(each, schemas, name, depth + 1)) is not None), None)
-
-
 def _paired(sides: _Sides) -> list[_Pair]:
     """Pair each alternative with the most similar one of the other side; both sides have at least one."""
-    pairs = [(one, max(sides["theirs"], key=lambda other: _similarity(one, other))) for one in sides["ours"]]
-    pairs += [(max(sides["ours"], key=lambda one: _similarity(one, other)), other) for other in sides["theirs"]]
+    pairs = [(one, max(sides["theirs"], key=one.similarity)) for one in sides["ours"]]
+    pairs += [(max(sides["ours"], key=other.similarity), other) for other in sides["theirs"]]
     unique = {(id(one), id(other)): (one, other) for one, other in pairs}
     return [{"ours": one, "theirs": other} for one, other in unique.values()]
-
-
-def _similarity(one: Alternative, other: Alternative) -> float:
-    facts, others = _facts(one), _facts(other)
-    return len(facts & others) / (len(facts | others) or 1)
-
-
-def _facts(alternative: Alternative) -> set[str]:
-    named = alternative.property_names
-    keywords = [canonical(each) for part in alternative.parts for each in part.items() if each[0] != "properties"]
-    return {*named, *(canonical([name, alternative.of_property(name)]) for name in named), *keywords}
 
 
 def _is_decoded(keyword: str, ours: list[Alternative]) -> bool:

@@ -11,6 +11,8 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
+import attrs
+
 from followup_mockserver.judge.drift.reading import DocumentError, Raw
 
 Schema = dict[str, Any]
@@ -29,6 +31,7 @@ _COUNTS = {"minLength", "minItems", "minProperties"}
 _FLAGS = {"uniqueItems", "deprecated"}
 _ANY_END = re.compile(r"(?<!\\)\.\*$")
 """The end of a pattern that matches anything, as in ``^pat_.*``. A pattern need not match a whole string."""
+_MAX_DEPTH = 20
 _UNSUPPORTED = {"$dynamicRef", "$recursiveRef"}
 _DEFINITIONS = "#/$defs/"
 _REFERENCE = re.compile(r'"#/\$defs/(\d+)"')
@@ -147,6 +150,33 @@ class Schemas:
         """Return whether a value is valid against a converted schema."""
         valid: bool = self.validator(schema).is_valid(value)
         return valid
+
+    def annotation(self, schema: Schema, name: str, depth: int = 0) -> Any:
+        """Return the value of an annotation of a schema, or of the schema that it wraps; None: there is none."""
+        if name in schema or depth > _MAX_DEPTH:
+            return schema.get(name)
+        wrapped = [self.target(schema["$ref"])] if "$ref" in schema else []
+        wrapped += schema.get("allOf", [])
+        unions = [each for union in ("anyOf", "oneOf") for each in schema.get(union, []) if each != {"type": "null"}]
+        wrapped += unions if len(unions) == 1 else []
+        return next((text for each in wrapped if (text := self.annotation(each, name, depth + 1)) is not None), None)
+
+
+@attrs.frozen(eq=False)
+class Message:
+    """A part of the traffic that has a schema, such as the body of a response.
+
+    Attributes:
+        schema: its schema.
+        schemas: the schemas of its document.
+    """
+
+    schema: Schema
+    schemas: Schemas
+
+    def accepts(self, whole: Any) -> bool:
+        """Return whether a whole message is valid."""
+        return self.schemas.accepts(self.schema, whole)
 
 
 def _changes_nothing(key: str, value: Any) -> bool:
