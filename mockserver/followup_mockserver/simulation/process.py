@@ -13,9 +13,8 @@ from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation.clinic import Clinic, Crash
 from followup_mockserver.simulation.loop import SimulatedLoop, Wait
 from followup_mockserver.webhooks.applications import Applications
-from followup_mockserver.webhooks.mounted_sender import caught
 from followup_mockserver.webhooks.receivers import Mount, ReceiverKind, kind_of
-from followup_mockserver.webhooks.wsgi_asgi import call_asgi, call_wsgi
+from followup_mockserver.webhooks.wsgi_asgi import call_asgi, call_wsgi, caught
 
 Carry = Callable[["Process", httpx.Request], httpx.Response]
 """Carries a request of a process to the service, and returns the response."""

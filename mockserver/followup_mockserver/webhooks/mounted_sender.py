@@ -9,20 +9,18 @@ one event loop in a thread that all receivers of the mock share (``send``).
 """
 
 import asyncio
-import contextvars
 import functools
 import inspect
 import logging
-import sys
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 import attrs
 import httpx
 
-from followup._for_mockserver import SIGNATURE_HEADER, result_within
+from followup._for_mockserver import result_within
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.interrupts import interruptible, wait_for
@@ -31,7 +29,7 @@ from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverRes
 from followup_mockserver.webhooks.applications import Applications, EventLoopThread, StartupNotCompleteError
 from followup_mockserver.webhooks.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.webhooks.receivers import Mount, ReceiverKind
-from followup_mockserver.webhooks.wsgi_asgi import Headers, call_asgi, call_wsgi
+from followup_mockserver.webhooks.wsgi_asgi import Headers, call_asgi, call_wsgi, caught
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")
 
@@ -241,45 +239,6 @@ def _traceback(error: BaseException) -> str:
         first = first.tb_next
     lines = traceback.format_exception(type(error), error, first or error.__traceback__)
     return "".join(lines)[-_MAX_TRACEBACK:]
-
-
-_current: contextvars.ContextVar[tuple[str, list[BaseException]]] = contextvars.ContextVar("followup_mock_attempt")
-"""The signature of the attempt that is being handled, and the exceptions that a framework caught meanwhile."""
-
-
-@contextmanager
-def caught(signature: str) -> Iterator[list[BaseException]]:
-    """Collect the exceptions that Flask and Django catch while they handle an attempt, in the order of catching.
-
-    Only frameworks that have been imported are watched.
-
-    Args:
-        signature: signature header of the attempt.
-    """
-    for name, receive in (("flask", _from_flask), ("django.core.signals", _from_django)):
-        if (module := sys.modules.get(name)) is not None:
-            # Again is without effect. For a weak reference, Django would keep a finalizer for each call.
-            module.got_request_exception.connect(receive, weak=False)
-    exceptions: list[BaseException] = []
-    token = _current.set((signature, exceptions))
-    try:
-        yield exceptions
-    finally:
-        _current.reset(token)
-
-
-def _from_flask(_: object, exception: BaseException, **__: object) -> None:
-    _add(exception, sys.modules["flask"].request)
-
-
-def _from_django(request: Any = None, **_: object) -> None:
-    _add(sys.exc_info()[1], request)
-
-
-def _add(error: BaseException | None, request: Any) -> None:
-    signature, exceptions = _current.get(("", []))
-    if error is not None and request is not None and request.headers.get(SIGNATURE_HEADER) == signature:
-        exceptions.append(error)
 
 
 class MountedSender:

@@ -1,15 +1,18 @@
 """Calls a WSGI or an ASGI application in this process, with an httpx.Request."""
 
 import asyncio
+import contextvars
 import io
 import sys
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 from urllib.parse import unquote
 
 import httpx
 
+from followup._for_mockserver import SIGNATURE_HEADER
 from followup_mockserver.state.faults import READ_TIMEOUT, ConnectionDropped, ResponseTooLate, WSGIApp
 
 Message = MutableMapping[str, Any]
@@ -156,3 +159,42 @@ def _environ(request: httpx.Request) -> dict[str, Any]:
         # The streamed body has been read completely, and WSGI applications rely on Content-Length.
         environ["CONTENT_LENGTH"] = str(len(request.content))
     return environ
+
+
+_current: contextvars.ContextVar[tuple[str, list[BaseException]]] = contextvars.ContextVar("followup_mock_attempt")
+"""The signature of the attempt that is being handled, and the exceptions that a framework caught meanwhile."""
+
+
+@contextmanager
+def caught(signature: str) -> Iterator[list[BaseException]]:
+    """Collect the exceptions that Flask and Django catch while they handle an attempt, in the order of catching.
+
+    Only frameworks that have been imported are watched.
+
+    Args:
+        signature: signature header of the attempt.
+    """
+    for name, receive in (("flask", _from_flask), ("django.core.signals", _from_django)):
+        if (module := sys.modules.get(name)) is not None:
+            # Again is without effect. For a weak reference, Django would keep a finalizer for each call.
+            module.got_request_exception.connect(receive, weak=False)
+    exceptions: list[BaseException] = []
+    token = _current.set((signature, exceptions))
+    try:
+        yield exceptions
+    finally:
+        _current.reset(token)
+
+
+def _from_flask(_: object, exception: BaseException, **__: object) -> None:
+    _add(exception, sys.modules["flask"].request)
+
+
+def _from_django(request: Any = None, **_: object) -> None:
+    _add(sys.exc_info()[1], request)
+
+
+def _add(error: BaseException | None, request: Any) -> None:
+    signature, exceptions = _current.get(("", []))
+    if error is not None and request is not None and request.headers.get(SIGNATURE_HEADER) == signature:
+        exceptions.append(error)

@@ -9,7 +9,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from string import Template
@@ -44,8 +44,6 @@ _MOST = 0.6
 _DATES, _CLOCKS = (tuple(_WORDS["formats"][each]) for each in ("dates", "clocks"))
 _OFFSET = "ISO 8601 with an offset"
 _MOMENTS = (*(day + f" {clock}" for day in _DATES for clock in _CLOCKS), "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", _OFFSET)
-_ISO = {"%Y-%m-%d", *(form for form in _MOMENTS if form.startswith("%Y-%m-%d") and form.endswith(("M", "S"))), _OFFSET}
-"""Formats that a map need not name."""
 
 
 def _shape(text: str) -> str:
@@ -104,7 +102,6 @@ class _Column:
         values: numbers of the values themselves, while they are few.
         countries: number of phones by country code.
         example: a value in which day and month can be exchanged.
-        is_padded: whether no date or time has a number of one digit.
         ids: hashes of the values.
     """
 
@@ -117,7 +114,6 @@ class _Column:
     values: Counter[str] = attrs.field(factory=Counter)
     countries: Counter[str] = attrs.field(factory=Counter)
     example: str = ""
-    is_padded: bool = True
     ids: set[int] = attrs.field(factory=set)
 
     def __attrs_post_init__(self) -> None:
@@ -132,19 +128,15 @@ class _Column:
             return
         self.filled += 1
         if formats := _formats_of(value):
-            self._add_formats(value, formats)
+            self.formats.update(formats)
+            if len(formats) > 1 and len({*re.split(r"\D", value)[:2]}) > 1:
+                self.example = self.example or value
         if self.filled <= _SAMPLE:
             self.looks.update(field for field, pattern in _LOOKS.items() if pattern.fullmatch(value))
         if self.fields & _IDS:
             self.ids.add(hash(value))
         if value.startswith(("+", "00")) and (country := _country_of(value)):
             self.countries[country] += 1
-
-    def _add_formats(self, value: str, formats: Collection[str]) -> None:
-        self.formats.update(formats)
-        self.is_padded = self.is_padded and not re.search(r"(?<!\d)\d(?!\d)", value)
-        if len(formats) > 1 and len({*re.split(r"\D", value)[:2]}) > 1:
-            self.example = self.example or value
 
     def is_like(self, field: str) -> bool:
         """Return whether most values look like those of a field; an empty column looks like any."""
@@ -321,7 +313,7 @@ class _Proposal:
             comments += self._about_formats(column, best, formats)
         headers = [_quoted(column.header) for column, _ in parts]
         source = f"column = {headers[0]}" if len(headers) == 1 else f"columns = [{', '.join(headers)}]"
-        is_iso = all(each in _ISO for best in found for each in best) and all(column.is_padded for column, _ in parts)
+        is_iso = any(_OFFSET in best for best in found)  # which needs no format, and has none
         if field in TIMES and parts[-1][1] is _DATES:
             source, is_iso = f"template = {_quoted(f'{{{parts[0][0].header}}} 12:00')}", False
             found.append(["%H:%M"])
