@@ -20,7 +20,6 @@ from support.databases import engine_of
 from support.integrations.commits import MigratesInSteps
 
 from followup import FollowUp
-from followup.outbox import Outbox
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
 from followup_mockserver.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
 from followup_mockserver.simulation.promises import time_of
@@ -162,8 +161,6 @@ NAMES = [
     (_cursor_base.BaseCursor, "_execute_gen"),
     (Engine, "raw_connection"),
     (DefaultDialect, "do_commit"),
-    (Outbox, "record"),
-    (Outbox, "record_async"),
 ]
 
 
