@@ -18,6 +18,7 @@ from hypothesis.strategies import SearchStrategy
 
 from followup import DoctorInput, EventInput, NotGiven, PatientInput, WebhookDelivery, inbound
 from followup import _for_mockserver as sdk
+from followup._for_mockserver import OutboundEventType
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.rules import doctors, patients, webhook_endpoints
 from followup_mockserver.rules.events import process
@@ -153,7 +154,7 @@ _Histories = SearchStrategy[list[EventInput]]
 _TEXT = st.text(min_size=1, max_size=values.LONGEST_TEXT)
 
 
-def webhook_event(type: sdk.OutboundEventType | None = None) -> SearchStrategy[bytes]:
+def webhook_event(type: OutboundEventType | None = None) -> SearchStrategy[bytes]:
     """Return raw bodies of webhooks, as the service sends them (specification, section 6.2).
 
     The mock itself makes them, from random events of a new organization. Two different bodies have different ids, so a
@@ -171,9 +172,7 @@ def webhook_event(type: sdk.OutboundEventType | None = None) -> SearchStrategy[b
     return _deliveries(type).map(payloads.body_of)
 
 
-def signed_webhook(
-    secret: str, type: sdk.OutboundEventType | None = None
-) -> SearchStrategy[tuple[bytes, dict[str, str]]]:
+def signed_webhook(secret: str, type: OutboundEventType | None = None) -> SearchStrategy[tuple[bytes, dict[str, str]]]:
     """Return webhooks with their headers, signed at the time at which each is drawn.
 
     Args:
@@ -199,7 +198,7 @@ def _signed(secret: str, delivery: WebhookDelivery, number: int) -> tuple[bytes,
     )
 
 
-def _deliveries(type: sdk.OutboundEventType | None) -> SearchStrategy[WebhookDelivery]:
+def _deliveries(type: OutboundEventType | None) -> SearchStrategy[WebhookDelivery]:
     if type is None:
         return st.one_of([_deliveries_of(each) for each in payloads.OUTBOUND_TYPES])
     if type not in payloads.OUTBOUND_TYPES:
@@ -212,7 +211,7 @@ _EARLIEST, _LATEST = datetime(2020, 1, 1), datetime(2099, 1, 1)  # noqa: DTZ001 
 
 
 @functools.cache
-def _deliveries_of(type: sdk.OutboundEventType) -> SearchStrategy[WebhookDelivery]:
+def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
     return st.builds(
         functools.partial(_delivery, type),
         now=st.datetimes(_EARLIEST, _LATEST, timezones=st.just(UTC)),
@@ -233,7 +232,7 @@ def _endpoints() -> SearchStrategy[dict[str, Any]]:
     )
 
 
-def _delivery(type: sdk.OutboundEventType, *, opted_out: bool, **drawn: Any) -> WebhookDelivery:
+def _delivery(type: OutboundEventType, *, opted_out: bool, **drawn: Any) -> WebhookDelivery:
     """Let the mock send a webhook from a new organization, in which these events happened, and return its delivery."""
     options = Options(start_time=drawn["now"], seed=int(values.digest_of(type, opted_out, drawn), 16))
     settings = {"livemode": drawn["livemode"], "activated_events": NOT_YET_SENT}
@@ -255,7 +254,7 @@ def _opt_out(tenant: Tenant, event: DomainEvent) -> None:
         patients.set_service_fields(tenant, event.patient, opted_out=True)
 
 
-def _end(tenant: Tenant, type: sdk.OutboundEventType, reason: str | None) -> None:
+def _end(tenant: Tenant, type: OutboundEventType, reason: str | None) -> None:
     """Cause the webhook, if no inbound event causes it."""
     match type:
         case "conversation.handoff":
@@ -267,7 +266,7 @@ def _end(tenant: Tenant, type: sdk.OutboundEventType, reason: str | None) -> Non
             webhook_endpoints.ping(tenant, endpoint)
 
 
-def _history_of(type: sdk.OutboundEventType) -> _Histories:
+def _history_of(type: OutboundEventType) -> _Histories:
     """Return lists of inbound events, all of which a new organization can process."""
     match type:
         case "appointment.rescheduled":

@@ -25,6 +25,7 @@ from followup._store.database import StoreTime, reason_of, time_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, recording, verdicts
 from followup.outbox.events import SENT, NewEvent, Recorded, as_input, checked_event
+from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 
 
@@ -81,9 +82,7 @@ class Outbox(RecordedEvents):
         self._has_recorded = False
         self._has_renewed = False
 
-    def record(
-        self, connection: recording.RecordingConnection, event: NewEvent | EventInput, subject: str | None = None
-    ) -> str:
+    def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
 
         Recording an id that was recorded before changes nothing. If this fails, your transaction can go on, except
@@ -113,7 +112,7 @@ class Outbox(RecordedEvents):
         return recorded.id
 
     async def record_async(
-        self, connection: recording.AsyncRecordingConnection, event: NewEvent | EventInput, subject: str | None = None
+        self, connection: AsyncRecordingConnection, event: NewEvent | EventInput, subject: str | None = None
     ) -> str:
         """Store an event in the transaction of an asynchronous connection, as ``record`` does.
 
