@@ -147,9 +147,9 @@ def _typed(text: str, schema: Schema) -> Any:
     return text
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Request:
-    """A request to an operation. ``repr`` hides everything that may contain personal data.
+    """A request to an operation.
 
     Attributes:
         operation: the operation that method and path select.
@@ -164,15 +164,15 @@ class Request:
 
     operation: Operation
     path: str
-    path_id: str | None = attrs.field(repr=False)
-    headers: Mapping[str, str] = attrs.field(repr=False)
-    query: Sequence[tuple[str, str]] = attrs.field(repr=False)
-    body: bytes | None = attrs.field(repr=False)
+    path_id: str | None
+    headers: Mapping[str, str]
+    query: Sequence[tuple[str, str]]
+    body: bytes | None
     read_timeout: float | None = None
-    client_has_left: Callable[[], bool] = attrs.field(default=lambda: False, repr=False)
+    client_has_left: Callable[[], bool] = lambda: False
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Response:
     """A complete response.
 
@@ -186,11 +186,11 @@ class Response:
 
     status: int
     headers: dict[str, str] = attrs.field(factory=dict)
-    body: bytes = attrs.field(repr=False)
+    body: bytes
     broken: Literal["disconnect", "truncate", "late"] | None = None
 
 
-@attrs.define(kw_only=True, eq=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Exchange:
     """One request and its response. The steps of the pipeline set the attributes after ``began``.
 
@@ -220,7 +220,7 @@ class Exchange:
     request: Request
     registry: Registry
     began: float
-    key_value: str | None = attrs.field(default=None, repr=False)
+    key_value: str | None = None
     known_tenant: Tenant | None = None
     tenant: Tenant = attrs.field(init=False)
     key: KeyRecord = attrs.field(init=False)
@@ -229,7 +229,7 @@ class Exchange:
     late: bool = False
     fingerprint: bytes | None = None
     claimed: IdempotencyRecord | None = None
-    replayed: bytes | None = attrs.field(default=None, repr=False)
+    replayed: bytes | None = None
     replay_of: str | None = None
     error: ServiceError | None = None
     request_id: str | None = None

@@ -23,7 +23,7 @@ from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES, body_of, data_of, headers_of, is_subscribed
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class AttemptResult:
     """The result of an attempt.
 
@@ -37,12 +37,12 @@ class AttemptResult:
 
     outcome: Outcome
     seconds: float
-    traceback: str | None = attrs.field(default=None, repr=False)
-    response: ReceiverResponse | None = attrs.field(default=None, repr=False)
-    raised: BaseException | None = attrs.field(default=None, repr=False)
+    traceback: str | None = None
+    response: ReceiverResponse | None = None
+    raised: BaseException | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class PreparedAttempt:
     """An attempt that is ready to be sent.
 
@@ -57,10 +57,10 @@ class PreparedAttempt:
 
     due: AttemptInProgress
     number: int
-    url: str = attrs.field(repr=False)
+    url: str
     timestamp: int
     signature: str
-    body: bytes = attrs.field(repr=False)
+    body: bytes
 
     @property
     def headers(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ HIGHEST_RATE = 1_000_000
 """Maximum of ``requests_per_minute``. The client remembers so many requests."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Options:
     """The validated options of a client.
 
@@ -49,7 +49,7 @@ class Options:
         observe: records each call; None for no telemetry.
     """
 
-    api_key: str = attrs.field(repr=False)
+    api_key: str
     base_url: str
     service_version: str
     timeouts: Mapping[str, float | None] | None
@@ -57,8 +57,8 @@ class Options:
     max_retries: int
     deadline: float | None
     governor: Governor | None = None
-    time: Time = attrs.field(default=REAL_TIME, repr=False)
-    observe: "CallObserver | None" = attrs.field(default=None, repr=False, eq=False)
+    time: Time = REAL_TIME
+    observe: "CallObserver | None" = attrs.field(default=None, eq=False)
 
 
 Timeouts = tuple[Mapping[str, float | None] | None, float | None]

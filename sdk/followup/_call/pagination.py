@@ -38,7 +38,7 @@ def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
     return decode(Envelope[item_type], raw)  # type: ignore[valid-type]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Listing(Generic[T]):
     """A page of a list that has not been fetched yet.
 
@@ -54,7 +54,7 @@ class Listing(Generic[T]):
         limit: number of pages after which the checkpoint is replaced.
     """
 
-    call_from: Callable[[str | None], Call[Envelope[T]]] = attrs.field(repr=False)
+    call_from: Callable[[str | None], Call[Envelope[T]]]
     operation: str
     cursor: str | None
     backwards: bool

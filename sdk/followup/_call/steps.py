@@ -22,7 +22,7 @@ from followup._results.errors import APIStatusError
 from followup._results.results import Result
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Response:
     """A response that was read to its end.
 
@@ -35,8 +35,8 @@ class Response:
     """
 
     status_code: int
-    headers: Mapping[str, str] = attrs.field(repr=False)
-    content: bytes = attrs.field(repr=False)
+    headers: Mapping[str, str]
+    content: bytes
     problem: str | None = None
     note: str = ""
 
@@ -92,7 +92,7 @@ R = TypeVar("R", bound=Result)
 T = TypeVar("T")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Call(Generic[R]):
     """One call, complete before its first attempt, so that every attempt sends the same bytes and the same key.
 
@@ -107,16 +107,16 @@ class Call(Generic[R]):
     method: str
     path_template: str
     path: str
-    query: str = attrs.field(default="", repr=False)
-    content: bytes | None = attrs.field(default=None, repr=False)
+    query: str = ""
+    content: bytes | None = None
     idempotency_key: str | None = None
-    decode: Callable[[Any], R] = attrs.field(repr=False)
+    decode: Callable[[Any], R]
     batch_error: type[APIStatusError] | None = None
-    when_gone: Callable[[], R] | None = attrs.field(default=None, repr=False)
+    when_gone: Callable[[], R] | None = None
     object_id: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Send:
     """A step: send this request once, and resume the generator with the outcome.
 
@@ -126,9 +126,9 @@ class Send:
     """
 
     method: str
-    url: str = attrs.field(repr=False)
-    headers: dict[str, str] = attrs.field(repr=False)
-    content: bytes | None = attrs.field(repr=False)
+    url: str
+    headers: dict[str, str]
+    content: bytes | None
     timeouts: Mapping[str, float | None] | None
     seconds: float | None
 

@@ -26,7 +26,7 @@ from followup.cli.values import parts_of
 
 Row = Mapping[str, Any]
 
-OPTIONS = (
+_OPTIONS = (
     keyword("as_json", AsJson, default=False),
     keyword("as_csv", Annotated[bool, typer.Option("--csv", help="Print CSV, with a header.")], False),
     keyword("as_ids", Annotated[bool, typer.Option("--ids", help="Print only the ids, one a line.")], default=False),
@@ -43,7 +43,6 @@ OPTIONS = (
         None,
     ),
 )
-"""The options that choose the output, as parameters of a command."""
 
 _IMPORTANT: Mapping[str, Sequence[str]] = {
     "Patient": ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
@@ -60,7 +59,7 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
 }
 """The most important fields of each class. In a table, those that are missing here follow in their order."""
 
-_NEVER = ("object", "updatedAt", "payload")
+_NEVER = ("object", "updatedAt")
 """Fields that are in no table unless they are chosen."""
 
 
@@ -97,6 +96,11 @@ class Listing:
         rest = (name for name in fields if name not in first and name not in _NEVER)
         return cls(fields=fields, columns=columns or (*first, *rest), **options)
 
+    @property
+    def options(self) -> list[Any]:
+        """The options that choose the output, as parameters of a command."""
+        return [*_OPTIONS]
+
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a command that has these options, and passes their ``Output`` to a function as ``output``."""
 
@@ -106,7 +110,7 @@ class Listing:
 
         signature = inspect.signature(function)
         own = (each for name, each in signature.parameters.items() if name != "output")
-        command.__signature__ = signature.replace(parameters=[*own, *OPTIONS])  # type: ignore[attr-defined]
+        command.__signature__ = signature.replace(parameters=[*own, *_OPTIONS])  # type: ignore[attr-defined]
         return command
 
     def output(self, values: dict[str, Any]) -> "Output":
@@ -185,11 +189,14 @@ class Output:
         if title is not None:
             say(title)
         if rows:
-            columns = self.listing.columns or self.listing.fields
-            names = self.chosen or [name for name in columns if any(row.get(name) for row in rows)]
+            names = self.chosen or [name for name in self.listing.columns or self.listing.fields if _is_any(rows, name)]
             print_rows(rows, names, all_of_them=self.chosen is not None, wrapped=self.listing.wrapped)
         elif self.listing.nothing:
             say(self.listing.nothing)
+
+
+def _is_any(rows: Sequence[Row], name: str) -> bool:
+    return any(row.get(name) for row in rows)
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
