@@ -15,7 +15,7 @@ import scale
 import sdk
 import simulations
 import stores
-from measure import Figure
+from measure import Figure, NotMeasured
 from rich.console import Console
 from rich.table import Table
 
@@ -53,6 +53,8 @@ def main(selected: list[str]) -> None:
                 figures[name] = [*BENCHMARKS[name]()]
         except ModuleNotFoundError as missing:
             skipped.append(f"skipped {name}: {missing.name} is not installed; nox -s benchmarks installs it")
+        except NotMeasured as reason:
+            skipped.append(f"skipped {name}: {reason}")
     console.print(table_of([each for found in figures.values() for each in found]))
     for each in skipped:
         console.print(each)

@@ -1,18 +1,54 @@
-"""The time that a new process takes: to import what a webhook receiver needs, to print a help page, to serve."""
+"""The time that a new process takes: to import a package, to have a client ready, to print a help page, to serve."""
 
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
 from statistics import median
+from types import MappingProxyType
+from typing import Final
 
-from measure import Figure, compare
-from servers import BARE, MOCK, seconds_to_first_response
+from measure import Figure, NotMeasured, compare
+from servers import BARE, MOCK, cpu_seconds_of, seconds_to_first_response
 
 from followup_mockserver import MockServer
 
 ROUNDS = 15
+ROOT = Path(__file__).parents[1]
+ENVIRONMENTS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "followup-benchmarks"
+
+VERIFY = "from followup import verify_signature, construct_event"
+READY = "a client that is ready for its first call"
+STARTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "the start of Python": ("followup", "pass"),
+        "import followup": ("followup", "import followup"),
+        VERIFY: ("followup", VERIFY),
+        READY: (
+            "followup",
+            "import followup; followup.FollowUp(api_key='k', base_url='https://a.example').patients.list",
+        ),
+        "import hmac, hashlib, json": ("followup", "import hmac, hashlib, json"),
+        "import httpx": ("httpx", "import httpx"),
+        "import standardwebhooks": ("standardwebhooks", "import standardwebhooks"),
+        "import stripe": ("stripe", "import stripe"),
+        "stripe, a client that is ready": ("stripe", "import stripe; stripe.StripeClient('sk').v1.customers.list"),
+    }
+)
+"""Programs, and the package with which alone each one runs."""
+
+COMPARED = (
+    (VERIFY, "import hmac, hashlib, json", 2),
+    (VERIFY, "import standardwebhooks", 1),
+    ("import followup", "import httpx", 0.1),
+    ("import followup", "import stripe", 0.1),
+    (READY, "stripe, a client that is ready", 0.9),
+    (READY, "import stripe", 1),
+    (READY, "import httpx", 1.5),
+)
+"""Pairs of programs, and the upper limit of their ratio."""
 
 BARE_TYPER = """
 import typer
@@ -30,25 +66,43 @@ def python(*arguments: str) -> None:
 
 
 def imports() -> Iterator[Figure]:
-    """Compare imports with those of what they need, without the time that Python itself takes to start."""
-    for code, alternative, target in (
-        ("from followup import verify_signature, construct_event", "import hmac, hashlib, json", 2),
-        ("from followup import FollowUp", "import httpx", 1.45),
-    ):
-        yield _without_interpreter(f"{code}, without the start of Python", code, alternative, target)
+    """Compare the CPU time of programs, each in an environment with one package and what that requires.
 
-
-def _without_interpreter(name: str, code: str, alternative: str, target: float) -> Figure:
-    interpreter = "pass"
-    times: dict[str, list[float]] = {interpreter: [], alternative: [], code: []}
+    The time of Python itself is subtracted. An extra would disturb the figures: httpx, for one, imports rich and click
+    where they are installed.
+    """
+    packages = {package for package, _ in STARTS.values()}
+    pythons = {package: python_with(package) for package in packages}
+    times: dict[str, list[float]] = {name: [] for name in STARTS}
     for _ in range(ROUNDS):
-        for each in times:
-            started = time.perf_counter()
-            python("-c", each)
-            times[each].append((time.perf_counter() - started) * 1e6)
-    start = median(times[interpreter])
-    ours, theirs = ([each - start for each in times[side]] for side in (code, alternative))
-    return Figure.of(name, alternative, ours, theirs, target)
+        for name, (package, code) in STARTS.items():
+            process = subprocess.Popen([pythons[package], "-I", "-c", code])
+            times[name].append(cpu_seconds_of(process) * 1e6)
+            if process.returncode:
+                raise NotMeasured(f"{name!r} failed")
+    start = median(times["the start of Python"])
+    net = {name: [max(each - start, 0.0) for each in found] for name, found in times.items()}
+    for ours, theirs, target in COMPARED:
+        yield Figure.of(f"{ours}, CPU", theirs, net[ours], net[theirs], target)
+
+
+def python_with(package: str) -> Path:
+    """Return the Python of an environment with one package alone, made by pip in a cache folder.
+
+    Raises:
+        NotMeasured: pip cannot install the package.
+    """
+    version = sys.version.split()[0] if package == "followup" else metadata.version(package)
+    folder = ENVIRONMENTS / f"{package}-{version}"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    installed = str(ROOT) if package == "followup" else f"{package}=={version}"
+    try:
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", installed], check=True, capture_output=True)
+    except subprocess.CalledProcessError as error:
+        raise NotMeasured(f"{package} cannot be installed in {folder}") from error
+    return python
 
 
 PROGRAMS = {"followup": "followup.cli", "followup-mock": "followup_mockserver.cli"}
@@ -116,10 +170,13 @@ def serving() -> Iterator[Figure]:
     """Compare the start of the mock, until its first response, with that of a bare Flask view."""
     ours, theirs = [], []
     for _ in range(ROUNDS):
-        theirs.append(seconds_to_first_response(BARE) * 1e6)
-        ours.append(seconds_to_first_response(MOCK) * 1e6)
-    name, alternative = "followup-mock serve, to its first response", "a bare Flask view on the same server"
-    yield Figure.of(name, alternative, ours, theirs, 1.8)
+        theirs.append(seconds_to_first_response(BARE))
+        ours.append(seconds_to_first_response(MOCK))
+    for position, name in enumerate(
+        ("followup-mock serve, to its first response", "followup-mock serve, CPU until then")
+    ):
+        our_times, their_times = ([each[position] * 1e6 for each in found] for found in (ours, theirs))
+        yield Figure.of(name, "a bare Flask view on the same server", our_times, their_times, 1.6)
 
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {

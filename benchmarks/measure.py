@@ -14,6 +14,10 @@ ONCE = os.environ.get("FOLLOWUP_BENCHMARK_ONCE") == "1"
 """Whether each function is called only once, as the tests do to see that the benchmarks still run."""
 
 
+class NotMeasured(Exception):
+    """A benchmark cannot run here; the message says why."""
+
+
 @attrs.frozen
 class Figure:
     """A measurement of our code and of an alternative to it.

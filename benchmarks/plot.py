@@ -14,7 +14,7 @@ SHOWN = {
     ("patients.list(limit=100), the same bytes", "openai, models.list"): "list 100 patients / openai",
     ("patients.retrieve, the same bytes", "stripe, customers.retrieve"): "retrieve a patient / stripe",
     ("patients.retrieve through a transport in memory", "httpx.Client.get and json.loads"): "retrieve / httpx alone",
-    ("from followup import FollowUp, without the start of Python", "import httpx"): "import the client / httpx",
+    ("a client that is ready for its first call, CPU", "stripe, a client that is ready"): "make a client / stripe",
     ("a new MockService, and its end", "MockServer"): "start MockService / MockServer",
     ("mock, GET", "moto server, sts get-caller-identity"): "mock, GET / moto server",
     ("mock, POST", "moto server, sts get-caller-identity"): "mock, POST / moto server",

@@ -1,5 +1,6 @@
 """The servers that are measured; each runs in its own process."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -44,11 +45,22 @@ def running(command: list[str], ready: str = "/") -> Iterator[str]:
         process.wait(10)
 
 
-def seconds_to_first_response(command: list[str]) -> float:
-    """Start a server, and return the seconds until its first response."""
+def seconds_to_first_response(command: list[str]) -> tuple[float, float]:
+    """Start a server, and return the seconds until its first response: those of a clock, and those of a CPU."""
+    port = free_port()
     started = time.perf_counter()
-    with running(command):
-        return time.perf_counter() - started
+    process = subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for_response(f"http://127.0.0.1:{port}/")
+    seconds = time.perf_counter() - started
+    process.kill()
+    return seconds, cpu_seconds_of(process)
+
+
+def cpu_seconds_of(process: "subprocess.Popen[bytes]") -> float:
+    """Wait for the end of a process, and return its CPU time."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
 
 
 def free_port() -> int:
