@@ -72,6 +72,20 @@ def install_wheel(session: nox.Session, group: str = "tests") -> dict[str, str]:
     return {"FOLLOWUP_WHEEL": str(wheel)}
 
 
+def install_pyodide(session: nox.Session) -> dict[str, str]:
+    """Install Python for browsers, if there is npm, and return the variable that names its folder."""
+    if shutil.which("npm") is None:
+        session.warn("npm is not installed: docs/try.md is built without what it runs")
+        return {}
+    folder = Path(session.create_tmp(), "npm").resolve()
+    folder.mkdir(exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(Path("docs/try", name), folder)
+    with session.chdir(folder):
+        session.run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", external=True, silent=True)
+    return {"FOLLOWUP_PYODIDE": str(folder / "node_modules/pyodide")}
+
+
 @nox.session(python=[LOWEST, *NEWER])
 def tests(session: nox.Session) -> None:
     """Run the tests against the built wheel, with every supported Python that is installed."""
@@ -136,7 +150,8 @@ def lint(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """Build the documentation into docs/_build; any warning is an error. The tests build it too."""
     install_groups(session, "docs", extra=".[all]")
-    session.run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
+    command = ["sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "docs/_build"]
+    session.run(*command, env=install_pyodide(session))
 
 
 @nox.session
@@ -157,7 +172,8 @@ def nightly(session: nox.Session) -> None:
     mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
     drift = ["tests/drift/test_random_schemas.py"]
     pytest = ["python", "-m", "pytest", "--nightly", *IN_PARALLEL, *session.posargs]
-    session.run(*pytest, "-m", "nightly or hypothesis", "--hypothesis-profile", "random")
+    marked = ["-m", "nightly or hypothesis"]
+    session.run(*pytest, *marked, "--hypothesis-profile", "random", env=install_pyodide(session))
     session.run(*pytest, *sdk, *mock, *drift, "--hypothesis-profile", "fuzz")
 
 

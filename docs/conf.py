@@ -20,7 +20,7 @@ extensions = ["myst_parser"]
 if importlib.util.find_spec("sphinx_copybutton"):  # optional, so that Sphinx and its theme suffice to build the pages
     extensions.append("sphinx_copybutton")
     copybutton_prompt_text = "$ "
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "try"]
 smartquotes_action = "qe"  # no dashes: options begin with two hyphens
 highlight_options = {"php": {"startinline": True}}  # examples without <?php
 html_theme = "furo"
@@ -37,6 +37,7 @@ anchor = importlib.import_module("reference_generator.markdown").anchor
 narrow_tables = importlib.import_module("narrow_tables")
 llms_text = importlib.import_module("llms_text")
 search_index = importlib.import_module("search_index")
+try_page = importlib.import_module("try_page")
 
 myst_heading_anchors = 3
 myst_heading_slug_func = "reference_generator.markdown.anchor"
@@ -100,6 +101,7 @@ def setup(app: Any) -> None:
             moved = f'<meta http-equiv="refresh" content="0; url={target}"><a href="{target}">This page has moved.</a>'
             Path(app.outdir, f"{old}.html").write_text(f"<!doctype html><title>Moved</title>{moved}")
 
+    try_page.setup(app)
     app.connect("build-finished", copy_sources)
     app.connect("build-finished", redirect)
     app.connect("build-finished", index)

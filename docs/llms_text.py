@@ -25,6 +25,7 @@ and camelCase names on the wire.
 DESCRIPTIONS = {
     "installation": "Extras, environment variables, and what to install where.",
     "tutorial": "Start the mock, write a webhook receiver, book an appointment, and advance the clock.",
+    "try": "SDK, mock and dashboard in the browser, without an installation.",
     "cookbook/index": "Whole programs to copy.",
     "cookbook/imports": "An asynchronous import of many visits.",
     "cookbook/receivers": "Receivers in Flask, FastAPI, Django and JavaScript.",

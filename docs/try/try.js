@@ -1,0 +1,123 @@
+// The page that runs SDK and mock: an editor, and the dashboard of the mock in a frame.
+
+const WAIT = 20_000; // milliseconds that the dashboard waits for a change
+const element = (id) => document.getElementById(id);
+const here = (name) => new URL(name, import.meta.url);
+
+const EXAMPLES = {
+  book: `appointment = client.appointments.create(
+    patient={"phone": "+5491155550000", "full_name": "Ana Pérez"},
+    start_at=service.clock.now + timedelta(days=3),
+)
+appointment`,
+  advance: "service.advance(days=2, hours=1)",
+  move: `service.reschedule_appointment(appointment.id, start_at=service.clock.now + timedelta(days=5))
+service.advance()  # sends the webhook
+received[-1]`,
+  cancel: `client.appointments.cancel(appointment.id, reason="doctor is ill")
+service.advance(days=2)
+client.appointments.retrieve(appointment.id).status`,
+};
+
+const waiting = new Map();
+const watchers = new Set();
+let worker;
+
+function call(name, ...values) {
+  const id = crypto.randomUUID?.() ?? String(Math.random());
+  worker.postMessage({ id, name, values });
+  return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
+}
+
+function onMessage({ data: { id, value, problem } }) {
+  const { resolve, reject } = waiting.get(id);
+  waiting.delete(id);
+  if (problem === undefined) resolve(value);
+  else reject(new Error(problem));
+}
+
+function changed() {
+  for (const resolve of watchers) resolve();
+  watchers.clear();
+}
+
+function change() {
+  return new Promise((resolve) => {
+    watchers.add(resolve);
+    setTimeout(resolve, WAIT);
+  });
+}
+
+/** Responds to the dashboard. Python cannot wait for a change as a server does, so that is done here. */
+async function respond(method, path, body) {
+  const since = path.match(/^changes\?since=(\d+)/)?.[1];
+  const request = since ? `changes?since=${since}&wait=0` : path;
+  let response = await call("respond", method, request, body);
+  if (since && String(JSON.parse(response[2]).version) === since) {
+    await change();
+    response = await call("respond", method, request, body);
+  }
+  if (method !== "GET") changed();
+  return response;
+}
+
+window.followup = { respond };
+
+async function run() {
+  const output = element("try-output");
+  element("try-run").disabled = true;
+  try {
+    output.textContent = (await call("run", element("try-code").value)) || "(nothing was printed)";
+    delete output.dataset.problem;
+  } catch (problem) {
+    output.textContent = problem.message;
+    output.dataset.problem = "";
+  }
+  element("try-run").disabled = false;
+  changed();
+}
+
+async function show(name) {
+  const address = `#/${await call("view", name)}`;
+  element("try-dashboard").contentWindow.location.hash = address;
+}
+
+async function load() {
+  const status = element("try-status");
+  element("try-load").disabled = true;
+  status.textContent = "Loading Python, the SDK and the mock …";
+  worker = new Worker(here("worker.js"), { type: "module" });
+  worker.addEventListener("message", onMessage);
+  try {
+    await new Promise((resolve, reject) => {
+      worker.addEventListener("error", () => reject(new Error("the files of this page are not all there")));
+      call("start").then(resolve, reject);
+    });
+  } catch (problem) {
+    status.textContent = `It could not be loaded: ${problem.message}`;
+    element("try-load").disabled = false;
+    return;
+  }
+  element("try-load").hidden = true;
+  status.textContent = "Python, the SDK and the mock run in this page.";
+  element("try-frame").innerHTML = `<iframe id="try-dashboard" title="Dashboard of the mock" src="${here("dashboard/index.html")}"></iframe>`;
+  element("try-room").hidden = false;
+  element("try-code").value = EXAMPLES.book;
+  element("try-code").focus();
+}
+
+element("try-load")?.addEventListener("click", load);
+element("try-run")?.addEventListener("click", run);
+element("try-code")?.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
+});
+for (const button of document.querySelectorAll("[data-example]")) {
+  button.addEventListener("click", async () => {
+    element("try-code").value = EXAMPLES[button.dataset.example];
+    await run();
+    await show(button.dataset.view);
+  });
+}
+for (const button of document.querySelectorAll("[data-show]")) {
+  button.addEventListener("click", () => show(button.dataset.show));
+}

@@ -1,0 +1,54 @@
+// Runs Python beside the page, so that the page responds while Python works. One call after the other.
+
+import { loadPyodide } from "./pyodide/pyodide.mjs";
+
+const files = (name) => new URL(name, import.meta.url);
+
+async function start() {
+  const [python, packages] = await Promise.all([
+    loadPyodide({ indexURL: files("pyodide/").href }),
+    fetch(files("packages.zip")).then((response) => response.arrayBuffer()),
+  ]);
+  python.unpackArchive(packages, "zip");
+  await python.runPythonAsync(await (await fetch(files("start.py"))).text());
+  return python;
+}
+
+const calls = {
+  start: () => undefined,
+  respond: (python, ...request) => JSON.parse(python.globals.get("_respond")(...request)),
+  view: (python, name) => python.globals.get("_view")(name),
+  async run(python, code) {
+    const printed = [];
+    python.setStdout({ batched: (line) => printed.push(line) });
+    python.setStderr({ batched: (line) => printed.push(line) });
+    try {
+      const value = await python.runPythonAsync(code, { filename: "<editor>" });
+      if (value !== undefined) printed.push(python.globals.get("repr")(value));
+      return printed.join("\n");
+    } catch (error) {
+      throw new Error([...printed, ownPart(error.message)].join("\n"));
+    }
+  },
+};
+
+/** Leaves out the lines of a traceback that are not about the reader's code. */
+function ownPart(traceback) {
+  const first = traceback.indexOf('  File "<editor>"');
+  const last = traceback.trimEnd().split("\n").at(-1);
+  return first === -1 ? traceback : `${traceback.slice(first).split("\n  File", 1)[0].trimEnd()}\n${last}`;
+}
+
+// The page shows why it did not start, and not the traceback.
+const started = start().catch((error) => {
+  throw new Error(error.message.trimEnd().split("\n").at(-1));
+});
+let last = started;
+addEventListener("message", ({ data: { id, name, values } }) => {
+  const result = last.then(() => started).then((python) => calls[name](python, ...values));
+  last = result.catch(() => undefined);
+  result.then(
+    (value) => postMessage({ id, value }),
+    (error) => postMessage({ id, problem: error.message }),
+  );
+});

@@ -1,0 +1,149 @@
+"""Writes the page that runs the SDK and the mock in a browser, with all that they need, as static files.
+
+Pyodide comes from npm, everything else from the environment that builds the pages. Without Pyodide, which is the folder
+that the variable ``FOLLOWUP_PYODIDE`` names, the page says that it is missing, and nothing else changes.
+"""
+
+import importlib
+import importlib.metadata
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+SOURCES = Path(__file__).parent / "try"
+MARK = re.compile(r"<!-- try: .* -->")
+FOLDER = "_static/try"
+RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+PAGE = ("try.js", "try.css", "worker.js", "start.py")
+NOT_NEEDED = {"waitress"}
+"""A browser has no sockets to serve."""
+
+MISSING = """```{note}
+This copy of the documents was built without Python for browsers. `nox -s docs` builds it with it, if npm is installed.
+```"""
+
+ROOM = """<link rel="stylesheet" href="{folder}/try.css">
+<div id="try-start">
+<p><button type="button" id="try-load">Load Python, the SDK and the mock ({size:.0f} MB)</button></p>
+<p id="try-status" role="status"></p>
+<noscript><p>This needs JavaScript.</p></noscript>
+</div>
+<div id="try-room" hidden>
+<p>
+<button type="button" data-example="book" data-view="timeline">1. Book an appointment</button>
+<button type="button" data-example="advance" data-view="phone">2. Let two days pass</button>
+<button type="button" data-example="move" data-view="webhook_deliveries">3. The patient moves it</button>
+<button type="button" data-example="cancel" data-view="timeline">4. Cancel it</button>
+</p>
+<p><label for="try-code">Python; Ctrl-Enter runs it</label></p>
+<textarea id="try-code" spellcheck="false" autocomplete="off" autocapitalize="off"></textarea>
+<p><button type="button" id="try-run">Run</button></p>
+<pre id="try-output" tabindex="0" role="log" aria-label="Output"></pre>
+<p>
+<button type="button" data-show="phone">Phone</button>
+<button type="button" data-show="timeline">Timeline</button>
+<button type="button" data-show="webhook_deliveries">Webhooks</button>
+<button type="button" data-show="overview">Overview</button>
+</p>
+<div id="try-frame"></div>
+</div>
+<script type="module" src="{folder}/try.js"></script>
+"""
+
+
+def pyodide() -> Path | None:
+    """Return the folder of Pyodide, or None if the page is built without it."""
+    folder = os.environ.get("FOLLOWUP_PYODIDE")
+    return Path(folder) if folder else None
+
+
+def prepared(text: str, outdir: Path) -> str:
+    """Return the text of the page with what it runs. Its files are written too, since it says how large they are."""
+    runtime = pyodide()
+    if runtime is None:
+        return MARK.sub(MISSING, text)
+    target = outdir / FOLDER
+    write(runtime, target)
+    size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file()) / 1_000_000
+    return MARK.sub(lambda _: ROOM.format(folder=FOLDER, size=size), text)
+
+
+def write(runtime: Path, target: Path) -> None:
+    """Write the files of the page, except the page itself."""
+    shutil.rmtree(target, ignore_errors=True)
+    (target / "pyodide").mkdir(parents=True)
+    for name in RUNTIME:
+        shutil.copy(runtime / name, target / "pyodide" / name)
+    for name in PAGE:
+        shutil.copy(SOURCES / name, target / name)
+    with zipfile.ZipFile(target / "packages.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, name in sorted(modules(), key=lambda found: found[1]):
+            archive.write(path, name)
+    write_dashboard(target / "dashboard")
+
+
+def modules() -> Iterator[tuple[Path, str]]:
+    """Iterate over the files of our packages and of what the mock needs, with their names below site-packages."""
+    for package in ("followup", "followup_mockserver"):
+        # An editable installation does not list its files.
+        root = Path(str(importlib.import_module(package).__file__)).parent
+        yield from ((path, f"{package}/{path.relative_to(root).as_posix()}") for path in files_of(root))
+    for name in required("followup", "mockserver", set()):
+        distribution = importlib.metadata.distribution(name)
+        for file in distribution.files or ():
+            if file.parts[0] != ".." and is_needed(Path(file)):
+                yield Path(str(distribution.locate_file(file))), file.as_posix()
+
+
+def files_of(root: Path) -> Iterator[Path]:
+    """Iterate over the files of a package."""
+    return (path for path in root.rglob("*") if path.is_file() and is_needed(path))
+
+
+def is_needed(path: Path) -> bool:
+    """Return whether a file can be used in a browser: nothing that is compiled."""
+    return "__pycache__" not in path.parts and path.suffix not in (".pyc", ".so", ".pyd", ".c", ".pyi")
+
+
+def required(name: str, extra: str, found: set[str]) -> set[str]:
+    """Return the names of the distributions that a distribution with an extra needs."""
+    for line in importlib.metadata.requires(name) or ():
+        requirement = Requirement(line)
+        wanted = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+        needed = canonicalize_name(requirement.name)
+        if wanted and needed not in found | NOT_NEEDED:
+            found.add(needed)
+            required(needed, "", found)
+    return found
+
+
+def write_dashboard(target: Path) -> None:
+    """Write the page of the dashboard as files, whose requests the page around it answers."""
+    from followup_mockserver import MockService
+
+    with MockService() as service:
+        page = service.app.test_client().get("/_mock/").get_data(as_text=True)
+    static = Path(str(importlib.import_module("followup_mockserver.dashboard").__file__)).parent / "static"
+    shutil.copytree(static, target / "static")
+    shutil.copy(SOURCES / "bridge.js", target / "bridge.js")
+    page = page.replace("/_mock/static/", "static/")
+    page = page.replace('<script type="module"', '<script src="bridge.js"></script>\n<script type="module"', 1)
+    (target / "index.html").write_text(page, encoding="utf-8")
+
+
+def setup(app: Any) -> None:
+    """Write the page whenever Sphinx reads it, since its files may have changed."""
+
+    def read(app: Any, page: str, source: list[str]) -> None:
+        if page == "try":
+            source[0] = prepared(source[0], Path(app.outdir))
+
+    app.connect("source-read", read)
+    app.connect("env-get-outdated", lambda *_: ["try"])
