@@ -47,7 +47,8 @@ def test_common_options_are_described_once() -> None:
     for words, text in SECTIONS.items():
         assert not re.search(r"^- \*\*`--(token|idempotency-key)\b", text, re.MULTILINE), words
     assert SECTIONS["followup-mock advance"].endswith(
-        "- [Common options](index.md#common-options): `--json`, `--url`, `--api-key`, `--token`.\n\n"
+        "- [Common options](index.md#common-options): `--json`, `--csv`, `--ids`, `--columns`, "
+        "`--url`, `--api-key`, `--token`.\n\n"
         '<a id="followup-mock-clock"></a>\n\n'
     )
 
