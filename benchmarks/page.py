@@ -98,7 +98,7 @@ def _run() -> str:
         return RUN.read_text()
     return (
         "These figures are from several runs with CPython 3.11 on a virtual machine with two cores, some of them\n"
-        "while it was busy with other work. Their quartiles were not kept.\n"
+        "while it was busy with other work. Where no quartiles are shown, they were not kept.\n"
     )
 
 
