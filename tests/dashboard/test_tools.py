@@ -122,10 +122,14 @@ class TestControls:
         expect(faults.get_by_label("Status code")).to_be_hidden()
         faults.get_by_role("button", name="Add").click()
         expect(tab.get_by_text("delay of 3 s before the request takes effect")).to_be_visible()
+        faults.get_by_label("Before or after").select_option("after")
+        faults.get_by_label("Operation").select_option("events.create")
         faults.get_by_label("Kind").select_option("event")
         expect(faults.get_by_label("Before or after")).to_be_hidden()
+        faults.get_by_role("button", name="Add").click()
+        expect(tab.get_by_text("events.create: event")).to_be_visible()
         tab.get_by_role("button", name="Remove: patient.upserted: late").click()
-        expect(tab.get_by_role("button", name="Remove:")).to_have_count(3)
+        expect(tab.get_by_role("button", name="Remove:")).to_have_count(4)
         assert [each.kind for each in mock.webhook_faults] == ["duplicate"]
 
     def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
