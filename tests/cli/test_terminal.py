@@ -131,6 +131,7 @@ class TestTables:
         book(server)
         server.advance()
         lines = shell.on_a_terminal(width, "webhook-deliveries", "list").splitlines()
+        assert lines[2].startswith("appointment.created"), "the heading has more than two lines"
         (row,) = [line for line in lines if "patient.upserted" in line]
         endpoint = server.deliveries[0].webhook_endpoint
         short = f"{endpoint[:7]}…{endpoint[-4:]}"

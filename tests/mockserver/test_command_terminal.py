@@ -134,5 +134,5 @@ def test_the_outcome_of_a_request_can_be_chosen(shell: Shell, server: MockServer
     shown = shell.on_a_terminal(80, "requests", "--columns", "status,outcome")
     assert "400     parameter_invalid phone" in shown
     assert shell.json("requests", "--columns", "outcome") == [{"outcome": "parameter_invalid phone"}]
-    assert "outcome" not in shell.json("requests")[0]
+    assert shell.json("requests")[0]["outcome"] == "parameter_invalid phone"
     assert "the columns are operation, " in shell.error("requests", "--columns", "x")

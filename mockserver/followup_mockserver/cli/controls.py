@@ -8,7 +8,6 @@ import inspect
 import json
 import math
 import re
-import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +20,16 @@ from followup import WebhookDelivery
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output
 from followup.cli.options import AsJson, for_the_command_line
-from followup.cli.output import fail, file_errors, json_line, reject, show_one, write_line, write_private_file
+from followup.cli.output import (
+    fail,
+    file_errors,
+    json_line,
+    reject,
+    show_one,
+    terminal_width,
+    write_line,
+    write_private_file,
+)
 from followup.cli.texts import with_local_times
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
 from followup_mockserver.cli.generated import Key, Token, Url, control, reject_unless_one_of
@@ -87,7 +95,7 @@ def explain(
     On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
     """
     if output.format == "table" and output.chosen is None and (lines := remote.call(routes.timeline, id)["data"]):
-        for line in tree_of(lines, shutil.get_terminal_size().columns, full_ids=full_ids):
+        for line in tree_of(lines, terminal_width(), full_ids=full_ids):
             write_line(line)
         return
     output.print(remote.call(Control.explain, id)["data"])

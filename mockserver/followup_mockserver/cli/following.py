@@ -119,7 +119,7 @@ def _add(
         route: a function of the control API that returns a list.
         listing: what the list has.
         newest_first: whether the route returns the newest first.
-        complete: adds the fields to a row that JSON has only if they are chosen.
+        complete: adds fields to a row.
     """
 
     @listing
@@ -131,12 +131,10 @@ def _add(
         all_of_them: _All = False,
         follow_new: _Follow = False,
     ) -> None:
-        is_complete = output.format != "json" or output.chosen is not None
 
         def fetch() -> list[Row]:
             rows: list[Row] = remote.call(route, **arguments)["data"]
-            ordered = rows[::-1] if newest_first else rows
-            return [*map(complete, ordered)] if is_complete else ordered
+            return [*map(complete, rows[::-1] if newest_first else rows)]
 
         if follow_new:
             follow(remote, fetch, output.writer(), last=None if all_of_them else limit)

@@ -1,12 +1,12 @@
 """The tree that ``explain`` prints on a terminal: what happened, below what caused it, and what is still to come."""
 
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
 from followup._for_mockserver import visible
 from followup.cli.lists import Row
+from followup.cli.output import fitting
 from followup.cli.texts import painted, short_ids, style_of, with_local_times, zone_at
 
 _NOW = "— now —"
@@ -15,9 +15,6 @@ _TIME = len("2030-01-01 09:00  ")
 """The width of the time at the beginning of a line."""
 
 _GAP = "  "
-
-_LEAST = 20
-"""The least width of what stands after the time."""
 
 _USUAL = len("will not be sent: the patient has opted out")
 """Longer outcomes do not count when outcomes are aligned."""
@@ -32,7 +29,7 @@ def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str
         full_ids: whether ids are whole. Then each line has its id, even if it is wrapped.
     """
     zone = zone_at(lines[0]["at"])
-    room = max(width - _TIME, _LEAST)
+    room = width - _TIME
     branches = _branches([line["depth"] for line in lines])
     shown = [_Line.of(line, branch, zone, full_ids) for line, branch in zip(lines, branches, strict=True)]
     longest = min(max(len(each.outcome) for each in shown), _USUAL)
@@ -80,9 +77,7 @@ class _Line:
                 yield f"{head}{_GAP}{painted(self.outcome, self.style)}{' ' * gap}{painted(self.id, 'dim')}".rstrip()
                 return
         whole = _GAP.join(filter(None, (self.head, self.outcome, self.id if needs_id else "")))
-        first, *others = textwrap.wrap(
-            whole, room, subsequent_indent=self.indent, break_long_words=False, break_on_hyphens=False
-        )
+        first, *others = fitting(whole, room, self.indent)
         end = len(self.head)
         yield first[:end] + painted(first[end:], self.style)
         yield from (painted(each, self.style) for each in others)

@@ -3,7 +3,6 @@
 import importlib
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
@@ -12,7 +11,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from followup.cli.output import EXIT_STATUS, INTERRUPTED, USAGE, CommandFailed, run_program, warn
+from followup.cli.output import EXIT_STATUS, INTERRUPTED, USAGE, CommandFailed, fitting, run_program, warn
 
 _ParserError: Any = typer.BadParameter.__base__
 """The base class of every error that Typer finds in the arguments. Newer versions of Typer bring their own copy of
@@ -50,10 +49,9 @@ def examples_of(command: str, file: Path) -> list[str]:
 def _on_lines(command: str, formatter: Any) -> str:
     """Return an example of a help page, continued on further lines before options where it does not fit."""
     indent = " " * formatter.current_indent
-    width = formatter.width - len(" \\")
-    wrapper = textwrap.TextWrapper(width, indent, 2 * indent, break_long_words=False, break_on_hyphens=False)
     parts = re.sub(" (?!--)", "\0", command)  # a text in quotes stays whole
-    return " \\\n".join(wrapper.wrap(parts)).replace("\0", " ")
+    lines = fitting(indent + parts, formatter.width - len(" \\"), 2 * indent)
+    return " \\\n".join(lines).replace("\0", " ")
 
 
 class _Described:

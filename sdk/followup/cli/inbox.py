@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import attrs
 import typer
 
 from followup._codec.names import format_timestamp
@@ -102,7 +101,7 @@ def drain(
     found = load_inbox(target)
     with stores.store_errors():
         report = found.drain(deadline)
-    stores.show_report(attrs.asdict(report), as_json=as_json)
+    stores.show_report(report, as_json=as_json)
 
 
 stores.add_common_commands(
@@ -157,7 +156,7 @@ def catch_up(
     bound = None if since is None else datetime.fromisoformat(time_of(since, "--since"))
     with connected() as client:
         report = store.catch_up(client, webhook_endpoint, bound)
-    stores.show_report(attrs.asdict(report), as_json=as_json)
+    stores.show_report(report, as_json=as_json)
 
 
 def _row(dead: "DeadEvent") -> dict[str, Any]:

@@ -11,7 +11,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import attrs
@@ -26,7 +25,7 @@ from followup.cli.values import parts_of
 
 Row = Mapping[str, Any]
 
-_OPTIONS = (
+OPTIONS = (
     keyword("as_json", AsJson, default=False),
     keyword("as_csv", Annotated[bool, typer.Option("--csv", help="Print CSV, with a header.")], False),
     keyword("as_ids", Annotated[bool, typer.Option("--ids", help="Print only the ids, one a line.")], default=False),
@@ -43,6 +42,7 @@ _OPTIONS = (
         None,
     ),
 )
+"""The options that choose the output, as parameters of a command."""
 
 _IMPORTANT: Mapping[str, Sequence[str]] = {
     "Patient": ("fullName", "phone", "id", "stage", "externalId", "dni", "email", "optedOut", "dateOfBirth"),
@@ -59,7 +59,7 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
 }
 """The most important fields of each class. In a table, those that are missing here follow in their order."""
 
-_NEVER = ("object", "updatedAt")
+_NEVER = ("object", "updatedAt", "payload")
 """Fields that are in no table unless they are chosen."""
 
 
@@ -96,11 +96,6 @@ class Listing:
         rest = (name for name in fields if name not in first and name not in _NEVER)
         return cls(fields=fields, columns=columns or (*first, *rest), **options)
 
-    @property
-    def options(self) -> list[Any]:
-        """The options that choose the output, as parameters of a command."""
-        return [*_OPTIONS]
-
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a command that has these options, and passes their ``Output`` to a function as ``output``."""
 
@@ -110,7 +105,7 @@ class Listing:
 
         signature = inspect.signature(function)
         own = (each for name, each in signature.parameters.items() if name != "output")
-        command.__signature__ = signature.replace(parameters=[*own, *_OPTIONS])  # type: ignore[attr-defined]
+        command.__signature__ = signature.replace(parameters=[*own, *OPTIONS])  # type: ignore[attr-defined]
         return command
 
     def output(self, values: dict[str, Any]) -> "Output":
@@ -179,7 +174,7 @@ class Output:
             return lambda row: write_line(json_line(limited_to(self.chosen, row)))
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # type: ignore[union-attr]
         names, shown = self.chosen or self.listing.fields, visible if sys.stdout.isatty() else str
-        records = csv.writer(SimpleNamespace(write=lambda text: write_line(text, end="")))
+        records = csv.writer(_StandardOutput())
         records.writerow(names)
         return lambda row: records.writerow([shown(_cell(row.get(name))) for name in names])
 
@@ -189,14 +184,16 @@ class Output:
         if title is not None:
             say(title)
         if rows:
-            names = self.chosen or [name for name in self.listing.columns or self.listing.fields if _is_any(rows, name)]
+            columns = self.listing.columns or self.listing.fields
+            names = self.chosen or [name for name in columns if any(row.get(name) for row in rows)]
             print_rows(rows, names, all_of_them=self.chosen is not None, wrapped=self.listing.wrapped)
         elif self.listing.nothing:
             say(self.listing.nothing)
 
 
-def _is_any(rows: Sequence[Row], name: str) -> bool:
-    return any(row.get(name) for row in rows)
+class _StandardOutput:
+    def write(self, text: str) -> None:
+        write_line(text, end="")  # which ends the command if the reader has closed the pipe
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")

@@ -14,7 +14,7 @@ from followup._codec.encode import encode
 from followup._declarations.declarations import Declaration, Parameter
 from followup._declarations.operations import declarations_of, group_name
 from followup.cli.application import Application
-from followup.cli.lists import Listing
+from followup.cli.lists import OPTIONS, Listing
 from followup.cli.options import AsJson, keyword, option, sentence, spelling
 from followup.cli.output import connected, reject, say, show_one, warn
 from followup.cli.values import argument_names, arms, body_of, bound_of, kebab, parts_of, value_of_option
@@ -119,7 +119,7 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
     if declaration.item_type is not None:
         parameters.append(keyword("all_pages", _All, default=False))
     listing = _listing(declaration)
-    return [*parameters, *([keyword("as_json", AsJson, default=False)] if listing is None else listing.options)]
+    return [*parameters, *([keyword("as_json", AsJson, default=False)] if listing is None else OPTIONS)]
 
 
 def _listing(declaration: Declaration) -> Listing | None:

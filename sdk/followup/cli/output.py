@@ -122,17 +122,27 @@ def say_wrapped(head: str, *sentences: str, between: str = " ") -> None:
         sentences: the sentences.
         between: what separates them in one line.
     """
-    import shutil
-    import textwrap
-
     if not sys.stdout.isatty():
         say(head + between.join(sentences))
         return
-    width = max(shutil.get_terminal_size().columns - len(head), 20)
     for sentence in sentences:
-        for line in textwrap.wrap(sentence, width, break_long_words=False, break_on_hyphens=False):
+        for line in fitting(sentence, terminal_width() - len(head)):
             say(head + line)
             head = " " * len(head)
+
+
+def terminal_width() -> int:
+    """Return the number of columns of the terminal."""
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def fitting(text: str, width: int, indent: str = "") -> list[str]:
+    """Return a text as lines of at most this width, broken between words; all but the first are indented."""
+    import textwrap
+
+    return textwrap.wrap(text, max(width, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def remark(text: str) -> None:
@@ -145,13 +155,7 @@ def warn(text: str) -> None:
     """Print what a reader of the output has to know, on standard error; on a terminal in lines that fit."""
     from followup._privacy.redaction import visible
 
-    lines = [visible(text)]
-    if sys.stderr.isatty():
-        import shutil
-        import textwrap
-
-        width = shutil.get_terminal_size().columns
-        lines = textwrap.wrap(lines[0], width, break_long_words=False, break_on_hyphens=False)
+    lines = fitting(visible(text), terminal_width()) if sys.stderr.isatty() else [visible(text)]
     sys.stderr.write("\n".join(lines) + "\n")
 
 

@@ -5,9 +5,8 @@ import logging
 import os
 import re
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from importlib import import_module
@@ -22,7 +21,7 @@ from followup._codec.names import camel
 from followup.cli.application import Application
 from followup.cli.modules import named
 from followup.cli.options import AsJson, keyword, own_parameters
-from followup.cli.output import INTERRUPTED, CommandFailed, fail, json_line, reject, say, write_line
+from followup.cli.output import INTERRUPTED, CommandFailed, fail, reject, say, show_one, write_line
 from followup.cli.values import kebab
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ def add_common_commands(group: Application, kind: Kind, *, status_help: str, ret
 
     @command(group, kind, help=status_help)
     def status(store: Any, as_json: AsJson = False) -> None:
-        show_report(attrs.asdict(store.status()), as_json=as_json)
+        show_report(store.status(), as_json=as_json)
 
     @command(group, kind, help=f"Let {retried} events be {again} again, under their ids.")
     def retry(
@@ -278,11 +277,6 @@ def _place(url: "URL") -> str:
     return "PostgreSQL" if is_wrong else "/".join(filter(None, (url.host, url.database))) or "PostgreSQL"
 
 
-def show_report(report: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print a report: on a terminal one line for each number, else JSON."""
-    if as_json or not sys.stdout.isatty():
-        write_line(json_line({camel(name): value for name, value in report.items()}))
-        return
-    width = max(map(len, report))
-    for name, value in report.items():
-        say(f"{name.replace('_', ' '):{width}}  {'-' if value is None else value}")
+def show_report(report: Any, *, as_json: bool) -> None:
+    """Print the numbers of a report or a status."""
+    show_one({camel(name): value for name, value in attrs.asdict(report).items()}, as_json=as_json)

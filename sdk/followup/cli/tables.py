@@ -35,7 +35,7 @@ def print_one(fields: Mapping[str, Any]) -> None:
     """Print the fields of an object, one per row."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
     for name, value in fields.items():
-        table.add_row(Text(visible(name)), _styled(name, _cell(value)))
+        table.add_row(Text(_heading(name)), _styled(name, _cell(value)))
     Console().print(table)
 
 
@@ -107,7 +107,7 @@ class _Column:
         """Create the column of a field."""
         texts = [_brief(row.get(name)) for row in rows]
         is_text = any(" " in text or len(text) > _LONGEST_WORD for text in texts)
-        heading = visible(re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", name))
+        heading = _heading(name)
         zone = next(filter(None, map(zone_at, texts)), None)
         if zone is not None:
             heading, texts = f"{heading} ({zone})", [with_local_times(text, zone) for text in texts]
@@ -151,6 +151,11 @@ def _table(columns: Sequence[_Column], wrapped: Collection[str | None]) -> Table
         cells = zip(columns, row, strict=True)
         table.add_row(*(_styled(column.name, text, no_wrap=column.name not in wrapped) for column, text in cells))
     return table
+
+
+def _heading(name: str) -> str:
+    """Return the name of a field in words."""
+    return visible(re.sub("[A-Z]", lambda found: f" {found[0].lower()}", name))
 
 
 def _styled(name: str, text: str, **options: Any) -> Text:
