@@ -23,7 +23,7 @@ from followup_mockserver.control import (
     causes,
 )
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
-from followup_mockserver.control.timeline import TimelineLine, lines_of
+from followup_mockserver.control.lines import TimelineLine, lines_of
 from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
