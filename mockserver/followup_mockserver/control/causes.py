@@ -3,7 +3,7 @@
 The chain is in time order: every cause precedes what it has caused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import count
 
 import attrs
@@ -21,19 +21,6 @@ _NOBODY = ""
 
 _CAUSES = (REQUEST_ID_PREFIX, history.EVENT_PREFIX, history.JOB_PREFIX, history.CONTROL_PREFIX)
 """Prefixes of the ids of causes."""
-
-
-@attrs.frozen
-class _Selection:
-    """The selected records, and the objects whose calls belong to the chain.
-
-    Attributes:
-        records: the records, oldest first.
-        objects: the ids of the objects; calls that create or change one of them belong to the chain.
-    """
-
-    records: Sequence[Record]
-    objects: frozenset[str]
 
 
 def explain(tenant: Tenant, id: str) -> list[Occurrence] | None:
@@ -55,9 +42,10 @@ def explain(tenant: Tenant, id: str) -> list[Occurrence] | None:
 
 def occurrences_of(tenant: Tenant, id: str) -> list[Occurrence]:
     """Return the chain of causes of an id as occurrences; see ``explain``."""
-    selection = _select(tenant, id)
-    found = [*occurrences.of_records(tenant, selection.records)]
-    return _in_order(found, _requests(tenant, id, selection, found))
+    objects = _objects(tenant, id)
+    records = _Search(id, objects, [*tenant.history.records]).found()
+    found = [*occurrences.of_records(tenant, records)]
+    return _in_order(found, _requests(tenant, objects, {id, *(each.cause for each in records)}, found))
 
 
 def occurrences_among(tenant: Tenant, records: Iterable[Record], requests: Sequence[Occurrence]) -> list[Occurrence]:
@@ -73,22 +61,15 @@ def occurrences_among(tenant: Tenant, records: Iterable[Record], requests: Seque
     return _in_order([*occurrences.of_records(tenant, whole)], requests)
 
 
-def outbound_events(tenant: Tenant) -> list[Record]:
-    """Return the events that the service sends to webhook endpoints, newest first, with their receipts.
-
-    Events that nobody received are among them. The caller holds the lock.
-    """
-    return [record for record in reversed(tenant.history.records) if record.receipts]
-
-
-def _requests(tenant: Tenant, id: str, selection: _Selection, found: Sequence[Occurrence]) -> list[Occurrence]:
-    """Return the requests of a chain, in the order of the calls: its causes, and calls that changed its object."""
-    causes = {record.cause for record in selection.records} | {id}
+def _requests(
+    tenant: Tenant, objects: Set[str], causes: Iterable[str | None], found: Sequence[Occurrence]
+) -> list[Occurrence]:
+    """Return the requests of a chain, in the order of the calls: its causes, and calls that changed its objects."""
     wanted = {each for each in causes if each is not None and each.startswith(REQUEST_ID_PREFIX)}
     calls: dict[str, RecordedCall] = {}
     for call in tenant.journal.recorded_newest_first():
         entry, outcome = call.entry, call.outcome
-        if entry.request_id in wanted or (outcome.about in selection.objects and entry.method != "GET"):
+        if entry.request_id in wanted or (outcome.about in objects and entry.method != "GET"):
             calls[entry.request_id] = call
             wanted |= {entry.request_id} if outcome.replay_of is None else {entry.request_id, outcome.replay_of}
     effects: dict[str, list[Occurrence]] = {}
@@ -165,16 +146,6 @@ def _exists(tenant: Tenant, id: str) -> bool:
 # --- the records of a chain ----------------------------------------------------------------------------------
 
 
-def _select(tenant: Tenant, id: str) -> _Selection:
-    """Return the records of the chain of an id: what it is about or causes, and all causes of that."""
-    objects = _objects(tenant, id)
-    search = _Search(id, objects, [*tenant.history.records])
-    while search.follow_effects():
-        pass
-    search.follow_causes()
-    return _Selection(search.found(), objects)
-
-
 def _objects(tenant: Tenant, id: str) -> frozenset[str]:
     """Return an id and, if it is a patient's, the ids of the patient's objects."""
     if id not in tenant.patients:
@@ -197,7 +168,14 @@ class _Search:
         self._causes = {id} if id.startswith(_CAUSES) else set[str]()
         self._chosen: dict[int, Record] = {}
 
-    def follow_effects(self) -> bool:
+    def found(self) -> list[Record]:
+        """Return the records of what the id is about or causes, and of all causes of that, oldest first."""
+        while self._follow_effects():
+            pass
+        self._follow_causes()
+        return [self._chosen[position] for position in sorted(self._chosen)]
+
+    def _follow_effects(self) -> bool:
         """Choose the records about the objects, and those that the id has caused. Return whether to look again."""
         known, end_of_run = len(self._causes), self._id.startswith(history.CONTROL_PREFIX)
         patient = self._id if self._id.startswith("pat_") else _NOBODY
@@ -216,7 +194,7 @@ class _Search:
                 self._choose(position, record, receipts)
         return end_of_run and len(causes) > known
 
-    def follow_causes(self) -> None:
+    def _follow_causes(self) -> None:
         """Choose the causes of the chosen records, and what these are about if the id itself has caused nothing."""
         chosen = self._chosen.values()
         needed = {each.cause for each in chosen if not occurrences.is_end(each)} | {each.id for each in chosen}
@@ -231,10 +209,6 @@ class _Search:
         for position, record in enumerate(self._records):
             if record.id in known and occurrences.is_paired(record):
                 self._chosen.setdefault(position, record)
-
-    def found(self) -> list[Record]:
-        """Return the chosen records, oldest first."""
-        return [self._chosen[position] for position in sorted(self._chosen)]
 
     def _choose(self, position: int, record: Record, receipts: Sequence[Receipt]) -> None:
         kept = len(receipts) == len(record.receipts)

@@ -6,14 +6,17 @@ import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Any, get_args
 from urllib.parse import quote, urlencode
+
+import attrs
 
 from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.dashboard.columns import TABLES, day_in, noun_of
 from followup_mockserver.dashboard.duplicates import suspect_calls, was_done
-from followup_mockserver.dashboard.objects import ListPage, page_after, selected_by_tab
+from followup_mockserver.dashboard.objects import ListPage, list_page
 from followup_mockserver.dashboard.texts import body_differences, body_text, events_in, json_body, redacted_headers
 from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, missing
 from followup_mockserver.state.faults import INJECTED
@@ -60,39 +63,22 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
     suspects = suspect_calls(tenant)
     calls = list(tenant.journal.recorded_newest_first())
     text = query.get("q", "").strip()
-    found, filters, counts = selected_by_tab(
-        _matching(calls, text),
-        {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects},
-        {
-            "operation": lambda call: call.entry.operation or "",
-            "status": lambda call: str(call.entry.status or "dropped"),
-            "day": lambda call: day_in(tenant, call.entry.at),
-        },
-        query,
-    )
-    return page_after(
-        CALLS,
-        found,
-        query.get("after"),
-        lambda call: call.entry.request_id,
-        lambda call: (call, tenant.journal.details(call.entry), suspects.get(call.entry.request_id)),
-        total=len(calls),
-        filters=filters | ({"q": text} if text else {}),
-        counts=counts,
-    )
+    tabs = {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects}
+    facets: dict[str, Callable[[RecordedCall], str]] = {
+        "operation": lambda call: call.entry.operation or "",
+        "status": lambda call: str(call.entry.status or "dropped"),
+        "day": lambda call: day_in(tenant, call.entry.at),
+    }
+    matching = [call for call in calls if _contains(call, text.casefold())] if text else calls
+    page = list_page(CALLS, matching, query, attrgetter("entry.request_id"), facets, tabs)
+    rows = [(each, tenant.journal.details(each.entry), suspects.get(each.entry.request_id)) for each in page.rows]
+    return attrs.evolve(page, rows=rows, total=len(calls), filters={**page.filters, "q": text})
 
 
-def _matching(calls: list[RecordedCall], text: str) -> list[RecordedCall]:
-    if text:
-        part = text.casefold()
-        calls = [call for call in calls if any(part in each.casefold() for each in _texts_of(call) if each)]
-    return calls
-
-
-def _texts_of(call: RecordedCall) -> tuple[str | None, ...]:
+def _contains(call: RecordedCall, text: str) -> bool:
     entry = call.entry
-    others = entry.idempotency_key, entry.error_code, entry.param, call.outcome.about
-    return (entry.path, entry.operation, entry.request_id, *others)
+    texts = (entry.path, entry.operation, entry.request_id, entry.idempotency_key, entry.error_code, entry.param)
+    return any(text in each.casefold() for each in (*texts, call.outcome.about) if each)
 
 
 def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from followup import Appointment, Event, Patient, WebhookEndpoint
+from followup import Appointment, Event, Patient
 from followup._for_mockserver import (
     AppointmentStatus,
     EventStatus,
@@ -76,19 +76,25 @@ class Table:
     Attributes:
         columns: its columns; the first that is shown is the link to the object.
         tabs: the states that are tabs above the list.
-        facets: name of a filter to the value of an object; the user chooses among the values that there are.
+        facets: attributes that are filters; the user chooses among the values that there are.
+        day: the time whose day is a filter, in the time zone of the organization; empty if none is.
         orders: name of an order to what returns its key.
     """
 
     columns: tuple[Column, ...]
     tabs: tuple[str, ...] = ()
-    facets: Mapping[str, Facet] = attrs.field(factory=dict, kw_only=True)
+    facets: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+    day: str = attrs.field(default="", kw_only=True)
     orders: Mapping[str, Callable[[Tenant], Value]] = attrs.field(factory=dict, kw_only=True)
 
     @property
     def shown_facets(self) -> Mapping[str, Facet]:
         """The filters that the user can choose on the page of the list."""
-        return {"status": lambda _, obj: state_of(obj), **self.facets} if self.tabs else self.facets
+        facets: dict[str, Facet] = {"status": lambda _, obj: state_of(obj)} if self.tabs else {}
+        facets |= {name: _attribute(name) for name in self.facets}
+        if self.day:
+            facets["day"] = lambda tenant, obj: day_in(tenant, getattr(obj, self.day))
+        return facets
 
     @property
     def all_facets(self) -> Mapping[str, Facet]:
@@ -99,11 +105,6 @@ class Table:
 
 def _attribute(name: str) -> Facet:
     return lambda _, obj: getattr(obj, name) or ""
-
-
-def day_of(name: str) -> Facet:
-    """Return a facet for the day of a time, in the time zone of the organization."""
-    return lambda tenant, obj: day_in(tenant, getattr(obj, name))
 
 
 def day_in(tenant: Tenant, at: datetime) -> str:
@@ -144,11 +145,6 @@ def _produced(event: Any) -> str | None:
 
 def _requested_service(intake: Any) -> str:
     return str(intake.data.get("requestedService") or intake.summary or "not known yet")
-
-
-def has_problem(endpoint: WebhookEndpoint) -> bool:
-    """Return whether an endpoint receives nothing, or its last attempt failed."""
-    return state_of(endpoint) != "enabled"
 
 
 def requests_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]:
@@ -214,11 +210,8 @@ TABLES: Mapping[str, Table] = {
             _ID,
         ),
         (*get_args(WebhookDeliveryStatus), STOPPED),
-        facets={
-            "webhook_endpoint": _attribute("webhook_endpoint"),
-            "event_type": _attribute("event_type"),
-            "day": day_of("created_at"),
-        },
+        facets=("webhook_endpoint", "event_type"),
+        day="created_at",
     ),
     "webhook_endpoints": Table(
         (
@@ -247,7 +240,7 @@ TABLES: Mapping[str, Table] = {
             _CREATED_ON_PHONE,
             _ID,
         ),
-        facets={"stage": _attribute("stage")},
+        facets=("stage",),
         orders={"next appointment": lambda tenant: functools.partial(_next_start, next_starts(tenant))},
     ),
     "appointments": Table(
@@ -263,7 +256,7 @@ TABLES: Mapping[str, Table] = {
             _ID,
         ),
         get_args(AppointmentStatus),
-        facets={"day": day_of("start_at")},
+        day="start_at",
         orders={"start": lambda tenant: functools.partial(_upcoming_first, tenant.now())},
     ),
     "visits": Table(
@@ -312,7 +305,8 @@ TABLES: Mapping[str, Table] = {
             _ID,
         ),
         get_args(EventStatus),
-        facets={"type": _attribute("type"), "day": day_of("received_at")},
+        facets=("type",),
+        day="received_at",
     ),
     "doctors": Table(
         (

@@ -9,7 +9,7 @@ from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.control.titles import STOPPED, state_of
 from followup_mockserver.dashboard.objects import page_of
-from followup_mockserver.dashboard.texts import body_text, json_body, redacted_response_headers
+from followup_mockserver.dashboard.texts import body_text, json_body, redacted_headers
 from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt, ReceiverResponse
 from followup_mockserver.state.tenant import Tenant
@@ -79,7 +79,7 @@ def _shown_response(response: ReceiverResponse) -> dict[str, Any]:
         note = None if response.body_is_whole else f"This is the beginning of the body, {size}."
     return {
         "status_line": response.status_line,
-        "headers": redacted_response_headers(response.headers),
+        "headers": redacted_headers(response.headers),
         "body": body,
         "is_json": _json(response) is not None,
         "note": note,

@@ -11,7 +11,7 @@ from followup import WebhookDelivery, WebhookEndpoint
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.control.titles import state_of
 from followup_mockserver.dashboard.calls import is_error, refused_events
-from followup_mockserver.dashboard.columns import TABLES, has_problem, title_of_view
+from followup_mockserver.dashboard.columns import TABLES, title_of_view
 from followup_mockserver.dashboard.deliveries import disabling_call
 from followup_mockserver.dashboard.duplicates import suspect_calls
 from followup_mockserver.settings.settings import KeyRecord
@@ -96,7 +96,7 @@ ROWS = 5
 def overview(tenant: Tenant) -> dict[str, Any]:
     """Return the variables of the view. The caller holds the tenant's lock."""
     errors = [entry for entry in tenant.journal.newest_first() if is_error(entry)]
-    problems = [*filter(has_problem, tenant.webhook_endpoints)]
+    problems = [each for each in tenant.webhook_endpoints if state_of(each) != "enabled"]
     pending = [each for each in tenant.webhook_deliveries.find_all("status", "pending") if each.attempts]
     suspects = [each for each in suspect_calls(tenant).values() if not each.is_recognized]
     retried = sorted(filter(attrgetter("next_attempt_at"), pending), key=attrgetter("next_attempt_at"))

@@ -4,6 +4,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -91,31 +92,25 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     """
     table = TABLES[name]
     objects = [*collection_of(tenant, name)][::-1]
-    facets = {facet: functools.partial(value, tenant) for facet, value in table.all_facets.items()}
-    found, filters, counts = selected(objects, facets, query)
     order = query.get("sort", "")
     if order in table.orders:
-        filters["sort"] = order
-        found.sort(key=table.orders[order](tenant))
+        objects.sort(key=table.orders[order](tenant))
+    facets = {facet: functools.partial(value, tenant) for facet, value in table.all_facets.items()}
+    page = list_page(name, objects, query, attrgetter("id"), facets, rows=rows)
+    counts = {facet: page.counts[facet] for facet in table.shown_facets}
     if table.tabs:
         counts["status"] = {choice: counts["status"].get(choice, 0) for choice in ("", *table.tabs)}
-    page = page_after(
-        name,
-        found,
-        query.get("after"),
-        lambda obj: obj.id,
-        lambda obj: obj,
-        rows,
-        total=len(objects),
-        filters=filters,
-        counts={facet: count for facet, count in counts.items() if facet in table.shown_facets},
+    shown = [(each, each.values(tenant, page.rows)) for each in table.columns if each.hidden_by not in page.filters]
+    columns, values = zip(*(pair for pair in shown if any(pair[1]) or not pair[0].is_optional), strict=True)
+    return attrs.evolve(
+        page,
+        rows=[(obj.id, row) for obj, *row in zip(page.rows, *values, strict=True)],
+        filters={**page.filters, "sort": order if order in table.orders else ""},
+        counts=counts,
         tabs="status" if table.tabs else None,
         orders=[*table.orders],
+        columns=columns,
     )
-    shown = [(each, each.values(tenant, page.rows)) for each in table.columns if each.hidden_by not in filters]
-    columns, values = zip(*(pair for pair in shown if any(pair[1]) or not pair[0].is_optional), strict=True)
-    listed = [(obj.id, row) for obj, *row in zip(page.rows, *values, strict=True)]
-    return attrs.evolve(page, rows=listed, columns=columns)
 
 
 def selected(
@@ -141,23 +136,6 @@ def selected(
     return found, filters, {name: _choices(count, filters.get(name)) for name, count in counts.items()}
 
 
-def selected_by_tab(
-    items: Sequence[T],
-    tabs: Mapping[str, Callable[[T], bool]],
-    facets: Mapping[str, Callable[[T], str]],
-    query: Mapping[str, str],
-) -> tuple[list[T], dict[str, str], dict[str, dict[str, int]]]:
-    """Return what ``selected`` returns, with ``show`` as a further filter whose choices are tabs that may overlap."""
-    show = query.get("show", "") if query.get("show") in tabs else ""
-    of_all_tabs = selected(items, facets, query)[0]
-    found, filters, counts = selected(filter(tabs[show], items), facets, query)
-    return (
-        found,
-        {"show": show, **filters} if show else filters,
-        {"show": {name: sum(map(shows, of_all_tabs)) for name, shows in tabs.items()}, **counts},
-    )
-
-
 def _choices(counts: Counter[str], chosen: str | None) -> dict[str, int]:
     """Return the values with their numbers, that of all first; the chosen one is there even if nothing has it."""
     return (
@@ -167,36 +145,46 @@ def _choices(counts: Counter[str], chosen: str | None) -> dict[str, int]:
     )
 
 
-def page_after(
+def list_page(
     name: str,
-    found: Sequence[T],
-    after: str | None,
+    items: Sequence[T],
+    query: Mapping[str, str],
     key_of: Callable[[T], str],
-    row_of: Callable[[T], Any],
-    size: int = ROWS,
-    **others: Any,
+    facets: Mapping[str, Callable[[T], str]],
+    tabs: Mapping[str, Callable[[T], bool]] | None = None,
+    rows: int = ROWS,
 ) -> ListPage:
-    """Return a page of a list.
+    """Return a page of a list, whose rows are the items themselves.
 
     Args:
         name: name of the view.
-        found: what matches the filters, in the order of the list.
-        after: key of what precedes the page; an unknown one selects the first page.
-        key_of: returns the key.
-        row_of: returns what the page shows.
-        size: rows per page.
-        others: further attributes of the page.
+        items: the items, in the order of the list.
+        query: the filters by name, and the key ``after`` which the page begins; an unknown one selects the first page.
+        key_of: returns the key of an item.
+        facets: the filters, as in ``selected``.
+        tabs: the choices of the further filter ``show``, which may overlap; the empty one shows all.
+        rows: rows per page.
     """
+    found, filters, counts = selected(items, facets, query)
+    if tabs is not None:
+        show = query.get("show", "") if query.get("show") in tabs else ""
+        counts_of_tabs = {tab: sum(map(shows, found)) for tab, shows in tabs.items()}
+        found, _, counts = selected(filter(tabs[show], items), facets, query)
+        counts = {"show": counts_of_tabs, **counts}
+        filters = {"show": show, **filters} if show else filters
+    after = query.get("after")
     start = next((place for place, each in enumerate(found, 1) if key_of(each) == after), 0) if after else 0
-    rows = found[start : start + size]
+    shown = found[start : start + rows]
     return ListPage(
         name=name,
-        rows=[row_of(each) for each in rows],
+        rows=shown,
         matching=len(found),
+        total=len(items),
+        filters=filters,
+        counts=counts,
         is_later=start > 0,
-        newer=key_of(found[start - size - 1]) if start > size else None,
-        older=key_of(rows[-1]) if start + size < len(found) else None,
-        **others,
+        newer=key_of(found[start - rows - 1]) if start > rows else None,
+        older=key_of(shown[-1]) if start + rows < len(found) else None,
     )
 
 

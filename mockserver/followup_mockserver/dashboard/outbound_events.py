@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from followup_mockserver.control.causes import outbound_events
+import attrs
+
 from followup_mockserver.control.titles import STOPPED, state_of
 from followup_mockserver.dashboard.columns import day_in
-from followup_mockserver.dashboard.objects import ListPage, page_after, selected_by_tab
+from followup_mockserver.dashboard.objects import ListPage, list_page
 from followup_mockserver.schema.errors import missing
 from followup_mockserver.state.history import Receipt, Record
 from followup_mockserver.state.outcomes import Kind
@@ -59,23 +61,12 @@ def list_of_events(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
         tenant: the state of the organization.
         query: ``show``, ``type`` and ``day`` are filters. The page begins after the event with the key ``after``.
     """
-    events = [*_found(tenant)]
-    found, filters, counts = selected_by_tab(
-        events,
-        _FILTERS,
-        {"type": lambda event: event.record.kind, "day": lambda event: day_in(tenant, event.record.at)},
-        query,
-    )
-    return page_after(
-        OUTBOUND_EVENTS,
-        found,
-        query.get("after"),
-        lambda event: event.key,
-        lambda event: _shown(tenant, event),
-        total=len(events),
-        filters=filters,
-        counts=counts,
-    )
+    facets: dict[str, Callable[[_Found], str]] = {
+        "type": lambda event: event.record.kind,
+        "day": lambda event: day_in(tenant, event.record.at),
+    }
+    page = list_page(OUTBOUND_EVENTS, [*_found(tenant)], query, attrgetter("key"), facets, _FILTERS)
+    return attrs.evolve(page, rows=[_shown(tenant, event) for event in page.rows])
 
 
 def one_event(tenant: Tenant, key: str) -> dict[str, Any]:
@@ -91,8 +82,8 @@ def one_event(tenant: Tenant, key: str) -> dict[str, Any]:
 
 
 def _found(tenant: Tenant) -> Iterator[_Found]:
-    """Yield all outbound events that the history has, newest first."""
-    records = outbound_events(tenant)
+    """Yield all outbound events that the history has, newest first, also those that nobody received."""
+    records = [record for record in reversed(tenant.history.records) if record.receipts]
     left = Counter((record.id, record.kind) for record in records)
     for record in records:
         number = left[record.id, record.kind]

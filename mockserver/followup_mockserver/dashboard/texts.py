@@ -118,22 +118,15 @@ def body_text(body: bytes, is_whole: bool = True) -> str:
 
 
 def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers, sorted by name, with the caller's credentials redacted."""
-    return {
-        name: value if name != "authorization" else _redacted_authorization(value)
-        for name, value in sorted(headers.items())
-    }
+    """Return headers, sorted by name, without the caller's credentials and the cookies that a receiver set."""
+    return {name: _redacted(name, value) for name, value in sorted(headers.items())}
 
 
-def redacted_response_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of a receiver's response, sorted by name, without the cookies that it set."""
-    return {
-        name: value if name != "set-cookie" else f"{value.partition('=')[0]}=…"
-        for name, value in sorted(headers.items())
-    }
-
-
-def _redacted_authorization(value: str) -> str:
+def _redacted(name: str, value: str) -> str:
+    if name == "set-cookie":
+        return f"{value.partition('=')[0]}=…"
+    if name != "authorization":
+        return value
     scheme, _, key = value.partition(" ")
     key_prefix = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")
     return f"{scheme} {key_prefix}…"
