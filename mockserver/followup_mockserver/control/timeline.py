@@ -63,7 +63,6 @@ class Entry:
         children: what it caused at once, or the attempts of a webhook.
         summary: what stands in the place of the children until they unfold, texts with their tones; empty if they do
             not fold.
-        hidden: the number of further effects, which are not shown.
         is_timed: whether its time is shown below a cause too.
     """
 
@@ -80,7 +79,6 @@ class Entry:
     text: str | None = None
     children: Sequence["Entry"] = ()
     summary: Sequence[tuple[str, str]] = ()
-    hidden: int = 0
     is_timed: bool = False
 
 
@@ -91,18 +89,14 @@ class Entries:
         tenant: the state of the organization.
         own: id of the object that the page shows, which its entries do not name again.
         occurrences: the occurrences.
-        max_effects: the maximum number of effects of an entry; None for all.
 
     Attributes:
         alone: the occurrences that stand below nothing else.
     """
 
-    def __init__(
-        self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence], max_effects: int | None = None
-    ) -> None:
+    def __init__(self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence]) -> None:
         self._tenant = tenant
         self._own = own
-        self._max_effects = max_effects
         self._texts = {message.id: message.text for message in tenant.messages}
         self._messages = {each.cause: each for each in occurrences if each.kind == MESSAGE}
         self._causes = {each.cause for each in occurrences}
@@ -136,7 +130,7 @@ class Entries:
         planned = [] if self._folds_events else [each for each in effects if not self._depths[id(each)]]
         children = [
             *_without_endpoint(occurrence),
-            *self._effects(at_once[: self._max_effects]),
+            *self._effects(at_once),
             *_planned(occurrence.at, planned),
         ]
         message = occurrence if occurrence.kind == MESSAGE else self._messages.get(occurrence.id)
@@ -153,7 +147,6 @@ class Entries:
             text=None if message is None else self._texts.get(message.id),
             children=children,
             summary=self._summary(occurrence, effects) if children else (),
-            hidden=len(at_once[self._max_effects :]) if self._max_effects else 0,
             is_timed=occurrence.kind == ATTEMPT,
         )
 

@@ -133,15 +133,17 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         raise missing("API call", param="id")
     details = tenant.journal.details(call.entry)
     suspects = suspect_calls(tenant)
-    sharing = _sharing(calls, call)
+    key = call.entry.idempotency_key
+    sharing = [each for each in calls if key is not None and each.entry.idempotency_key == key]
+    shown = sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
     group = (call.entry.operation or "").partition(".")[0]
     return {
         "call": call,
         "entry": call.entry,
         "suspect": suspects.get(request_id),
         "repeated_by": [each.entry.request_id for each in suspects.values() if each.other == request_id],
-        "reused": _reused(tenant, calls, call),
-        "sharing": sharing if len(sharing) > 1 else [],
+        "reused": _reused(tenant, sharing, call),
+        "sharing": shown if len(shown) > 1 else [],
         "was_done": was_done(call),
         "became": _became(tenant, call),
         "results": None if details is None else results_of_batch(call.entry, details),
@@ -151,34 +153,17 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     }
 
 
-def _sharing(calls: list[RecordedCall], call: RecordedCall) -> list[RecordedCall]:
-    """Return the calls with the same idempotency key, newest first."""
-    key = call.entry.idempotency_key
-    sharing = [] if key is None else [each for each in calls if each.entry.idempotency_key == key]
-    return sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
-
-
-def _reused(tenant: Tenant, calls: list[RecordedCall], call: RecordedCall) -> dict[str, Any] | None:
+def _reused(tenant: Tenant, sharing: list[RecordedCall], call: RecordedCall) -> dict[str, Any] | None:
     """Return the first call with an idempotency key that was reused, and the differences; None if it was not."""
-    if call.entry.error_code != KEY_REUSED:
-        return None
-    sharing = [each for each in calls if each.entry.idempotency_key == call.entry.idempotency_key]
     earlier = [each for each in sharing if each.number < call.number and was_done(each) and not each.entry.replayed]
-    if not earlier:
+    if call.entry.error_code != KEY_REUSED or not earlier:
         return None
-    details = [tenant.journal.details(each.entry) for each in (earlier[0], call)]
-    return {"first": earlier[0], "differences": _differences(*details), "max_rows": MAX_SHARING}
-
-
-def _differences(
-    before: CallDetails | None, after: CallDetails | None
-) -> list[tuple[str, str | None, str | None]] | None:
-    """Return the fields in which the bodies of two calls differ; None if that is not known."""
-    if before is None or after is None:
-        return None
-    with suppress(ServiceError):  # a truncated body is no JSON
-        return body_differences(before.request_body or b"", after.request_body or b"")
-    return None
+    before, after = (tenant.journal.details(each.entry) for each in (earlier[0], call))
+    differences = None
+    if before is not None and after is not None:
+        with suppress(ServiceError):  # a truncated body is no JSON
+            differences = body_differences(before.request_body or b"", after.request_body or b"")
+    return {"first": earlier[0], "differences": differences, "max_rows": MAX_SHARING}
 
 
 def _became(tenant: Tenant, call: RecordedCall) -> list[str]:

@@ -92,10 +92,8 @@ def result_of(attempt: Attempt) -> str:
         return (attempt.error or "No response.").rstrip(".")
     if attempt.response is None:
         return str(attempt.status_code)
-    if attempt.error is None:
-        return _status_of(attempt.response)
-    reason = _reason(attempt.response)
-    return f"{attempt.status_code} {reason}" if reason else _status_of(attempt.response)
+    reason = None if attempt.error is None else _reason(attempt.response)
+    return f"{attempt.status_code} {reason}" if reason else attempt.response.status_line.partition(" ")[2]
 
 
 def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:
@@ -106,10 +104,6 @@ def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:
         return f"{result_of(made[-1])}, then the endpoint was disabled"
     attempts = [each for each in tenant.attempts.of(delivery.id) if each.error == delivery.last_error]
     return result_of(attempts[-1]) if attempts else delivery.last_error.rstrip(".")
-
-
-def _status_of(response: ReceiverResponse) -> str:
-    return response.status_line.partition(" ")[2]
 
 
 def _reason(response: ReceiverResponse) -> str | None:
@@ -125,16 +119,10 @@ def _reason(response: ReceiverResponse) -> str | None:
 
 
 def _reason_in(value: Any) -> str | None:
-    """Return the first text under one of the usual names, at most two levels deep."""
-    if isinstance(value, str):
-        return value or None
-    if not isinstance(value, dict):
-        return None
-    for name in _REASONS:
-        text = _reason_in(value.get(name))
-        if text is not None:
-            return text
-    return None
+    """Return a text, or the first text under one of the usual names; None if there is none."""
+    if isinstance(value, dict):
+        return next(filter(None, (_reason_in(value.get(name)) for name in _REASONS)), None)
+    return value if isinstance(value, str) and value else None
 
 
 def _sentence(response: ReceiverResponse) -> str | None:

@@ -39,9 +39,6 @@ MAX_JOBS = 200
 MAX_ENTRIES = 100
 """A timeline shows at most this many past entries, the newest, and as many to come, until the user asks for all."""
 
-MAX_EFFECTS = 50
-"""An entry shows at most this many effects, the first, until the user asks for all."""
-
 
 def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> dict[str, Any]:
     """Return the timeline of an object, a call, a job, a message or a control call.
@@ -50,11 +47,11 @@ def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], quer
         tenant: the state of the organization, whose lock the caller holds.
         id: its id.
         occurrences: its chain of causes.
-        query: the query of the page; ``timeline=all`` asks for all entries and effects, and ``time`` for those of
+        query: the query of the page; ``timeline=all`` asks for all entries, and ``time`` for those of
             the time that was selected on the strip.
     """
     has_all = query.get("timeline") == "all"
-    entries = Entries(tenant, id, occurrences, None if has_all else MAX_EFFECTS)
+    entries = Entries(tenant, id, occurrences)
     span = span_in(query)
     found = [each for each in sorted(entries.alone, key=attrgetter("at")) if span is None or entries.is_in(each, span)]
     past = bisect_right(found, tenant.now(), key=attrgetter("at"))

@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple, get_args
 
@@ -24,7 +24,7 @@ SHORTEST_BEGINNING = 8
 """An id is found by its beginning if at least this many characters of it were entered."""
 
 SHORTEST_PART = 4
-"""A URL or an error is found by a part of at least this many characters."""
+"""A phone, a URL or an error is found by a part of at least this many characters."""
 
 _MARKS = re.compile("[\u0300-\u036f]+")
 
@@ -80,16 +80,19 @@ def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
     part = _folded(text).strip()
     if not part:
         return
-    yield from _patients_by_part(tenant, text, part)
-    yield from _by_part("doctors", tenant.doctors, part, "full_name", "name")
+    yield from _by_part(tenant, "patients", part, "full_name", "name")
+    digits = re.sub(r"\D", "", text)
+    if len(digits) >= SHORTEST_PART:
+        yield from _by_part(tenant, "patients", digits, "phone", "phone")
+    yield from _by_part(tenant, "doctors", part, "full_name", "name")
     if len(part) >= SHORTEST_PART:
-        yield from _by_part("webhook_endpoints", tenant.webhook_endpoints, part, "url", "URL")
-        yield from _by_part("events", tenant.events, part, "error", "error")
-        yield from _by_part("webhook_deliveries", tenant.webhook_deliveries, part, "last_error", "error")
+        yield from _by_part(tenant, "webhook_endpoints", part, "url", "URL")
+        yield from _by_part(tenant, "events", part, "error", "error")
+        yield from _by_part(tenant, "webhook_deliveries", part, "last_error", "error")
 
 
-def _by_part(view: str, objects: Iterable[Any], part: str, attribute: str, matched_by: str) -> Iterator[SearchResult]:
-    for obj in objects:
+def _by_part(tenant: Tenant, view: str, part: str, attribute: str, matched_by: str) -> Iterator[SearchResult]:
+    for obj in collection_of(tenant, view):
         if part in _folded(getattr(obj, attribute) or ""):
             yield _result(view, obj, matched_by)
 
@@ -151,15 +154,6 @@ def _begins(id: str, text: str) -> bool:
 def _call(call: JournalEntry, matched_by: str) -> SearchResult:
     status = f"{call.status or 'no response'}{f', {call.refused} of {call.events} refused' if call.refused else ''}"
     return SearchResult(CALLS, call.request_id, matched_by, f"{call.method} {call.path}: {status}")
-
-
-def _patients_by_part(tenant: Tenant, text: str, part: str) -> Iterator[SearchResult]:
-    digits = "".join(character for character in text if character.isdigit())
-    for patient in tenant.patients:
-        if patient.full_name is not None and part in _folded(patient.full_name):
-            yield _result("patients", patient, "name")
-        elif len(digits) > 3 and patient.phone is not None and digits in patient.phone:
-            yield _result("patients", patient, "phone")
 
 
 def _result(view: str, obj: Any, matched_by: str) -> SearchResult:
