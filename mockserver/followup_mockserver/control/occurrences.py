@@ -45,7 +45,6 @@ class Occurrence:
         at: as in ``HistoryEntry``, and so are ``kind``, ``id`` and ``cause``.
         outcome: what became of it.
         about: id of the object concerned.
-        patient: id of the patient concerned; None if there is none, or it is unknown.
         due: when a job is or was due; None for anything else.
         hours: of a reminder and its message, the hours before the start of the appointment.
         operation: of a request, the operation; None if that is unknown.
@@ -60,7 +59,6 @@ class Occurrence:
     cause: str | None
     outcome: Outcome
     about: str | None = None
-    patient: str | None = None
     due: datetime | None = None
     hours: float | None = None
     operation: str | None = None
@@ -157,7 +155,6 @@ def _single(record: Record, hours: float | None) -> Occurrence:
         cause=record.cause,
         outcome=record.outcome or other(""),
         about=record.about or record.id,
-        patient=record.patient,
         hours=hours,
         receipts=tuple(record.receipts),
     )
@@ -182,7 +179,6 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
         cause=None if is_end(first) else first.cause,
         outcome=last.outcome or _pending(tenant, first.kind, about, due),
         about=about,
-        patient=_patient_of(tenant, about),
         due=due,
         hours=first.hours,
         ended_by=None if ended is None else ended.cause,
@@ -209,14 +205,4 @@ def _deliveries(tenant: Tenant, record: Record) -> Iterator[Occurrence]:
             cause=record.cause,
             outcome=receipt.reason or other(made),
             about=record.id,
-            patient=record.patient,
         )
-
-
-def _patient_of(tenant: Tenant, about: str | None) -> str | None:
-    for collection in (tenant.appointments, tenant.visits, tenant.treatments, tenant.intake_requests):
-        found = collection.get(about or "")
-        if found is not None:
-            patient: str | None = found.patient
-            return patient
-    return None

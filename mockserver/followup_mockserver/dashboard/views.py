@@ -8,7 +8,7 @@ from typing import Any, get_args
 import attrs
 from flask import g
 
-from followup import Event, IntakeRequest, Patient
+from followup import Event, Patient
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
@@ -191,17 +191,6 @@ def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
     }
 
 
-def _intake_request_details(_: Tenant, intake: IntakeRequest) -> dict[str, Any]:
-    return {
-        "questions": {_FIELD_OF_ANSWER.get(name, name): name for name in intake.missing},
-        "is_open": intake.status not in ("loaded", "discarded"),
-    }
-
-
-_FIELD_OF_ANSWER = {"fullName": "patient.fullName", "dni": "patient.dni", "phone": "patient.phone"}
-"""Name in ``missing`` to the path of the field in the body of an answer, if the two differ."""
-
-
 def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
     records = [*records_of_events(tenant, {event.id})]
     causes = [record.cause for record in records if record.cause is not None]
@@ -220,7 +209,6 @@ DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
     "events": _event_details,
     "patients": _patient_details,
     "webhook_deliveries": delivery_details,
-    "intake_requests": _intake_request_details,
     "webhook_endpoints": endpoint_details,
 }
 

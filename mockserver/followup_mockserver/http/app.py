@@ -5,14 +5,13 @@ Each app is a copy of one template, so that routes are registered only once.
 
 import copy
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import flask
 from flask import Blueprint, Flask, jsonify, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Rule
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
@@ -205,22 +204,6 @@ _HTTP_ERRORS = {
 }
 
 
-class _Rule(Rule):
-    """A route whose URL builder is compiled when a URL is built; most are only matched.
-
-    Compiling the builders of all routes takes as long as the rest of a mock's set-up.
-    """
-
-    # A private method of Werkzeug. If it is renamed, the builders are compiled at once, and nothing else changes.
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        compiled = functools.cache(functools.partial(super()._compile_builder, append_unknown))
-
-        def build(rule: Rule, /, **values: Any) -> tuple[str, str]:
-            return compiled()(rule, **values)
-
-        return build
-
-
 class _App(Flask):
     """An application that an interrupt does not end in the middle of a change, where it runs in the main thread."""
 
@@ -233,7 +216,6 @@ class _App(Flask):
 @functools.cache
 def _template(dashboard: Blueprint) -> Flask:
     app = _App("followup_mockserver", static_folder=None)
-    app.url_rule_class = _Rule
     app.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(reject_web_pages)
