@@ -32,8 +32,8 @@ from followup.cli.output import (
 )
 from followup.cli.texts import with_local_times
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
-from followup_mockserver.cli.generated import Key, Token, Url, control, reject_unless_one_of
-from followup_mockserver.cli.remote import DEFAULT_URL, Remote
+from followup_mockserver.cli.generated import control, reject_unless_one_of
+from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.tree import tree_of
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
@@ -246,23 +246,21 @@ _FILE = typer.Argument(help="File of the snapshot; - writes to standard output."
 _LOADED = typer.Argument(help="File of the snapshot; - reads standard input.", metavar="FILE", show_default=False)
 
 
-@_snapshot.command()
+@control(_snapshot)
 def save(
+    remote: Remote,
     file: Annotated[Path, _FILE],
     anonymize: Annotated[
         bool,
         typer.Option("--anonymize", help="Replace names, phones, documents and texts consistently."),
     ] = False,
-    url: Url = DEFAULT_URL,
-    api_key: Key = None,
-    token: Token = None,
 ) -> None:
     """Save the state to a file: of the organization of the API key, or without a key of the whole mock.
 
     The file contains personal data, API keys and signing secrets; only its owner can read it. With --anonymize it has
     no personal data, and no idempotency keys, which are derived from such data.
     """
-    saved = Remote(url, api_key, token).save_snapshot()
+    saved = remote.save_snapshot()
     if anonymize:
         saved = anonymized(saved)
     text = json.dumps(saved, ensure_ascii=False)
@@ -275,8 +273,8 @@ def save(
         write_private_file(file, text)
 
 
-@_snapshot.command()
-def load(file: Annotated[Path, _LOADED], url: Url = DEFAULT_URL, api_key: Key = None, token: Token = None) -> None:
+@control(_snapshot)
+def load(remote: Remote, file: Annotated[Path, _LOADED]) -> None:
     """Replace the state by that in a file: of the organization of the API key, or without a key of the whole mock.
 
     The organization of the key takes a snapshot of one organization, and keeps its own id and API keys, unless the
@@ -289,4 +287,4 @@ def load(file: Annotated[Path, _LOADED], url: Url = DEFAULT_URL, api_key: Key = 
         fail(f"cannot load {file}: {error}")
     if len(text) > MAX_BYTES:
         fail(f"cannot load {file}: a snapshot has at most {MAX_BYTES} bytes")
-    Remote(url, api_key, token).load_snapshot(text)
+    remote.load_snapshot(text)

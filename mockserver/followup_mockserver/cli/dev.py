@@ -1,12 +1,12 @@
 """``followup-mock dev``: a mock and the program that uses it, which start and end together."""
 
+import math
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -25,6 +25,9 @@ commands: Application = Application()
 
 _PATIENCE = 10.0
 """Seconds that a program has to end after SIGTERM."""
+
+_BETWEEN_LOOKS = 0.05
+"""Seconds after which it looks again whether the program has ended."""
 
 
 @commands.command(context_settings={"allow_interspersed_args": False})
@@ -62,7 +65,7 @@ def dev(
 
     if receiver is not None and not is_webhook_target(receiver):
         reject("--receiver must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
-    signals = listen_for_signals()
+    signalled, _waker = listen_for_signals()
     with ExitStack() as running:
         server = running.enter_context(_server(port))
         secret = secret_of(receiver or server.url)
@@ -80,8 +83,8 @@ def dev(
             flush()
             running.enter_context(ServeLog(sys.stderr if command else sys.stdout))
         if command:
-            raise typer.Exit(_run(command, variables, *signals))
-        signals[0].recv(1)
+            raise typer.Exit(_run(command, variables, signalled))
+        signalled.recv(1)
 
 
 def _server(port: int | None) -> "MockServer":
@@ -94,14 +97,13 @@ def _server(port: int | None) -> "MockServer":
     return MockServer(allow_http_webhooks=True)
 
 
-def _run(command: Sequence[str], variables: Mapping[str, str], signalled: socket.socket, waker: socket.socket) -> int:
+def _run(command: Sequence[str], variables: Mapping[str, str], signalled: socket.socket) -> int:
     """Run a program until it ends, pass signals on to it, and return its exit status.
 
     Args:
         command: the program and its arguments.
         variables: what its environment has in addition.
         signalled: receives the number of each signal to this process.
-        waker: the other end; 0 is sent through it when the program has ended.
     """
     # A terminal itself sends Ctrl-C to the program, which could not read from it in a group of its own.
     has_group = hasattr(os, "killpg") and not sys.stdin.isatty()
@@ -112,34 +114,20 @@ def _run(command: Sequence[str], variables: Mapping[str, str], signalled: socket
             env={**os.environ, **variables},
             process_group=0 if has_group else None,
         )
-
-    def wait() -> None:
-        process.wait()
-        waker.send(b"\0")
-
-    threading.Thread(target=wait, daemon=True).start()
-    with suppress(TimeoutError):
-        while number := signalled.recv(1)[0]:
+    signalled.settimeout(_BETWEEN_LOOKS)
+    killed_at = math.inf
+    while process.poll() is None and time.monotonic() < killed_at:
+        with suppress(OSError):  # no signal has come, or the program has just ended
+            number = signalled.recv(1)[0]
+            if number == signal.SIGTERM:
+                killed_at = time.monotonic() + _PATIENCE
             if has_group:
-                with suppress(OSError):  # it has just ended
-                    os.killpg(process.pid, number)
+                os.killpg(process.pid, number)
             elif number == signal.SIGTERM:
                 process.terminate()
-            if number == signal.SIGTERM:
-                signalled.settimeout(_PATIENCE)
     process.kill()
     if has_group:
-        _end_group(process.pid)
+        with suppress(OSError):  # it has left nothing running
+            os.killpg(process.pid, signal.SIGTERM)
     status = process.wait()
     return status if status >= 0 else 128 - status
-
-
-def _end_group(group: int) -> None:
-    """End the processes that a program has left running."""
-    with suppress(OSError):  # there are none, or none any more
-        os.killpg(group, signal.SIGTERM)
-        ends = time.monotonic() + _PATIENCE
-        while time.monotonic() < ends:
-            os.killpg(group, 0)
-            time.sleep(0.02)
-        os.killpg(group, signal.SIGKILL)

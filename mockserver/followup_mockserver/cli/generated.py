@@ -24,19 +24,14 @@ from followup_mockserver.settings.options import MockOptions, Options, meanings
 Url = Annotated[str, typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
 """The option ``--url``."""
 
-Key = Annotated[
-    str | None,
-    typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."),
-]
-"""The option ``--api-key``."""
+_KEY = typer.Option("--api-key", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on.")
+_TOKEN = typer.Option("--token", envvar=TOKEN_VARIABLE, help="Token that the mock printed when it started, if any.")
 
-Token = Annotated[
-    str | None,
-    typer.Option("--token", envvar=TOKEN_VARIABLE, help="Token that the mock printed when it started, if any."),
+_WHICH_MOCK = [
+    keyword("url", Url, DEFAULT_URL),
+    keyword("api_key", Annotated[str | None, _KEY], None),
+    keyword("token", Annotated[str | None, _TOKEN], None),
 ]
-"""The option ``--token``."""
-
-_WHICH_MOCK = [keyword("url", Url, DEFAULT_URL), keyword("api_key", Key, None), keyword("token", Token, None)]
 
 
 def control(
