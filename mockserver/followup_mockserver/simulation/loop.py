@@ -318,9 +318,12 @@ class SimulatedLoop(UnconnectedLoop):
     ) -> "asyncio.Future[_T]":
         """Call a function in a thread."""
         self._is_submitting = True  # a fast thread has passed its result on before this returns
+        running = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)  # within it, Python 3.14 would set the result of a fast thread at once
         try:
             future = super().run_in_executor(executor, func, *args)
         finally:
+            asyncio._set_running_loop(running)
             self._is_submitting = False
         self._owed[future] = None
         return future
