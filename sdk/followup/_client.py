@@ -17,7 +17,7 @@ from followup._call.pagination import AsyncListing, Listing, Page
 from followup._call.steps import Call
 from followup._codec.names import kind_of
 from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
-from followup._http.connections import AsyncConnections, Connections
+from followup._http.connections import AsyncConnections, Connections, import_drivers
 from followup._privacy.frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError
 from followup._results.results import Result
@@ -58,8 +58,7 @@ async def batches_async(items: Iterable[T] | AsyncIterable[T], size: int) -> Asy
 
 
 def _import_all_that_calls_need() -> None:
-    for module in ("email.utils", "encodings.idna", "followup._http.drivers", "followup._http.network"):
-        import_module(module)
+    import_drivers()
     all_groups()
 
 
@@ -114,6 +113,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
             ConfigurationError: an option is missing or invalid, or the environment variable ``FOLLOWUP_TELEMETRY`` is;
                 the message names it.
         """
+        all_groups()  # now, and not in a frozen test, or where an interrupt would leave one half imported
         if http_client is not None:
             import httpx
 

@@ -8,10 +8,11 @@ before, because it would block the event loop.
 
 import os
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from followup._results.errors import ConfigurationError
-from followup._threads import unforked
+from followup._threads import NoThreadError, result_within, unforked
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,6 +33,14 @@ _OTHER_PROCESS = (
     "other's responses. Create the httpx client and the FollowUp client in the process that uses them, or omit "
     "http_client"
 )
+
+_is_imported = False
+
+
+def import_drivers() -> None:
+    """Import what calls need, so that they import nothing themselves."""
+    for module in ("email.utils", "encodings.idna", "followup._http.drivers", "followup._http.network"):
+        import_module(module)
 
 
 class _Connections(Generic[C]):
@@ -125,6 +134,13 @@ class Connections(_Connections["httpx.Client"]):
 
     def drive(self, steps: "Steps[R]", time: "Time") -> R:
         """Carry out the steps of a call in this thread, and return their result."""
+        global _is_imported
+        if not _is_imported:
+            try:  # in a thread, because an interrupt of this one would leave a module half imported
+                result_within(None, import_drivers)
+            except NoThreadError:
+                import_drivers()
+            _is_imported = True
         from followup._http.drivers import drive
 
         return drive(steps, self, time)

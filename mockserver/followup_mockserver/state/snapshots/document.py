@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from followup import __version__
 from followup._for_mockserver import camel, format_timestamp
@@ -19,10 +19,8 @@ from followup_mockserver.settings.options import ORGANIZATION_SETTINGS, Options
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.snapshots.codecs import SnapshotError, loaded, plain
 from followup_mockserver.state.snapshots.copying import MockState
+from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS, Document, saved
 from followup_mockserver.state.tenant import Tenant
-
-if TYPE_CHECKING:
-    from followup_mockserver.state.snapshots.parts import Document
 
 FORMAT = "followup-mock-snapshot"
 VERSION = 2
@@ -30,8 +28,6 @@ VERSION = 2
 
 def document_of(state: MockState, options: Options) -> dict[str, Any]:
     """Return a state as JSON-compatible data."""
-    from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS, saved
-
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -116,8 +112,6 @@ def read(source: SnapshotSource) -> "Document":
         document = decoded_json(text, MAX_DEPTH)
     except ServiceError as error:
         raise SnapshotError("", error.message.replace("body", "snapshot")) from None
-    from followup_mockserver.state.snapshots.parts import Document
-
     found: Document = loaded(Document, _upgraded(document))
     return found
 
