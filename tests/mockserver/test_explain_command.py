@@ -83,7 +83,7 @@ def test_a_patient_is_one_page_of_80_columns(shell: Shell, world: SimpleNamespac
         "patients.create    200",
         "└ patient upserted  created",
         "├ webhook to clinic.example  delivered (204)",
-        "├ webhook to old.example  stopped after 7 attempts (500)",
+        "├ webhook to old.example  endpoint disabled (500)",
         "└ 2 endpoints    not subscribed",
         "├ appointment rescheduled  2026-11-24 17:00 → 2026-11-25 17:00",
         "2026-11-21 17:00  reminder (24 h)    sent",

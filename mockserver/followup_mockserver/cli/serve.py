@@ -69,7 +69,7 @@ def wait(
             "shells, docker --env-file and GITHUB_ENV take.",
         ),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait.", min=0)] = 30,
+    timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait.", min=0, max=86_400)] = 30,
 ) -> None:
     """Wait until the mock server is ready; for CI jobs.
 
@@ -108,7 +108,7 @@ def _url_in(env_file: Path | None) -> str | None:
         lines = _lines_of(env_file) if env_file else []
     except (OSError, UnicodeDecodeError):
         return None
-    return next((line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL=")), None)
+    return next((line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL=")), None) or None
 
 
 def _lines_of(env_file: Path) -> list[str]:

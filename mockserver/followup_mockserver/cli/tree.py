@@ -25,8 +25,8 @@ def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str
 
     Args:
         lines: the lines of the timeline, as the control API returns them; at least one.
-        width: the width of the terminal. A line that is longer is wrapped between words.
-        full_ids: whether ids are whole. Then each line has its id, even if it is wrapped.
+        width: the width of the terminal. A line that is longer ends with an ellipsis after a word.
+        full_ids: whether ids are whole. Then each line has its id, and is wrapped between words if it is longer.
     """
     zone = zone_at(lines[0]["at"])
     room = width - _TIME
@@ -70,17 +70,26 @@ class _Line:
         )
 
     def printed(self, column: int, room: int, needs_id: bool) -> Iterator[str]:
-        """Iterate over the lines after the time: one if it fits, without the id if that is not needed."""
+        """Iterate over the lines after the time: one, which ends with an ellipsis if it is too long without its id.
+
+        A line that needs its id is wrapped instead.
+        """
         for head in (f"{self.head:{column}}", self.head):
             gap = room - len(f"{head}{_GAP}{self.outcome}{self.id}")
             if gap >= len(_GAP) * bool(self.id):
                 yield f"{head}{_GAP}{painted(self.outcome, self.style)}{' ' * gap}{painted(self.id, 'dim')}".rstrip()
                 return
         whole = _GAP.join(filter(None, (self.head, self.outcome, self.id if needs_id else "")))
-        first, *others = fitting(whole, room, self.indent)
+        first, *others = fitting(whole, room, self.indent) if needs_id or len(whole) <= room else [_cut(whole, room)]
         end = len(self.head)
         yield first[:end] + painted(first[end:], self.style)
         yield from (painted(each, self.style) for each in others)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the beginning of a text, up to the end of a word, and an ellipsis."""
+    end = text.rfind(" ", 0, width)
+    return text[: end if end > 0 else width - 1].rstrip(" ,:;") + "…"
 
 
 def _branches(depths: Sequence[int]) -> list[str]:

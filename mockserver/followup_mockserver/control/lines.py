@@ -75,6 +75,8 @@ class _BriefEntries(Entries):
         if delivery is not None and delivery.status != "pending":
             made, code = delivery.attempts, delivery.last_status_code
             word = "delivered" if delivery.status == "succeeded" else state_of(delivery)
+            if word == titles.STOPPED:
+                word, made = "endpoint disabled", 0
             number = f" after {made} attempts" if made > 1 else ""
             parts = [f"{word}{number}{f' ({code})' if code else ''}"]
         return title, more, parts, tone
