@@ -38,7 +38,9 @@ from followup import construct_event
 from followup.cli import main
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
+from followup_mockserver.cli import following  # a part of followup-mock requests --follow
 
+following.end_if_unread()
 with MockServer(start_time="2030-01-01T12:00:00Z") as server, server.client() as client:
     outbox = Outbox(sqlalchemy.create_engine("sqlite:///clinic.db"))
     outbox.create_tables()

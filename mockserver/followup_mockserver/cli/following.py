@@ -8,7 +8,9 @@ import contextlib
 import hmac
 import os
 import secrets
+import select
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +23,7 @@ from followup import WebhookDelivery
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, format_timestamp
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, Row
-from followup.cli.output import flush, reject, say, warn, write_private_file
+from followup.cli.output import end_quietly, flush, reject, say, warn, write_private_file
 from followup.cli.values import parts_of
 from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
@@ -34,6 +36,9 @@ from followup_mockserver.state.records import Message
 from followup_mockserver.webhooks.payloads import EVERY_TYPE, OUTBOUND_TYPES
 
 commands: Application = Application()
+
+_BETWEEN_LOOKS = 2.0
+"""Seconds after which a command that writes to a pipe looks whether somebody still reads it."""
 
 _DEFAULT_LIMIT = 20
 
@@ -52,7 +57,7 @@ def follow(
 ) -> None:
     """Report the rows of a list, and then each row that is new or has changed, until Ctrl-C or SIGTERM.
 
-    It also ends, with success, at the first row after the reader of standard output has closed the pipe.
+    It also ends, with success, when the reader of standard output has closed the pipe.
 
     Args:
         remote: the mock.
@@ -72,7 +77,8 @@ def follow(
             known = Counter(map(identity, rows))
             before = version
             while version == before:
-                version = remote.call(routes.changes, since=before, wait=routes.LONGEST_WAIT)["version"]
+                version = remote.call(routes.changes, since=before, wait=longest_wait())["version"]
+                end_if_unread()
             rows = fetch()
             # Counted, because two rows can be equal while the clock is frozen.
             for row in rows:
@@ -80,6 +86,24 @@ def follow(
                     known[identity(row)] -= 1
                 else:
                     write(row)
+
+
+def longest_wait() -> float:
+    """Return the seconds to wait for news: in a pipe few, because its reader may be gone meanwhile."""
+    return routes.LONGEST_WAIT if sys.stdout.isatty() else _BETWEEN_LOOKS
+
+
+def end_if_unread() -> None:
+    """End the command with success if nobody reads standard output any more.
+
+    A write would find out, but there may be nothing to write. Windows cannot tell.
+    """
+    if not hasattr(select, "poll"):
+        return
+    poll = select.poll()
+    poll.register(sys.stdout, 0)  # errors are always reported
+    if any(event & select.POLLERR for _, event in poll.poll(0)):
+        end_quietly()
 
 
 def _add(
