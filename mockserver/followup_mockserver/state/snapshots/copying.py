@@ -1,7 +1,6 @@
 """The state of a mock: which attributes of a tenant it consists of, and independent copies of them.
 
-Every mock is a copy of such a state. What saves and loads one, in ``parts`` and ``document``, is imported when it is
-needed, because few mocks are saved and a test run waits for the start of each server.
+Every mock is a copy of such a state. ``parts`` and ``document`` save and load one.
 """
 
 from collections.abc import Sequence
