@@ -179,8 +179,4 @@ def serving() -> Iterator[Figure]:
         yield Figure.of(name, "a bare Flask view on the same server", our_times, their_times, 1.6)
 
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
-    "import": imports,
-    "help-pages": help_pages,
-    "serve": serving,
-}
+BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {"import": imports, "help-pages": help_pages, "serve": serving}

@@ -14,9 +14,9 @@ from typing import Any
 from measure import Figure, compare
 
 from followup_mockserver import MockService
-from followup_mockserver.http.in_process import InProcessTransport
 from followup_mockserver.rules import patients
 from followup_mockserver.state.jobs import Job, Scheduler
+from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
 FEW, MANY = 1_000, 1_000_000
 PREPARED = 10_000
@@ -30,8 +30,7 @@ def filled(number: int) -> MockService:
     service = MockService(rate_limit=0, start_time=NOON)
     for each in range(number):
         patients.save(
-            service._tenant,
-            {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"},
+            service._tenant, {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"}
         )
     return service
 

@@ -60,10 +60,7 @@ def plain_tests() -> None:
     import httpx
 
     for _ in range(HISTORIES):
-        with (
-            MockService(start_time="2040-01-02T00:00:00Z", rate_limit=0) as service,
-            service.client() as client,
-        ):
+        with MockService(start_time="2040-01-02T00:00:00Z", rate_limit=0) as service, service.client() as client:
             service.mount("https://clinic.example/hooks", lambda _: httpx.Response(204))
             client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
             made = client.appointments.create(patient={"phone": "+5491155550101"}, start_at="2040-04-01T12:00:00Z")

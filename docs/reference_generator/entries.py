@@ -13,11 +13,7 @@ from .signatures import Signature, fields_of, signature_of
 HOMES: dict[str, list[str]] = defaultdict(list)
 """The pages that describe a class or type of a name, by this name; outbox and inbox have classes of the same names."""
 
-_TITLES = {
-    "EventType": "Inbound events",
-    "OutboundEventType": "Outbound events",
-    "EnabledEvent": "Outbound events",
-}
+_TITLES = {"EventType": "Inbound events", "OutboundEventType": "Outbound events", "EnabledEvent": "Outbound events"}
 """The title of the section of a type, where it is not the name of the type."""
 
 VALUES: dict[str, tuple[str, ...]] = {}

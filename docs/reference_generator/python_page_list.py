@@ -103,9 +103,7 @@ The [operations](operations/index.md) are methods of the attributes of a client,
         _entry(followup.show_personal_data),
     ],
     more=section(
-        2,
-        "NOT_GIVEN",
-        "The default of arguments that can be omitted. Passing it is the same as omitting the argument.",
+        2, "NOT_GIVEN", "The default of arguments that can be omitted. Passing it is the same as omitting the argument."
     ),
 )
 
@@ -149,13 +147,7 @@ Import from `followup.inbox`. See also [the how-to guide](../how-to/inbox.md) an
     entries=[
         _entry(inbox.Inbox, package="followup.inbox", constructor=True),
         _entry(inbox.Received, package="followup.inbox"),
-        *_records(
-            inbox.DrainReport,
-            inbox.CatchUpReport,
-            inbox.InboxStatus,
-            inbox.DeadEvent,
-            package="followup.inbox",
-        ),
+        *_records(inbox.DrainReport, inbox.CatchUpReport, inbox.InboxStatus, inbox.DeadEvent, package="followup.inbox"),
     ],
 )
 
@@ -233,10 +225,7 @@ PATIENTS_AND_STAFF = PythonPage(
     path="mock/patients-and-staff",
     title="Test controls: patients and staff",
     introduction=_METHODS + _IN_USE,
-    entries=[
-        _controls("People and conversations", PeopleControls),
-        *_records(Message, package=""),
-    ],
+    entries=[_controls("People and conversations", PeopleControls), *_records(Message, package="")],
 )
 
 BOOKINGS = PythonPage(

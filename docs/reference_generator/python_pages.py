@@ -45,12 +45,7 @@ def _section(entry: Entry, source: str) -> str:
     if not isinstance(entry.described, type):
         return section(2, entry.title, function_text(entry.title, entry.described, source))
     return class_section(
-        entry.described,
-        entry.title,
-        source,
-        owner=entry.owner,
-        constructor=entry.constructor,
-        members=_members(entry),
+        entry.described, entry.title, source, owner=entry.owner, constructor=entry.constructor, members=_members(entry)
     )
 
 

@@ -26,6 +26,7 @@ main()
         (("account",), 0),
         (("--help",), 0),
         (("patients", "retrieve", "pat_none"), 1),
+        (("events", "create", '[{"id": "1", "type": "order.issued", "data": {}}, {"id": "2"}]'), 1),
         (("events", "send-all", "nowhere.json"), 1),
         (("patients", "retrieve", "apt_none"), 2),
         (("patients", "list", "--limit", "many"), 2),

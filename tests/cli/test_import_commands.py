@@ -116,7 +116,7 @@ class TestInit:
                     (
                         'visited_at = { template = "{Fecha de atención} 12:00", format = "%d/%m/%y %H:%M" }'
                         "  # check this: no column has the time of day, so it is noon"
-                    ),
+                    )
                 ],
             ),
             (

@@ -133,9 +133,9 @@ class TestTables:
         lines = shell.on_a_terminal(width, "webhook-deliveries", "list").splitlines()
         assert lines[2].startswith("appointment.created"), "the heading has more than two lines"
         (row,) = [line for line in lines if "patient.upserted" in line]
-        endpoint = server.deliveries[0].webhook_endpoint
-        short = f"{endpoint[:7]}…{endpoint[-4:]}"
-        assert re.split(" {2,}", row.strip())[1:5] == ["pending", "503", short, "HTTP status 503."]
+        (delivery,) = [each.id for each in server.deliveries if each.event_type == "patient.upserted"]
+        short = f"{delivery[:8]}…{delivery[-4:]}"
+        assert re.split(" {2,}", row.strip())[1:5] == ["pending", short, "503", "HTTP status 503."]
 
     @pytest.mark.parametrize(
         ("group", "width"),

@@ -357,10 +357,7 @@ REQUEST_ID_HEADER = "Request-Id"
 
 def _page(prefix: str) -> tuple[Field, ...]:
     """Return the parameters of every list operation; the cursors are ids of its items."""
-    return (
-        *optional("limit", INTEGER, default=DEFAULT_PAGE),
-        *optional("startingAfter endingBefore", an_id(prefix)),
-    )
+    return (*optional("limit", INTEGER, default=DEFAULT_PAGE), *optional("startingAfter endingBefore", an_id(prefix)))
 
 
 # fmt: off

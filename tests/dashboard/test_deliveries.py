@@ -284,10 +284,7 @@ class TestBrowser:
 
 @pytest.mark.parametrize(
     ("receiver", "minutes", "shown"),
-    [
-        (replies(500, 204), 9, ""),
-        (failing(LOCKED), 0, "500 database is locked, then the endpoint was disabled"),
-    ],
+    [(replies(500, 204), 9, ""), (failing(LOCKED), 0, "500 database is locked, then the endpoint was disabled")],
 )
 def test_the_list_shows_why_a_delivery_did_not_arrive(
     service: MockService, client: FollowUp, receiver: Receiver, minutes: int, shown: str

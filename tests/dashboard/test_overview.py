@@ -62,6 +62,7 @@ class TestProblems:
         )
         (row,) = panels(views)["Calls with errors 1"]
         assert row.startswith("1 of 2 refused events.create req_")
+        assert re.search(r'<a [^>]*href="#/calls/req_\w+">\s*<span [^>]*>1 of 2 refused</span>', views.html("overview"))
         text = views.text("overview")
         assert "API calls 1 1 error" in text
         assert "0 processed 1 unhandled, 0 failed, 1 refused" in text
@@ -89,8 +90,8 @@ class TestProblems:
         shown = panels(views)
         (endpoint,) = shown["Endpoints with problems 1"]
         assert endpoint.startswith("failing clinic.example/hooks")
-        assert "HTTP status 503." in endpoint
-        assert "1 pending, 0 failed." in endpoint
+        assert re.search(r"Last error 2026-09-28 [\d:]+Z : HTTP status 503\. 1 pending, 0 failed\.$", endpoint)
+        assert re.search(r"#/webhook_endpoints/we_\w+\">\s*<span [^>]*>failing</span>", views.html("overview"))
         (delivery,) = shown["Deliveries being retried 1"]
         assert delivery.startswith("patient.upserted whd_")
         assert "About Ana, to clinic.example/hooks. 503 Service Unavailable. Attempt 3" in delivery

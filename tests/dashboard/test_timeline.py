@@ -147,7 +147,7 @@ def test_reminders_that_were_not_sent(views: Views, client: FollowUp, service: M
         (
             f"09-28 14:00 {reminder}: will not be sent: the patient has opted out"
             " (planned by appointments.create 09-28 12:00) [muted]"
-        ),
+        )
     ]
     service.advance(hours=3)
     client.appointments.cancel(booked.id)

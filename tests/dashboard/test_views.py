@@ -41,11 +41,19 @@ class TestProtection:
                 assert problem(http.get("/views/patients"))[0:2] == (403, "control_token_missing")
                 assert http.get("/views/patients", headers={"Mock-Token": server.token or ""}).status_code == 200
 
+    def test_the_base_url_leads_a_browser_to_the_page(self, api: Api) -> None:
+        browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+        response = api.get("/", headers=browser)
+        assert (response.status_code, response.headers["Location"]) == (302, "/_mock/")
+        others = [api.get("/"), api.get("/", headers={"Accept": "application/json"})]
+        others += [api.get("/v1", headers=browser), api.post("/", headers=browser)]
+        assert {problem(each)[0:2] for each in others} == {(404, "path_unknown")}
+
     def test_each_organization_sees_its_own_data(self, api: Api, service: MockService, client: FollowUp) -> None:
         key = service.create_organization(name="Other").keys[0].value
-        patient = client.patients.create(phone=ANA["phone"], full_name="Ana")
-        assert "Ana" in shown(api, "patients")
-        assert "Ana" not in shown(api, "patients", key=key)
+        patient = client.patients.create(phone=ANA["phone"], full_name="Ana Privada")
+        assert "Ana Privada" in shown(api, "patients")
+        assert "Ana Privada" not in shown(api, "patients", key=key)
         assert api.get(f"/_mock/views/patients/{patient.id}", key=key).status_code == 404
         assert problem(api.get("/_mock/views/patients", key="fu_test_nobody"))[0:2] == (401, "api_key_invalid")
 

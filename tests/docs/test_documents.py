@@ -132,9 +132,7 @@ def test_the_tests_of_a_document_pass(document: Path, kind: str, pytester: pytes
 
 
 @pytest.mark.parametrize(
-    "document",
-    [each for each in DOCUMENTS if "followup" in "".join(script(each)) and each != TUTORIAL],
-    ids=name_of,
+    "document", [each for each in DOCUMENTS if "followup" in "".join(script(each)) and each != TUTORIAL], ids=name_of
 )
 def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
     port = str(free_port())

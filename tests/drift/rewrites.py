@@ -167,8 +167,7 @@ def another_order(document: Document) -> Document:
 @rewrite
 def lists_of_one_type(document: Document) -> Document:
     return every_schema(
-        document,
-        lambda schema: {**schema, "type": [schema["type"]]} if isinstance(schema.get("type"), str) else schema,
+        document, lambda schema: {**schema, "type": [schema["type"]]} if isinstance(schema.get("type"), str) else schema
     )
 
 

@@ -67,6 +67,7 @@ def test_nothing_is_left_in_the_file_and_its_log(tmp_path: Path, mode: str, pool
     engine.dispose()
     assert marks_in(url) == set()
     record(outbox, engine, inbound.order_issued(id="later", patient={}, order={}))
+    engine.dispose()
 
 
 @pytest.fixture
@@ -81,6 +82,7 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Outb
     with closing(sqlite3.connect(file, isolation_level=None)) as reader:
         reader.execute("BEGIN").execute("SELECT COUNT(*) FROM followup_outbox").fetchall()
         yield outbox, reader, f"sqlite:///{file}"
+    engine.dispose()
 
 
 def test_a_file_in_use_is_written_anew_by_the_next_call(busy: tuple[Outbox, sqlite3.Connection, str]) -> None:
@@ -132,3 +134,4 @@ def test_a_database_in_memory_has_no_file(tmp_path: Path) -> None:
         connection.exec_driver_sql("SELECT 1")
         assert outbox.erase(phone=PERSON["phone"]) > 15
     assert outbox.export(phone=PERSON["phone"]) == []
+    engine.dispose()

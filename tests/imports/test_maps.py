@@ -96,10 +96,7 @@ def test_a_format_that_leaves_something_open_is_invalid(format: object, tmp_path
         (START + '[columns]\nexternal_id = "Nro"', "columns.start_at is required in a map of appointments"),
         (START.replace("appointments", "turnos") + COLUMNS, "kind must be one of appointments, patients, visits"),
         (START.replace("appointments", "visits") + COLUMNS, "columns.start_at is unknown in a map of visits; the keys"),
-        (
-            START.replace("appointments", "patients") + COLUMNS,
-            "columns.external_id is unknown in a map of patients; ",
-        ),
+        (START.replace("appointments", "patients") + COLUMNS, "columns.external_id is unknown in a map of patients; "),
         (START.replace("Buenos_Aires", "Rosario") + COLUMNS, "zone must be the IANA name of a time zone, such as"),
         (START.replace("America/Argentina/Buenos_Aires", "../../etc") + COLUMNS, "zone must be the IANA name"),
         (START.replace('"AR"', '"ar"') + COLUMNS, "country must be the ISO 3166 code of a country in upper case"),

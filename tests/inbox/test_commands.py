@@ -60,14 +60,7 @@ def test_drain_handles_events_with_the_handlers_of_a_program(shell: Shell, inbox
     (report,) = shell.json("inbox", "drain", "clinic_webhooks:inbox")
     assert report == {"done": 1, "failed": 0, "dead": 1, "unhandled": 1, "remaining": 0}
     (status,) = shell.json("inbox", "status")
-    assert status == {
-        "waiting": 0,
-        "inFlight": 0,
-        "dead": 1,
-        "unhandled": 1,
-        "done": 1,
-        "oldestWaitingSeconds": None,
-    }
+    assert status == {"waiting": 0, "inFlight": 0, "dead": 1, "unhandled": 1, "done": 1, "oldestWaitingSeconds": None}
 
 
 def test_dead_shows_no_personal_data(shell: Shell, inbox: Inbox) -> None:
@@ -153,11 +146,7 @@ def test_catch_up_adds_what_never_arrived(tmp_path: Path, inbox: Inbox) -> None:
         (["drain", "clinic_webhooks:inbox", "--deadline", "0"], 2, "--deadline must be"),
         (["status", "--database", "mysql://db.example/clinic"], 2, "database must be SQLite or PostgreSQL"),
         (["status", "--database", "sqlite:///empty.db"], 1, ": run 'followup inbox create-tables' once"),
-        (
-            ["status", "--database", "sqlite:///mispelt.db"],
-            1,
-            "mispelt.db, which does not exist: check the path",
-        ),
+        (["status", "--database", "sqlite:///mispelt.db"], 1, "mispelt.db, which does not exist: check the path"),
         (["status", "--database", "sqlite:///none/clinic.db"], 1, "unable to open database file"),
     ],
 )
@@ -185,5 +174,17 @@ def test_run_catches_up_and_warns_of_what_never_arrived(tmp_path: Path, shell: S
         _, log = process.communicate(timeout=60)
         assert log.endswith("  default: catch_up added events that did not arrive as webhooks: 1\n")
         assert (process.returncode, log.count("\n")) == (0, 1)
+        (tmp_path / "noisy.py").write_text(
+            "import logging\nlogging.basicConfig(level=logging.INFO)\nfrom clinic_webhooks import inbox\n"
+        )
+        client.patients.create(phone="+54 9 11 5555-0001")
+        server.advance()
+        process = shell.start("inbox", "run", "noisy:inbox", *run[3:])
+        wait_for(lambda: inbox.status().unhandled == 2)
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=60)
+        assert [line for line in log.splitlines() if ":followup" in line] == [
+            "WARNING:followup.inbox:default: catch_up added events that did not arrive as webhooks: 1"
+        ]
         assert "--catch-up-every must be" in shell.error(*run[:-2], "0")
         assert "needs --catch-up-every" in shell.error(*run[:3], "--webhook-endpoint", "we_1")

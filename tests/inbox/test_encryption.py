@@ -86,7 +86,7 @@ def test_nothing_changes_without_the_key(opened: Opened, engine: Engine, cipher:
         inbox.drain(raise_exceptions=True)
     assert [each.error.partition(" at ")[0] for each in inbox.dead()] == ["ValueError: no room for Ana Núñez"]
     before = rows(engine)
-    assert not any(mark in str(before) for mark in ("Ana", "N\\xc3", "5555"))
+    assert not any(mark in str(before) for mark in ("Ana ", "N\\xc3", "5555"))
     for call in ENTRANCES:
         with pytest.raises(ConfigurationError, match=r"needs a cipher|is encrypted"):
             call(opened(cipher))
@@ -124,11 +124,11 @@ def test_reencrypt_rewrites_all_rows_so_that_the_new_key_is_enough(opened: Opene
             plain.drain()
     old = opened(CIPHER)
     old.deliver("dead2", ref="dead2")
-    assert "Ana" in str(rows(engine)), "rows of before stay as they are"
+    assert "Ana " in str(rows(engine)), "rows of before stay as they are"
     assert [old.drain().done for _ in range(2)] == [1, 0]
     for cipher in (CIPHER, MultiFernet([OTHER, CIPHER])):
         assert opened(cipher).reencrypt() == 4
-    assert not any(mark in str(rows(engine)) for mark in ("Ana", "patient"))
+    assert not any(mark in str(rows(engine)) for mark in ("Ana ", "patient"))
     new = opened(OTHER)
     errors = [each.error.partition(" at ")[0] for each in new.dead()]
     assert errors == ["ValueError: no room for Ana Núñez"] * 2

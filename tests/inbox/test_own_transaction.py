@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool
 from support.connections import Open, each_kind, sqlite3_of
 from support.databases import engine_of
 from support.times import ManualTime
@@ -342,7 +343,7 @@ def test_a_transaction_that_a_failed_handler_leaves_open(
     sqlite_url: str, caplog: pytest.LogCaptureFixture, *, is_forgotten: bool
 ) -> None:
     """It ends with the attempt; one that is kept elsewhere hides nothing of why the handler failed."""
-    inbox = Desk.with_event(create_engine(sqlite_url, connect_args={"timeout": 0.1}))
+    inbox = Desk.with_event(create_engine(sqlite_url, poolclass=NullPool, connect_args={"timeout": 0.1}))
     kept: list[sqlite3.Connection] = []
 
     @inbox.otherwise(transaction="own")

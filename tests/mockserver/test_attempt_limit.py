@@ -25,6 +25,8 @@ from followup_mockserver.webhooks.network_sender import Sender
 
 LIMIT = 0.3
 TOO_LATE = f"No response within {LIMIT} s."
+TOO_MANY = "No response (HTTPException)."
+"""New patch releases of Python refuse more than a hundred interim responses, which may arrive within the limit."""
 HANG_GUARD = 60
 """Seconds after which a test that should take half of one gives up."""
 URL = "https://clinic.example/hooks"
@@ -87,7 +89,7 @@ def delivered(mock: MockServer | MockService, url: str) -> WebhookDelivery:
 
 def assert_too_late(delivery: WebhookDelivery) -> None:
     assert (delivery.status, delivery.attempts, delivery.last_status_code) == ("pending", 1, None)
-    assert delivery.last_error == TOO_LATE
+    assert delivery.last_error in (TOO_LATE, TOO_MANY)
 
 
 class TestSockets:

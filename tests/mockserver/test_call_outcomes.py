@@ -10,14 +10,7 @@ from support.http import Api
 from followup import APIConnectionError, APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.state.journal import (
-    LENGTH,
-    CallDetails,
-    CallOutcome,
-    Journal,
-    JournalEntry,
-    RecordedCall,
-)
+from followup_mockserver.state.journal import LENGTH, CallDetails, CallOutcome, Journal, JournalEntry, RecordedCall
 
 ANA = "+5491155550001"
 
@@ -120,7 +113,10 @@ def test_an_attempt_has_the_key_the_method_and_the_path_of_those_before(service:
     with pytest.raises(APIStatusError):
         client.treatments.create(patient="pat_x", name="ibuprofen", idempotency_key="k")
     client.patients.create(phone=ANA, idempotency_key="k")
-    assert [each.attempt for each in service.requests] == [2, 1, 1]
+    with pytest.raises(APIStatusError):
+        client.patients.create(phone=ANA, full_name="Another", idempotency_key="k")
+    client.patients.create(phone=ANA, idempotency_key="k")
+    assert [each.attempt for each in service.requests] == [3, 1, 2, 1, 1]
 
 
 def test_the_attempts_of_a_key_are_forgotten_with_its_last_call() -> None:

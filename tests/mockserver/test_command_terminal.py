@@ -122,8 +122,11 @@ def test_a_request_shows_why_it_was_refused_on_80_columns(shell: Shell, server: 
                 client.webhook_deliveries.retrieve("whd_unknown")
     shown = shell.on_a_terminal(80, "requests")
     assert all(len(line) <= 80 for line in shown.splitlines()), shown
-    for texts in (("events.create", "200", "1 of 2 refused"), ("patients.create", "400", "parameter_invalid")):
-        assert re.search(" +".join(texts), shown), shown
+    for operation, status, outcome in (
+        ("events.create", "200", "1 of 2 refused"),
+        ("patients.create", "400", "parameter_invalid"),
+    ):
+        assert re.search(rf"{operation} +{status} +req_\S+ +{outcome}", shown), shown
     assert longest in shown
     assert "phone" in shown
 

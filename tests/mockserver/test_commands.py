@@ -86,7 +86,7 @@ def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: P
     late = run("wait", "--env-file", str(tmp_path / "none.env"), "--timeout", "0")
     assert (late.returncode, late.stderr) == (
         1,
-        f"followup-mock: {tmp_path}/none.env named no mock that responded within 0 s\n",
+        f"followup-mock: no mock responded at http://127.0.0.1:4210 within 0 s; {tmp_path}/none.env names none\n",
     )
 
 
@@ -99,16 +99,22 @@ def test_wait_writes_the_variables_to_a_file_and_keeps_its_other_lines(served: S
         ("", ""),
         ("A=1\nFOLLOWUP_BASE_URL=http://127.0.0.1:9\nB=é", "A=1\nB=é\n"),
         (ours + "A<<END\n x \nEND\n", "A<<END\n x \nEND\n"),
+        ("A=1\r\nB=2\r\n", "A=1\r\nB=2\r\n"),
     ):
         if before is not None:
-            path.write_text(before)
+            path.write_text(before, newline="")
             path.chmod(0o644)
         result = run("wait", "--url", served.url, "--env-file", str(path))
-        assert (result.returncode, result.stderr, path.read_text()) == (0, "", kept + ours)
-        assert path.stat().st_mode & 0o777 == 0o600
+        written = kept + ours.replace("\n", "\r\n" if "\r" in kept else "\n")
+        assert (result.returncode, result.stderr, path.read_bytes().decode()) == (0, "", written)
+        assert path.stat().st_mode & 0o777 == (0o600 if before is None else 0o644)
     path.write_text("A=1\n")  # as GITHUB_ENV, which is there; a file that is not may be that of a mock that starts
     assert run("wait", "--env-file", str(path), FOLLOWUP_BASE_URL=served.url).returncode == 0
     assert path.read_text() == f"A=1\n{ours}"
+    path.write_text(f'FOLLOWUP_BASE_URL="{served.url}"\n')
+    assert run("wait", "--env-file", str(path), "--timeout", "5").returncode == 0
+    path.write_text("FOLLOWUP_BASE_URL=localhost:4210\n")
+    assert f"FOLLOWUP_BASE_URL in {path} must be the" in run("wait", "--env-file", str(path)).stderr
     new = tmp_path / "new.env"
     assert run("wait", "--env-file", str(new), "--timeout", "0", FOLLOWUP_BASE_URL=served.url).returncode == 0
     assert new.read_text() == ours
@@ -190,6 +196,14 @@ def test_the_commands_that_talk_to_it(served: Served) -> None:
         (("clock",), "no mock responds"),
         (("trigger", "order.issued", "--data", "{"), "--data is not JSON"),
         (("wait", "--timeout", "0.1"), "no mock responded"),
+        (("wait", "--timeout", "nan"), "--timeout must be a number of seconds"),
+        (("explain", ""), "an id is expected, such as pat_"),
+        (("explain", "a/b"), "an id is expected, such as pat_"),
+        (("clock", "--url", "http://ana:hidden@127.0.0.1:9"), "no mock responds at http://127.0.0.1:9 "),
+        (
+            ("wait", "--timeout", "0", "--url", "http://ana:hidden@127.0.0.1:9"),
+            "no mock responded at http://127.0.0.1:9 ",
+        ),
         (("advance", "-1h"), "time only moves forward"),
         (("serve", "--start-time", "yesterday"), "--start-time must be a time with an offset"),
         (("serve", "--forward-to", "http://clinic.example"), "--forward-to must be an https URL"),

@@ -9,13 +9,7 @@ import pytest
 from support.http import Api, problem
 from support.receivers import Inbox, listening
 
-from followup import (
-    FollowUp,
-    WebhookDelivery,
-    WebhookEndpoint,
-    WebhookSignatureError,
-    construct_event,
-)
+from followup import FollowUp, WebhookDelivery, WebhookEndpoint, WebhookSignatureError, construct_event
 from followup_mockserver import MockServer, MockService, ServiceError
 
 URL = "https://clinic.example/hooks"

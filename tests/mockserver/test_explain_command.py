@@ -80,13 +80,13 @@ def test_a_patient_is_one_page_of_80_columns(shell: Shell, world: SimpleNamespac
     assert times[: now - len(lines) + 1][-1] < "2026-11-24 18:00" < times[-1]
     shown = "\n".join(lines)
     for text in (
-        "patients.create    200",
-        "└ patient upserted  created",
+        "patients.create                200 ",
+        "└ patient upserted             created\n",
         "├ webhook to clinic.example  delivered (204)",
-        "├ webhook to old.example  endpoint disabled (500)",
-        "└ 2 endpoints    not subscribed",
+        "├ webhook to old.example     stopped: endpoint disabled\n",
+        "└ 2 endpoints                not subscribed",
         "├ appointment rescheduled  2026-11-24 17:00 → 2026-11-25 17:00",
-        "2026-11-21 17:00  reminder (24 h)    sent",
+        "2026-11-21 17:00  reminder (24 h)                sent   ",
         "2026-11-23 17:00  reminder (24 h)  moved: the start is now 2026-11-25 17:00",
         "2026-11-24 17:00  reminder (24 h)  not sent: the patient has opted out",
         "— now —\n2026-11-25 14:00  reminder (3 h)  will not be sent: the patient has opted out",
@@ -117,8 +117,12 @@ def test_repeated_attempts_are_one_line_with_their_number(shell: Shell, world: S
 def test_the_events_of_a_batch_are_one_line_each(shell: Shell, world: SimpleNamespace) -> None:
     _, call, *events = shell.on_a_terminal(110, "explain", world.batch).splitlines()
     assert re.search("events.create +200, 1 of 3 events refused", call), call
+    refused = events.pop(0)
+    assert re.search(r"├ inbound event e2 +invalid: data.patient: ", refused), refused
     assert [line.count("inbound event") for line in events] == [1, 1]
     assert all(re.search(r"[├└] inbound event +processed; \d webhooks? delivered", line) for line in events), events
+    (entry,) = (each for each in shell.json("explain", world.batch) if each["id"] == "e2")
+    assert (entry["kind"], entry["cause"], entry["outcome"].partition(": ")[0]) == ("event", world.batch, "invalid")
 
 
 def test_colours_say_how_things_ended_and_no_color_removes_them(shell: Shell, world: SimpleNamespace) -> None:

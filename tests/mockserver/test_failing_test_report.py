@@ -23,7 +23,7 @@ def section(lines: list[str], name: str = "followup_service") -> list[str]:
     """Return the lines of the only section with this name, which has no personal data and no secrets."""
     (start,) = [number for number, line in enumerate(lines) if re.fullmatch(f"-+ {name} -+", line)]
     end = next(number for number, line in enumerate(lines) if number > start and re.match("[-=_]{3}", line))
-    for hidden in (PHONE, PHONE[4:], NAME, "Ana", "Pérez", "fu_test_mock", "s3cret", "whsec_", "booking-1"):
+    for hidden in (PHONE, PHONE[4:], NAME, "Pérez", "fu_test_mock", "s3cret", "whsec_", "booking-1"):
         assert hidden not in "\n".join(lines[start + 1 : end])
     return lines[start + 1 : end]
 

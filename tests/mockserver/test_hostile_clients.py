@@ -17,7 +17,7 @@ from support.sockets import connect, rest
 
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.http import web_server
-from followup_mockserver.http.in_process import InProcessTransport
+from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
 MEBIBYTE = 1024 * 1024
 GUARD = 60

@@ -14,8 +14,8 @@ from support.http import Api
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
-from followup_mockserver.http.in_process import InProcessTransport
 from followup_mockserver.settings.options import ClientOptions
+from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"

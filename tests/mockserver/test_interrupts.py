@@ -98,10 +98,7 @@ def test_an_interrupt_loses_no_job(error: type[BaseException], way: str, receive
     with MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0) as service, service.client() as client:
         client.webhook_endpoints.create(url=URL, enabled_events=["*"])
         service.mount(URL, receiver(chance), raise_exceptions=False)
-        calls: dict[str, Callable[[], Any]] = {
-            "advance": lambda: service.advance(minutes=7),
-            "step": service.step,
-        }
+        calls: dict[str, Callable[[], Any]] = {"advance": lambda: service.advance(minutes=7), "step": service.step}
         hits = 0
         for number in range(100):
             client.patients.create(phone=f"+5491155550{number:03}")  # so that each call has work to do

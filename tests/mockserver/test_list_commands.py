@@ -16,6 +16,7 @@ from support.receivers import Inbox, listening
 from support.shell import Shell
 
 from followup import APIStatusError, construct_event
+from followup.cli.texts import short_ids
 from followup_mockserver import MockServer
 
 
@@ -49,8 +50,8 @@ class TestLists:
 
     def test_requests_say_why_they_failed_and_what_was_refused(self, shell: Shell, server: MockServer) -> None:
         with server.client(max_retries=0) as client:
-            client.patients.create(phone="+5491155550000", idempotency_key="k")
-            client.patients.create(phone="+5491155550000", idempotency_key="k")
+            for _ in range(2):
+                client.patients.create(phone="+5491155550000", full_name="Ana", idempotency_key="k")
             with pytest.raises(APIStatusError):
                 client.patients.create(phone="12")
             server.add_fault(operation="*", kind="status", status=503)
@@ -59,28 +60,52 @@ class TestLists:
             order = {"type": "order.issued", "data": {}}
             events = [{"id": "e1", **order}, {"id": "e2", "type": "patient.upserted", "data": {}}]
             client.events.create(events)  # type: ignore[arg-type]
+            with pytest.raises(APIStatusError):
+                client.patients.create(phone="+5491155550001", idempotency_key="k")
+            client.patients.create(phone="+5491155550000", full_name="Ana")
+        first = server.requests[-1].request_id
+        assert [each.possible_duplicate_of for each in server.requests] == [first, *[None] * 6]
+        for width in (80, 200):
+            lines = shell.on_a_terminal(width, "requests")
+            assert [short_ids(each) in lines or each in lines for each in request_ids(server)] == [True] * 7, lines
+            assert "attempt 2, replayed" in lines, lines
         shown = shell.on_a_terminal(120, "requests")
-        for outcome in ("attempt 2, replayed", "parameter_invalid phone", "fault: status", "1 of 2 refused"):
+        for outcome in (
+            "attempt 2, replayed",
+            "parameter_invalid phone",
+            "fault: status",
+            "1 of 2 refused",
+            "duplicate of",
+        ):
             assert outcome in shown, shown
-        for status, numbers in {"4xx": [2], "5xx": [3], "503": [3], "200": [0, 1, 4], "refused": [4]}.items():
+        for status, numbers in {"4xx": [2, 5], "5xx": [3], "503": [3], "200": [0, 1, 4, 6], "refused": [4]}.items():
             expected = [request_ids(server)[each] for each in numbers]
             assert [each["requestId"] for each in shell.json("requests", "--status", status)] == expected, status
         assert shell.json("requests", "--status", "refused", "--columns", "refused,events") == [
             {"refused": 1, "events": 2}
         ]
-        assert shell.error("requests", "--status", "40x") == (
-            "followup-mock: --status: This must be a status such as 409, a class such as 4xx, or refused.\n"
-        )
+        for option, expected in (
+            ("--status", "a status such as 409, a class such as 4xx, or refused"),
+            ("--operation", "the name of an operation, such as patients.create"),
+        ):
+            ended = shell.run("requests", option, "40x")
+            assert (ended.returncode, ended.stderr) == (2, f"followup-mock: {option}: This must be {expected}.\n")
 
     def test_deliveries_and_messages_are_oldest_first_too(self, shell: Shell, server: MockServer) -> None:
         with server.client() as client:
             client.webhook_endpoints.create(url="http://127.0.0.1:9/hooks", enabled_events=["*"])
             patient = {"phone": "+5491155550000"}
             client.appointments.create(patient=patient, start_at="2026-09-30T12:00:00Z")
+            (endpoint,) = client.webhook_endpoints.list()
+            server.advance(hours=20)
+            client.webhook_endpoints.update(endpoint.id, disabled=True)
         server.advance(days=3)
         expected = [each.id for each in reversed(server.deliveries)]
         assert len(expected) > 1
         assert [each["id"] for each in shell.json("deliveries")] == expected
+        assert {(each["status"], each["state"]) for each in shell.json("deliveries")} == {("failed", "stopped")}
+        assert "stopped" in (shown := shell.on_a_terminal(80, "deliveries"))
+        assert [short_ids(each) in shown for each in expected] == [True] * len(expected)
         sent = [each["sentAt"] for each in shell.json("messages")]
         assert sent == ["2026-09-29T12:00:00.000Z", "2026-09-30T09:00:00.000Z"]
         assert shell.json("messages", "--limit", "1", "--columns", "sent-at") == [{"sentAt": sent[1]}]

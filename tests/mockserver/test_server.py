@@ -236,11 +236,7 @@ class TestOtherToolsInTheProcess:
     @pytest.mark.parametrize("freeze", [freezegun.freeze_time, partial(time_machine.travel, tick=False)])
     def test_frozen_time(self, freeze: Any) -> None:
         """A webhook is signed with the real time, and a timer runs."""
-        with (
-            freeze("2026-09-28T12:00:00Z"),
-            MockServer(allow_http_webhooks=True) as server,
-            server.client() as client,
-        ):
+        with freeze("2026-09-28T12:00:00Z"), MockServer(allow_http_webhooks=True) as server, server.client() as client:
             (request,) = self.deliver(server, client)
             assert int(request.headers["x-service-timestamp"]) == int(time.time())
             server.update_organization(post_visit_hours=0.1 / 3600)

@@ -49,8 +49,8 @@ def file(clinic: MockService, tmp_path: Path) -> Path:
 
 
 def test_an_anonymous_snapshot_has_nothing_personal_and_keeps_what_belongs_together(tmp_path: Path) -> None:
-    marks = "Ana Núñez|5555|ana@clinic|30123456|HC-77|1980-02-03|gripe|vuelve|Consulta|T-99|Tía Eva|Iron|1 tabl"
-    marks += "|c/12 h|ayunas|Acme|refe-1|Hemograma|20301234563|MARKTRACE|MARKRESPONSE"
+    marks = "Ana Núñez|54911555500|ana@clinic|30123456|HC-77|1980-02-03|gripe|vuelve|Consulta|T-99|Tía Eva"
+    marks += "|Iron pills|1 tabl|c/12 h|ayunas|Acme S.A.|refe-1|Hemograma|20301234563|MARKTRACE|MARKRESPONSE"
     with MockServer(start_time=NOON) as server, server.client() as client:
         server.mount("https://clinic.example/hooks", lambda _: httpx.Response(200, content=b"MARKRESPONSE Ana"))
         server.mount("https://broken.example/hooks", fail, raise_exceptions=False)
@@ -67,12 +67,17 @@ def test_an_anonymous_snapshot_has_nothing_personal_and_keeps_what_belongs_toget
         client.appointments.create(patient=ana.id, start_at="2026-10-02T12:00:00Z", external_id="T-99", type="Consulta")
         client.visits.create(patient=ana.id, visited_at="2026-09-01T10:00:00Z", diagnosis="gripe", notes="vuelve")
         client.treatments.create(
-            patient=ana.id, name="Iron", kind="medication", dosage="1 tabl", frequency="c/12 h", instructions="ayunas"
+            patient=ana.id,
+            name="Iron pills",
+            kind="medication",
+            dosage="1 tabl",
+            frequency="c/12 h",
+            instructions="ayunas",
         )
         client.intake_requests.create(
             patient={"phone": "+54 9 11 5555-0001", "full_name": "Ana Núñez"},
             contacts=[{"phone": "+54 9 11 5555-0002", "name": "Tía Eva"}],
-            coverage={"insurer": "Acme"},
+            coverage={"insurer": "Acme S.A."},
         )
         order = {"type": "lab", "description": "Hemograma de Ana Núñez", "studies": ["Hemograma"], "cuil": 20301234563}
         patient: Any = {"phone": PHONE, "full_name": "Ana Núñez"}

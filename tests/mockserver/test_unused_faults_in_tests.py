@@ -45,7 +45,7 @@ def test_the_message_lists_the_calls_that_added_them(pytester: pytest.Pytester) 
             "No call, event or delivery matched. If that is fine, add the fault with optional=True.",
             "*- followup_service -*",
             "FAILED *::test_it - Failed: 3 faults were never used:",
-        ],
+        ]
     )
 
 

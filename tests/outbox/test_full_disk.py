@@ -123,6 +123,7 @@ def test_a_database_in_memory_survives(outbox: Outbox) -> None:
             memory.record(connection, LARGE)
         connection.rollback()
     assert memory.status().waiting == 0
+    engine.dispose()
 
 
 @pytest.mark.parametrize("first", [False, True], ids=["the first statement", "a later one"])

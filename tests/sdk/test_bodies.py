@@ -19,13 +19,7 @@ from support.drivers import Driver
 from support.responses import error, patient
 from support.server import Received, ScriptedServer, reply
 
-from followup import (
-    APIStatusError,
-    AsyncFollowUp,
-    FollowUp,
-    InternalServerError,
-    ResponseDecodeError,
-)
+from followup import APIStatusError, AsyncFollowUp, FollowUp, InternalServerError, ResponseDecodeError
 from followup._call.responses import Body
 from followup.resources.events import EventBatchError
 
@@ -278,10 +272,7 @@ class TestTransportsOfTheUsersOwn:
 
     @pytest.mark.parametrize(
         ("content", "problem"),
-        [
-            (padded(LIMIT + 1), "larger than 64 MiB"),
-            (b"[" + b"0," * 1_000_001 + b"0]", "more than 1,000,000 values"),
-        ],
+        [(padded(LIMIT + 1), "larger than 64 MiB"), (b"[" + b"0," * 1_000_001 + b"0]", "more than 1,000,000 values")],
         ids=["bytes", "values"],
     )
     def test_what_was_read_already_may_be_too_much(self, driver: Driver, content: bytes, problem: str) -> None:

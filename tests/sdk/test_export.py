@@ -71,7 +71,7 @@ def test_unknown_fields_are_exported_under_their_names(server: ScriptedServer) -
 def test_by_default_no_display_shows_personal_data(client: FollowUp, ana: Patient) -> None:
     for text in (repr(ana), str(ana), f"{ana}", ana._repr_html_(), client.patients.list()._repr_html_()):
         assert ana.id in text
-        assert not any(secret in text for secret in SECRETS), text
+        assert not any(secret in text.replace(ana.id, "") for secret in SECRETS), text
     assert repr(ana).startswith(f"Patient(id={ana.id!r}, stage=")
 
 
@@ -82,7 +82,7 @@ def test_within_a_block_it_does(client: FollowUp, ana: Patient) -> None:
     for text in texts:
         for secret in SECRETS:
             assert secret in text
-    assert "Ana" not in repr(ana)
+    assert "Ana" not in repr(ana).replace(ana.id, "")
 
 
 def test_a_block_is_of_one_thread_and_of_one_task(ana: Patient) -> None:
@@ -106,7 +106,7 @@ def test_a_block_is_of_one_thread_and_of_one_task(ana: Patient) -> None:
         await other
 
     asyncio.run(looks())
-    assert ["Ana" in each for each in seen] == [False, False]
+    assert ["Ana Pérez" in each for each in seen] == [False, False]
 
 
 @pytest.mark.parametrize(("value", "shown"), [("1", True), ("0", False), ("", False), ("yes", False)])
@@ -114,7 +114,7 @@ def test_the_environment_decides_for_the_whole_process(
     ana: Patient, monkeypatch: pytest.MonkeyPatch, value: str, shown: bool
 ) -> None:
     monkeypatch.setenv("FOLLOWUP_SHOW_PERSONAL_DATA", value)
-    assert ("Ana" in repr(ana)) is shown
+    assert ("Ana Pérez" in repr(ana)) is shown
 
 
 def test_html_is_escaped(server: ScriptedServer) -> None:

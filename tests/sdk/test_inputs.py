@@ -14,14 +14,7 @@ import pytest
 from support.responses import TIME, error, patient
 from support.server import ScriptedServer, reply
 
-from followup import (
-    NOT_GIVEN,
-    ConfigurationError,
-    EventInput,
-    FollowUp,
-    FollowUpError,
-    InvalidRequestError,
-)
+from followup import NOT_GIVEN, ConfigurationError, EventInput, FollowUp, FollowUpError, InvalidRequestError
 
 BUENOS_AIRES = timezone(timedelta(hours=-3))
 NOON = datetime(2026, 9, 28, 12, tzinfo=BUENOS_AIRES)

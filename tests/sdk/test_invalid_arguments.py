@@ -87,11 +87,7 @@ REJECTED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda c: c.patients.create(phone=Decimal(1)), TypeError, "phone must be a string, not a Decimal"),
     (lambda c: c.patients.create(phone=None), TypeError, "phone must be a string, not None"),
     (lambda c: c.patients.create(phone=NOT_GIVEN), TypeError, "phone must be a string, not a NotGiven"),
-    (
-        lambda c: c.patients.create(phone="1", date_of_birth=5),
-        TypeError,
-        "date_of_birth must be a date or a string",
-    ),
+    (lambda c: c.patients.create(phone="1", date_of_birth=5), TypeError, "date_of_birth must be a date or a string"),
     (lambda c: c.patients.list(limit="10"), TypeError, "limit must be a whole number, not a str"),
     (lambda c: c.patients.list(limit=True), TypeError, "limit must be a whole number, not a bool"),
     (lambda c: c.patients.list(starting_after="pat_" + "x" * 252), ValueError, "starting_after must be an id of at"),

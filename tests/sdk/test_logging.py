@@ -18,10 +18,7 @@ def test_every_attempt_is_logged_and_nothing_personal(
     server: ScriptedServer, driver: Driver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    server.script = [
-        reply(500, error(message="Ana")),
-        reply(200, patient(), headers={"Request-Id": "req_1"}),
-    ]
+    server.script = [reply(500, error(message="Ana")), reply(200, patient(), headers={"Request-Id": "req_1"})]
     driver.call(server.url, lambda client: client.patients.create(phone="+5491155550000", full_name="Ana"))
     lines = [record.getMessage() for record in caplog.records if record.name == "followup"]
     assert len(lines) == 2

@@ -139,8 +139,7 @@ def test_values_of_the_request_are_not_shown_in_another_spelling(sent: str, text
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["100%", "50%2", "a\\", "%", "&#1114112;", "\\ud83d", "\\ud83d\\ude00", "\ud83d", "\0\0\0", "%00%00"],
+    "value", ["100%", "50%2", "a\\", "%", "&#1114112;", "\\ud83d", "\\ud83d\\ude00", "\ud83d", "\0\0\0", "%00%00"]
 )
 def test_values_that_look_like_escapes_are_not_shown(value: str) -> None:
     shown = redacted(f"<Name {value} Smith>", [f"Name {value} Smith"])

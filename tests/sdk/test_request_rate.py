@@ -22,13 +22,7 @@ from support.server import Action, Received, ScriptedServer, hang, reply
 from support.times import ManualTime
 from support.waiting import wait_for
 
-from followup import (
-    APITimeoutError,
-    AsyncFollowUp,
-    FollowUp,
-    FollowUpError,
-    RateLimitError,
-)
+from followup import APITimeoutError, AsyncFollowUp, FollowUp, FollowUpError, RateLimitError
 from followup._call import request_rate
 from followup._call.call import run_call
 from followup._call.options import Options

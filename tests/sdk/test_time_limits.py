@@ -53,10 +53,7 @@ class TestEndlessResponses:
     @pytest.mark.parametrize(("bound", "own"), [("timeout", False), ("deadline", False), ("deadline", True)])
     def test_end_in_time(self, server: ScriptedServer, driver: Driver, endless: str, bound: str, own: bool) -> None:
         server.script = [ENDLESS[endless](server.released)]
-        with (
-            own_client(driver) if own else nullcontext({}) as options,
-            pytest.raises(APITimeoutError) as caught,
-        ):
+        with own_client(driver) if own else nullcontext({}) as options, pytest.raises(APITimeoutError) as caught:
             driver.call(server.url, retrieve, max_retries=0, **options, **{bound: 0.3})
         assert len(server.received) == 1
         assert caught.value.was_sent == "maybe"

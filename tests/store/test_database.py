@@ -95,11 +95,7 @@ def test_a_transaction_rolls_back_as_a_whole(database_url: str) -> None:
 
 
 def test_an_engine_of_postgresql_in_autocommit_mode_still_has_transactions(postgresql_url: str) -> None:
-    engine = create_engine(
-        engine_of(postgresql_url).url,
-        poolclass=NullPool,
-        isolation_level="AUTOCOMMIT",
-    )
+    engine = create_engine(engine_of(postgresql_url).url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     test_a_transaction_rolls_back_as_a_whole(engine)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ import httpx
 import jsonschema_rs
 
 from followup_mockserver.contract.openapi import document
-from followup_mockserver.http.in_process import InProcessTransport
+from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
 
 @functools.cache

@@ -15,12 +15,7 @@ _numbers = itertools.count(1)
 
 
 def body_of(
-    id: str | None = None,
-    type: str = "appointment.created",
-    *,
-    ref: str = "apt_1",
-    minute: float = 0,
-    **fields: Any,
+    id: str | None = None, type: str = "appointment.created", *, ref: str = "apt_1", minute: float = 0, **fields: Any
 ) -> bytes:
     """Return the body of a webhook; it occurred so many minutes after noon."""
     occurred_at = (START + timedelta(minutes=minute)).isoformat(timespec="milliseconds")

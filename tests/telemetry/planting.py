@@ -8,14 +8,14 @@ from contract import specification as spec
 from contract.samples import snake, snake_keys
 from contract.specification import Field, Operation, Type
 
-MARK = "zqx"
+MARK = "zqxmark"
 PHONE = "+54 9 11 5612-7734"
 DOCUMENT = "30987654"
 DAY = "1987-03-21"
 KEY = f"fu_live_{MARK}"
 
 MARKS = re.compile(rf"{MARK}|5612\D{{0,3}}7734|30\D{{0,3}}987\D{{0,3}}654|{DAY}", re.IGNORECASE)
-"""What must not be exported."""
+"""What must not be exported; long enough not to be in a random id."""
 
 ECHO = f"{MARK} {PHONE} {DOCUMENT} {DAY}"
 

@@ -40,11 +40,7 @@ class TestACall:
         server.script = [reply(200, patient(), {"Request-Id": "req_Ab1"})]
         driver.call(server.url, create)
         span = exported.span()
-        assert (span.name, span.kind, span.status.status_code) == (
-            "patients.create",
-            SpanKind.CLIENT,
-            StatusCode.UNSET,
-        )
+        assert (span.name, span.kind, span.status.status_code) == ("patients.create", SpanKind.CLIENT, StatusCode.UNSET)
         assert attributes_of(span) == {
             "followup.operation": "patients.create",
             "http.request.method": "POST",

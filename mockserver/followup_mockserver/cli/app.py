@@ -1,11 +1,7 @@
 """``followup-mock``: the commands of the program. Each is imported when it is used: a help page loads no service."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from followup import __version__
 from followup.cli.application import Program
 
 _COMMANDS = {
@@ -52,10 +48,7 @@ _COMMANDS = {
     "Compare": {
         "check": ("Compare a contract document with the SDK and the mock.", "judge"),
         "check-receiver": ("Send genuine and forged webhooks to a live receiver; judge each case.", "judge"),
-        "calibrate": (
-            "Ask a test environment what the specification leaves open; write a settings file.",
-            "judge",
-        ),
+        "calibrate": ("Ask a test environment what the specification leaves open; write a settings file.", "judge"),
     },
 }
 
@@ -64,14 +57,6 @@ _RENAMED = {"disturb": "webhook-fault"}
 EXAMPLES = Path(__file__).with_name("examples.txt")
 """The examples of each command."""
 
-app: Program = Program("followup-mock", "followup_mockserver.cli", _COMMANDS, _RENAMED, EXAMPLES)
+_TEXT = "Run a mock of the patient follow-up service, and control it."
 
-
-@app.callback(invoke_without_command=True)
-def options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
-) -> None:
-    """Run a mock of the patient follow-up service, and control it."""
-    if version:
-        typer.echo(f"followup-mock {__version__}")
-        raise typer.Exit
+app: Program = Program("followup-mock", _TEXT, "followup_mockserver.cli", _COMMANDS, _RENAMED, EXAMPLES)

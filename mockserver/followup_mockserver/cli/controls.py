@@ -251,8 +251,7 @@ def save(
     remote: Remote,
     file: Annotated[Path, _FILE],
     anonymize: Annotated[
-        bool,
-        typer.Option("--anonymize", help="Replace names, phones, documents and texts consistently."),
+        bool, typer.Option("--anonymize", help="Replace names, phones, documents and texts consistently.")
     ] = False,
 ) -> None:
     """Save the state to a file: of the organization of the API key, or without a key of the whole mock.

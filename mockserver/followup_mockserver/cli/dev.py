@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from followup.cli.application import Application
-from followup.cli.output import fail, file_errors, flush, reject, write_line
+from followup.cli.output import fail, flush, reject, write_line
 from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ def dev(
     program and prints them. A line for each API call and webhook attempt follows: on standard error if there is a
     program.
 
-    The exit status is that of the program. Ctrl-C and SIGTERM reach the program and all that it has started. It has 10
-    seconds to end after SIGTERM.
+    The exit status is that of the program; 127 if it is not found, 126 if it cannot run. Ctrl-C and SIGTERM reach the
+    program and all that it has started. It has 10 seconds to end after SIGTERM.
     """
     from followup_mockserver.cli.following import secret_of  # imported late, because a help page needs no mock
     from followup_mockserver.cli.serve_log import ServeLog
@@ -108,12 +108,14 @@ def _run(command: Sequence[str], variables: Mapping[str, str], signalled: socket
     # A terminal itself sends Ctrl-C to the program, which could not read from it in a group of its own.
     has_group = hasattr(os, "killpg") and not sys.stdin.isatty()
     program = shutil.which(command[0]) if sys.platform == "win32" else None  # finds npm.cmd, too
-    with file_errors(f"start {command[0]}"):
+    try:
         process = subprocess.Popen(  # noqa: S603 - the program of the user
             [program or command[0], *command[1:]],
             env={**os.environ, **variables},
             process_group=0 if has_group else None,
         )
+    except OSError as error:
+        fail(f"cannot start {command[0]}: {error.strerror}", 127 if isinstance(error, FileNotFoundError) else 126)
     signalled.settimeout(_BETWEEN_LOOKS)
     killed_at = math.inf
     while process.poll() is None and time.monotonic() < killed_at:

@@ -20,15 +20,17 @@ from typing import Annotated, Any
 import typer
 
 from followup import WebhookDelivery
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, format_timestamp
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, camel, format_timestamp
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, Row
 from followup.cli.output import end_quietly, flush, reject, say, warn, write_private_file
+from followup.cli.texts import with_local_times
 from followup.cli.values import parts_of
 from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.serve_log import remarks_on
 from followup_mockserver.control import PendingReminder
+from followup_mockserver.control.titles import STOPPED
 from followup_mockserver.http import control_routes as routes
 from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
 from followup_mockserver.state.journal import JournalEntry
@@ -107,11 +109,7 @@ def end_if_unread() -> None:
 
 
 def _add(
-    route: Callable[..., Any],
-    listing: Listing,
-    *,
-    newest_first: bool,
-    complete: Callable[[Row], Row] = lambda row: row,
+    route: Callable[..., Any], listing: Listing, *, newest_first: bool, complete: Callable[[Row], Row] = lambda row: row
 ) -> None:
     """Add the command that lists what a route returns, the oldest first: the end of the output is the latest.
 
@@ -150,8 +148,15 @@ def _add(
 
 
 def _with_outcome(row: Row) -> Row:
-    remarks = remarks_on({**row, "error_code": row.get("errorCode"), "ignored_keys": row.get("ignoredKeys")})
+    names = ("error_code", "ignored_keys", "possible_duplicate_of")
+    remarks = remarks_on({**row, **{name: row.get(camel(name)) for name in names}})
     return {**row, "outcome": ", ".join(remarks) or None}
+
+
+def _with_state(row: Row) -> Row:
+    """Return a delivery with the word of the dashboard for its state."""
+    is_stopped = row["status"] == "failed" and row["attempts"] < MAX_WEBHOOK_ATTEMPTS
+    return {**row, "state": STOPPED if is_stopped else row["status"]}
 
 
 _add(
@@ -169,14 +174,20 @@ _add(
     Listing.of(
         JournalEntry,
         "outcome",
-        columns=("at", "operation", "status", "outcome", "requestId"),
+        columns=("operation", "status", "requestId", "outcome", "at"),
         id="requestId",
         wrapped="outcome",
     ),
     newest_first=True,
     complete=_with_outcome,
 )
-_add(routes.deliveries, Listing.of(WebhookDelivery, wrapped="lastError"), newest_first=True)
+_DELIVERY = ("eventType", "state", "id", "lastError", "attempts", "webhookEndpoint", "nextAttemptAt", "createdAt")
+_add(
+    routes.deliveries,
+    Listing.of(WebhookDelivery, "state", columns=_DELIVERY, wrapped="lastError"),
+    newest_first=True,
+    complete=_with_state,
+)
 
 
 _LONGEST_RESPONSE = 100
@@ -260,11 +271,15 @@ def _write_now(line: str) -> None:
     flush()
 
 
+def _time_of(timestamp: str) -> str:
+    return with_local_times(timestamp) if sys.stdout.isatty() else timestamp
+
+
 def _line_of(attempt: Mapping[str, Any]) -> str:
     """Return the line of an attempt: what the receiver responded, and when the next attempt is due."""
     number, is_scheduled = attempt["number"], attempt["trigger"] == "schedule"
     again = "" if is_scheduled else f" ({attempt['trigger']})"
-    parts = [attempt["at"], attempt["eventType"], attempt["delivery"], f"attempt {number}{again}"]
+    parts = [_time_of(attempt["at"]), attempt["eventType"], attempt["delivery"], f"attempt {number}{again}"]
     parts.append(str(attempt["error"] or attempt["statusCode"]))
     body = (attempt["response"] or {}).get("body", "").strip()
     if body:
@@ -274,5 +289,5 @@ def _line_of(attempt: Mapping[str, Any]) -> str:
         parts.append("that was the last attempt")
     elif attempt["error"] and is_scheduled:
         due = datetime.fromisoformat(attempt["at"]) + WEBHOOK_RETRY_WAITS[number - 1]
-        parts.append(f"next attempt at {format_timestamp(due)}")
+        parts.append(f"next attempt at {_time_of(format_timestamp(due))}")
     return "  ".join(parts)

@@ -3,12 +3,12 @@
 The routes and httpx are imported late, because a help page needs neither.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from followup._for_mockserver import camel
-from followup.cli.output import fail, reject
+from followup.cli.output import FAILURE, USAGE, fail, reject
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4210
@@ -22,6 +22,13 @@ TIMEOUT = 300.0
 """Seconds. Advancing the clock by days takes long if an endpoint does not respond."""
 
 _SNAPSHOT = "/snapshot"
+
+_ID = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def shown_url(url: str) -> str:
+    """Return a URL for a message: without a user and a password."""
+    return re.sub("//[^/]*@", "//", url)
 
 
 class Remote:
@@ -70,8 +77,9 @@ class Remote:
         method, path = next((method, path) for method, path, called in ROUTES if called == function)
         sent = {camel(name): value for name, value in arguments.items() if value is not None}
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
-        named = quote(path_id, safe="", errors="replace")
-        return self._send(method, path.replace("<path_id>", named), request)
+        if "<path_id>" in path and not _ID.fullmatch(path_id):
+            reject("an id is expected, such as pat_LtcEPtRL2kbDkN4F7Wp4u6eG; --ids of the lists prints them")
+        return self._send(method, path.replace("<path_id>", path_id), request)
 
     def save_snapshot(self) -> Any:
         """Return the state of the organization, or without a key of the whole mock.
@@ -105,13 +113,15 @@ class Remote:
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             reject(NO_URL)
         except httpx.HTTPError as error:
-            fail(f"no mock responds at {self._url} ({type(error).__name__}); start one with: followup-mock serve")
+            place = shown_url(self._url)
+            fail(f"no mock responds at {place} ({type(error).__name__}); start one with: followup-mock serve")
         except UnicodeEncodeError:
             reject("an option or argument has characters that cannot be sent")
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-            fail(f"the server at {self._url} is not a mock")
+            fail(f"the server at {shown_url(self._url)} is not a mock")
         if problem is not None:
             place = f"{self._options.get(param, param)}: " if isinstance(param, str) else ""
+            is_usage = isinstance(param, str) and param in self._options and problem.get("code") == "parameter_invalid"
             advice = " Check --api-key or FOLLOWUP_API_KEY." if response.status_code == httpx.codes.UNAUTHORIZED else ""
-            fail(f"{place}{problem.get('message')}{advice}")
+            fail(f"{place}{problem.get('message')}{advice}", USAGE if is_usage else FAILURE)
         return body

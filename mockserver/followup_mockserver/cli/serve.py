@@ -1,5 +1,6 @@
 """``followup-mock serve``, which runs a mock until it is stopped, and ``wait``, which waits until it is ready."""
 
+import gc
 import inspect
 import threading
 from pathlib import Path
@@ -11,7 +12,7 @@ from followup.cli.application import Application
 from followup.cli.options import own_parameters
 from followup.cli.output import fail, file_errors, reject, write_private_file
 from followup_mockserver.cli.generated import Url, mock_options, options_of_mock
-from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_URL, NO_URL
+from followup_mockserver.cli.remote import DEFAULT_HOST, DEFAULT_PORT, DEFAULT_URL, NO_URL, shown_url
 
 if TYPE_CHECKING:
     import httpx
@@ -44,7 +45,12 @@ def serve(
     It keeps all data in memory, prints its URL and an API key, and then a line for each API call and each attempt to
     deliver a webhook. It runs until it is stopped with Ctrl-C or SIGTERM; its exit status is then 0.
     """
-    from followup_mockserver.cli.serving import serve_until_stopped  # imported late, because a help page needs no mock
+    gc.disable()  # what an import allocates stays, so a search for garbage only takes time
+    try:
+        from followup_mockserver.cli.serving import serve_until_stopped  # imported late: a help page needs no mock
+    finally:
+        gc.freeze()
+        gc.enable()
 
     # Only those that are passed take precedence over the options in a snapshot or a settings file.
     sources = {name: context.get_parameter_source(name) for name in values}
@@ -81,6 +87,8 @@ def wait(
 
     from followup_mockserver.state.clock import RealTime
 
+    if not timeout >= 0:
+        reject("--timeout must be a number of seconds")
     is_asked = env_file is None or getattr(context.get_parameter_source("url"), "name", "") == "COMMANDLINE"
     begins = RealTime.monotonic()
     with httpx.Client(trust_env=False) as client:
@@ -88,11 +96,12 @@ def wait(
             passed = RealTime.monotonic() - begins
             named = None if is_asked else _url_in(env_file)
             may_write = is_asked or passed >= min(_FOR_THE_FILE, timeout / 2) or (env_file and env_file.exists())
-            if _is_healthy(client, named or (url if may_write else None), timeout - passed):
+            place = f"FOLLOWUP_BASE_URL in {env_file}" if named else "--url"
+            if _is_healthy(client, named or (url if may_write else None), place, timeout - passed):
                 break
             if RealTime.monotonic() - begins >= timeout:
-                found = f"no mock responded at {url}" if is_asked else f"{env_file} named no mock that responded"
-                fail(f"{found} within {timeout:g} s")
+                found = f"no mock responded at {shown_url(named or url)} within {timeout:g} s"
+                fail(found if is_asked else f"{found}; {env_file} names {'it' if named else 'none'}")
             threading.Event().wait(_BETWEEN_TRIES)
     if env_file is not None and named is None:
         _add_variables(env_file, url)
@@ -108,12 +117,15 @@ def _url_in(env_file: Path | None) -> str | None:
         lines = _lines_of(env_file) if env_file else []
     except (OSError, UnicodeDecodeError):
         return None
-    return next((line.partition("=")[2] for line in lines if line.startswith("FOLLOWUP_BASE_URL=")), None) or None
+    return next((_value(line) for line in lines if line.startswith("FOLLOWUP_BASE_URL=")), None) or None
+
+
+def _value(line: str) -> str:
+    return line.partition("=")[2].strip().strip("'\"")
 
 
 def _lines_of(env_file: Path) -> list[str]:
-    text = env_file.read_text("utf-8") if env_file.is_file() else ""
-    return text.removesuffix("\n").split("\n") if text else []
+    return env_file.read_bytes().decode().splitlines(keepends=True) if env_file.is_file() else []
 
 
 def _add_variables(env_file: Path, url: str) -> None:
@@ -125,11 +137,12 @@ def _add_variables(env_file: Path, url: str) -> None:
             lines = _lines_of(env_file)
         except UnicodeDecodeError:
             fail(f"{env_file} is not UTF-8")
-        if any(each.startswith("FOLLOWUP_API_KEY=") and each.partition("=")[2] != DEFAULT_KEY for each in lines):
+        if any(each.startswith("FOLLOWUP_API_KEY=") and _value(each) != DEFAULT_KEY for each in lines):
             fail(f"{env_file} has another FOLLOWUP_API_KEY: choose another file, or remove the line")
-        kept = [each for each in lines if each.partition("=")[0] not in ours]
-        text = "".join(f"{each}\n" for each in [*kept, *(f"{name}={value}" for name, value in ours.items())])
-        write_private_file(env_file, text)
+        end = "\r\n" if "\r\n" in "".join(lines) else "\n"
+        kept = [each.rstrip("\r\n") for each in lines if each.partition("=")[0] not in ours]
+        text = "".join(f"{each}{end}" for each in [*kept, *(f"{name}={value}" for name, value in ours.items())])
+        write_private_file(env_file, text, keeps_mode=True)
 
 
 _BETWEEN_TRIES = 0.05
@@ -137,7 +150,7 @@ _SHORTEST_TRY = 0.5
 """Seconds."""
 
 
-def _is_healthy(client: "httpx.Client", url: str | None, seconds: float) -> bool:
+def _is_healthy(client: "httpx.Client", url: str | None, place: str, seconds: float) -> bool:
     import httpx
 
     from followup._for_mockserver import result_within
@@ -150,6 +163,6 @@ def _is_healthy(client: "httpx.Client", url: str | None, seconds: float) -> bool
     try:
         return result_within(timeout, lambda: client.get(health, timeout=timeout)).status_code == httpx.codes.OK
     except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-        reject(NO_URL)
+        reject(NO_URL.replace("--url", place))
     except (httpx.HTTPError, TimeoutError):
         return False

@@ -15,13 +15,16 @@ from typing import Any, Self, TextIO
 import attrs
 
 from followup._for_mockserver import format_timestamp, redacted, visible
-from followup.cli.texts import painted, style_of
+from followup.cli.texts import painted, style_of, with_local_times
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state import observers
 from followup_mockserver.state.observers import EndedAttempt, EndedCall
 
 _LONGEST_QUEUE = 10_000
 """Lines that wait for the reader of the output; further ones are dropped."""
+
+_BETWEEN_WRITES = 0.05
+"""Seconds. A thread that woke up for each line would delay each call, because Python runs one thread at a time."""
 
 _LAST_LINES = 0.5
 """Seconds that the end waits for the lines that are still in the queue."""
@@ -45,6 +48,7 @@ class ServeLog:
     def __init__(self, output: TextIO) -> None:
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._dropped = 0
+        self._ends = threading.Event()
         self._output = output.fileno()
         self._encoding = output.encoding or "utf-8"
         # A daemon, because it may be blocked by a pipe that nobody reads.
@@ -58,6 +62,7 @@ class ServeLog:
     def __exit__(self, *_: object) -> None:
         observers.remove(self)
         self._queue.put(None)
+        self._ends.set()
         self._thread.join(_LAST_LINES)
 
     def call_ended(self, call: EndedCall, /) -> None:
@@ -77,15 +82,19 @@ class ServeLog:
     def _write_all(self) -> None:
         with suppress(OSError):  # the reader has closed the pipe
             while (item := self._queue.get()) is not None:
-                at, event = item
+                self._ends.wait(_BETWEEN_WRITES)
+                waiting = [item, *(self._queue.get() for _ in range(self._queue.qsize()))]
+                lines = [f"{each[0]}  {_line_of(each[1])}\n" for each in waiting if each is not None]
                 if self._dropped:
                     dropped, self._dropped = self._dropped, 0
-                    self._write(f"{at}  {dropped} lines were dropped, because the output was not read")
-                self._write(f"{at}  {_line_of(event)}")
+                    lines.append(f"{item[0]}  {dropped} lines were dropped, because the output was not read\n")
+                self._write("".join(lines))
+                if waiting[-1] is None:
+                    break
 
-    def _write(self, line: str) -> None:
+    def _write(self, lines: str) -> None:
         # Not through sys.stdout, whose lock a blocked thread would hold when the process ends.
-        rest = f"{line}\n".encode(self._encoding, "backslashreplace")
+        rest = lines.encode(self._encoding, "backslashreplace")
         while rest:
             rest = rest[os.write(self._output, rest) :]
 
@@ -125,6 +134,8 @@ def remarks_on(call: Mapping[str, Any]) -> list[str]:
         remarks.append(f"attempt {call['attempt']}")
     if call.get("replayed"):
         remarks.append("replayed")
+    if call.get("possible_duplicate_of"):
+        remarks.append(f"duplicate of {call['possible_duplicate_of']}?")
     if call.get("ignored_keys"):
         keys = call["ignored_keys"]
         shown = ", ".join(redacted(key, max_length=_LONGEST_PARAM) for key in keys[:_IGNORED_SHOWN])
@@ -141,7 +152,7 @@ def line_of_attempt(ended: EndedAttempt) -> str:
     if attempt.error is not None:
         parts.append(attempt.error)
     if ended.next_attempt_at is not None:
-        parts.append(f"next attempt at {format_timestamp(ended.next_attempt_at)}")
+        parts.append(f"next attempt at {with_local_times(format_timestamp(ended.next_attempt_at))}")
     elif ended.exhausted:
         parts.append("that was the last attempt")
     return visible("  ".join(parts))

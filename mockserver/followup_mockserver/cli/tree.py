@@ -16,9 +16,6 @@ _TIME = len("2030-01-01 09:00  ")
 
 _GAP = "  "
 
-_USUAL = len("will not be sent: the patient has opted out")
-"""Longer outcomes do not count when outcomes are aligned."""
-
 
 def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str]:
     """Iterate over the lines of a tree, each with its time, what happened, the outcome, and an id if there is room.
@@ -32,8 +29,9 @@ def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str
     room = width - _TIME
     branches = _branches([line["depth"] for line in lines])
     shown = [_Line.of(line, branch, zone, full_ids) for line, branch in zip(lines, branches, strict=True)]
-    longest = min(max(len(each.outcome) for each in shown), _USUAL)
-    column = max(0, min(max(len(each.head) for each in shown), room - len(_GAP) - longest))
+    ends = [(len(each.head), room - len(_GAP + each.outcome + _GAP + each.id)) for each in shown]
+    # The outcomes begin in the column where most of them, and their ids, have room.
+    column = max(sorted({end for end, _ in ends}), key=lambda at: sum(end <= at <= last for end, last in ends))
     yield painted(f"{f'at ({zone})':{_TIME}}{'what':{column}}{_GAP}outcome", "bold")
     last_at, is_past = "", True
     for line, each in zip(lines, shown, strict=True):
@@ -79,7 +77,8 @@ class _Line:
             if gap >= len(_GAP) * bool(self.id):
                 yield f"{head}{_GAP}{painted(self.outcome, self.style)}{' ' * gap}{painted(self.id, 'dim')}".rstrip()
                 return
-        whole = _GAP.join(filter(None, (self.head, self.outcome, self.id if needs_id else "")))
+        head = f"{self.head:{column}}" if column + len(_GAP + self.outcome) <= room and not needs_id else self.head
+        whole = _GAP.join(filter(None, (head, self.outcome, self.id if needs_id else "")))
         first, *others = fitting(whole, room, self.indent) if needs_id or len(whole) <= room else [_cut(whole, room)]
         end = len(self.head)
         yield first[:end] + painted(first[end:], self.style)

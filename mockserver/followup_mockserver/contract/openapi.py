@@ -150,12 +150,7 @@ def _batch_schema(operation: Operation) -> Schema:
     (parameter,) = (each for each in operation.declaration.parameters if each.place == "whole_body")
     array = next(each for each in shape_of(parameter.annotation).schema["anyOf"] if each["type"] == "array")
     batch = {**array, "items": event}
-    wrapped = {
-        "type": "object",
-        "properties": {"events": batch},
-        "required": ["events"],
-        "additionalProperties": False,
-    }
+    wrapped = {"type": "object", "properties": {"events": batch}, "required": ["events"], "additionalProperties": False}
     # Not oneOf: if unknown fields are allowed, an object can be an event and have ``events`` as well.
     return {"anyOf": [event, batch, wrapped]}
 
@@ -231,10 +226,7 @@ def _webhook() -> Document:
             "description": _text("receivers_duty.md"),
             "x-signature-test-vectors": json.loads(_text("signature_vectors.json")),
             "parameters": [_header(*each, required=True) for each in headers],
-            "requestBody": {
-                "required": True,
-                "content": {"application/json": {"schema": _reference("WebhookEvent")}},
-            },
+            "requestBody": {"required": True, "content": {"application/json": {"schema": _reference("WebhookEvent")}}},
             "responses": {"2XX": {"description": "Received. Any other response is a failed attempt."}},
         }
     }

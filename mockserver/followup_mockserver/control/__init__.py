@@ -18,14 +18,7 @@ __all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingRem
 
 
 @clears_frames_of
-class Control(
-    ClockControls,
-    CallControls,
-    WebhookControls,
-    PeopleControls,
-    BookingControls,
-    OrganizationControls,
-):
+class Control(ClockControls, CallControls, WebhookControls, PeopleControls, BookingControls, OrganizationControls):
     """The test controls of one organization: what happens to the service outside its API.
 
     ``MockService`` and ``MockServer`` have these methods too; there they act on the default organization. Every list

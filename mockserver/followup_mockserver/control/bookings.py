@@ -17,11 +17,6 @@ OwnAppointmentSource = Literal["agent", "manual", "pms"]
 OtherEventSource = Literal["pms", "email", "tool", "manual", "import"]
 NewAppointmentStatus = Literal["confirmed", "pending"]
 
-_source_of_appointment = one_of(get_args(OwnAppointmentSource))
-_source_of_visit = one_of(get_args(VisitSource))
-_source_of_event = one_of(get_args(OtherEventSource))
-_status = one_of(get_args(NewAppointmentStatus))
-
 
 class BookingControls:
     """Book, confirm, reschedule and cancel appointments, and add visits, as the service itself does."""
@@ -61,8 +56,8 @@ class BookingControls:
             TypeError: an argument of the wrong type, as in ``appointments.create``.
             ValueError: an invalid argument; the message names it.
         """
-        _source_of_appointment("source", source)
-        _status("status", status)
+        one_of(get_args(OwnAppointmentSource))("source", source)
+        one_of(get_args(NewAppointmentStatus))("status", status)
         fields = rule_arguments(Appointments.create, **arguments_of(locals(), "source", "status"))
         with naming_arguments():
             return self._access.change(
@@ -155,7 +150,7 @@ class BookingControls:
             TypeError: an argument of the wrong type, as in ``visits.create``.
             ValueError: an invalid argument; the message names it.
         """
-        _source_of_visit("source", source)
+        one_of(get_args(VisitSource))("source", source)
         fields = rule_arguments(Visits.create, **arguments_of(locals(), "source"))
         with naming_arguments():
             return self._access.change("add_visit", lambda tenant: visits.create(tenant, **fields, source=source))
@@ -178,7 +173,7 @@ class BookingControls:
             TypeError: an argument of the wrong type, as in ``events.create``.
             ValueError: an invalid argument, or an event that is invalid and therefore not stored.
         """
-        _source_of_event("source", source)
+        one_of(get_args(OtherEventSource))("source", source)
         if not isinstance(event, Mapping):
             raise InvalidArgument("event", "one event, as a function of followup.inbound returns it")
         raw = json_object("event", Events.create.parameters[0].encode(event, "event"))

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import causes
 from followup_mockserver.control.arguments import arguments_of
+from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.schema.checks import matching
 from followup_mockserver.state.access import TenantAccess, existing
@@ -26,7 +27,7 @@ class CallControls:
     @property
     def requests(self) -> list[JournalEntry]:
         """The last 10,000 API calls, newest first."""
-        return self._access.read(lambda tenant: list(tenant.journal.newest_first()))
+        return self._access.read(journal_of)
 
     @property
     def faults(self) -> list[Fault]:

@@ -37,6 +37,9 @@ def explain(tenant: Tenant, id: str) -> list[Occurrence] | None:
         The occurrences; none if the history has dropped them. None if there is no such id.
     """
     found = occurrences_of(tenant, id)
+    for position, each in enumerate(found, start=1):
+        if each.id == id and each.kind == occurrences.REQUEST:
+            return [*found[:position], *occurrences.invalid_events(tenant, each), *found[position:]]
     return found if found or _exists(tenant, id) else None
 
 

@@ -111,7 +111,7 @@ class ClockControls:
             BaseException: in a ``MockService``, the exception of a mounted receiver. The attempt has been recorded, the
                 clock shows its time, and what is still due stays due: call ``advance`` again to go on.
         """
-        tenant, target = self._target(seconds=seconds, minutes=minutes, hours=hours, days=days, to=to)
+        tenant, target = self._target(to, seconds=seconds, minutes=minutes, hours=hours, days=days)
         return self._engine.advance(tenant, target)
 
     async def advance_async(
@@ -144,7 +144,7 @@ class ClockControls:
             ValueError: as ``advance``.
             BaseException: as ``advance``. If the task is cancelled during an attempt, that attempt has failed.
         """
-        tenant, target = self._target(seconds=seconds, minutes=minutes, hours=hours, days=days, to=to)
+        tenant, target = self._target(to, seconds=seconds, minutes=minutes, hours=hours, days=days)
         return await self._engine.advance_async(tenant, target)
 
     def step(self) -> Advanced:
@@ -171,15 +171,13 @@ class ClockControls:
         """
         return await self._engine.advance_async(self._access.tenant, None)
 
-    def _target(
-        self, *, seconds: float, minutes: float, hours: float, days: float, to: datetime | str | None
-    ) -> tuple[Tenant, Target]:
+    def _target(self, to: datetime | str | None, **parts: float) -> tuple[Tenant, Target]:
         """Return the state of the organization, and the instant to advance its clock to.
 
         A duration begins when the jobs do: if another thread or task is advancing the clock, both durations count.
         """
         tenant = self._access.tenant
-        duration = _duration(seconds=seconds, minutes=minutes, hours=hours, days=days)
+        duration = _duration(**parts)
         if duration and to is not None:
             raise InvalidArgument("to", "omitted when a duration is passed")
         if to is None:

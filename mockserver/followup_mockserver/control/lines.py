@@ -67,18 +67,23 @@ class _BriefEntries(Entries):
         outcome = occurrence.outcome
         if outcome.kind in _BRIEF:
             parts = filled(_BRIEF[outcome.kind], outcome)
-        if occurrence.kind == ATTEMPT:
+        if outcome.kind is Kind.INVALID:
+            title, more = f"inbound event {more}", None
+        elif occurrence.kind == ATTEMPT:
             title = "attempt"  # without its number, so that equal ones are one line
         elif is_job(occurrence) and occurrence.hours is not None:
             title = f"{titles.JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
         delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
-        if delivery is not None and delivery.status != "pending":
-            made, code = delivery.attempts, delivery.last_status_code
-            word = "delivered" if delivery.status == "succeeded" else state_of(delivery)
-            if word == titles.STOPPED:
-                word, made = "endpoint disabled", 0
-            number = f" after {made} attempts" if made > 1 else ""
-            parts = [f"{word}{number}{f' ({code})' if code else ''}"]
+        if delivery is not None and delivery.attempts:
+            made, response = delivery.attempts, delivery.last_status_code or "no response"
+            state = state_of(delivery)
+            if state == "pending":
+                parts = [f"{response}; ", *parts] if delivery.next_attempt_at else parts
+            elif state == titles.STOPPED:
+                parts = [f"{state}: endpoint disabled"]
+            else:
+                number = f" after {made} attempts" if made > 1 else ""
+                parts = [f"{'delivered' if state == 'succeeded' else state}{number} ({response})"]
         return title, more, parts, tone
 
 

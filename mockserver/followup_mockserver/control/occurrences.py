@@ -1,12 +1,13 @@
 """Occurrences, which the chain of causes consists of, and how they are made from the records of the history."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
 
 import attrs
 
-from followup._for_mockserver import format_timestamp
+from followup._for_mockserver import format_timestamp, redacted
 from followup_mockserver.engine import jobs
 from followup_mockserver.state.history import ATTEMPT, DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
 from followup_mockserver.state.journal import RecordedCall
@@ -139,6 +140,24 @@ def of_call(call: RecordedCall) -> Occurrence:
         about=outcome.about,
         operation=entry.operation or "no operation",
     )
+
+
+def invalid_events(tenant: Tenant, request: Occurrence) -> Iterator[Occurrence]:
+    """Iterate over the invalid events of a batch, which are not stored, under their ids as they were sent.
+
+    Args:
+        tenant: the state of the organization. It keeps the response of a call for some time.
+        request: the call that sent the batch.
+    """
+    entry = tenant.journal.find(request.id)
+    details = tenant.journal.details(entry) if entry is not None and entry.refused else None
+    if details is None or not details.response_is_whole:
+        return
+    for position, each in enumerate(json.loads(details.response_body).get("results", ())):
+        if each["status"] == "invalid":
+            outcome = Outcome(Kind.INVALID, redacted(each["error"]))
+            name = each["id"] or f"events[{position}]"
+            yield Occurrence(at=request.at, kind=EVENT, id=name, cause=request.id, outcome=outcome)
 
 
 def lost_request(request_id: str, effects: Iterable[Occurrence]) -> Occurrence:

@@ -24,8 +24,7 @@ from followup_mockserver.state.copies import passed
 from followup_mockserver.state.records import Message
 
 _text = matching(
-    lambda value: 0 < len(value) <= MAX_STRING_LENGTH,
-    f"a non-empty string of at most {MAX_STRING_LENGTH:,} characters",
+    lambda value: 0 < len(value) <= MAX_STRING_LENGTH, f"a non-empty string of at most {MAX_STRING_LENGTH:,} characters"
 )
 _DOCTOR: Mapping[str, Check] = {
     "full_name": _text,

@@ -6,6 +6,7 @@ entry at its own time, and its cause says how many it planned. On the page of a 
 event is a line that unfolds, with its jobs.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -128,11 +129,7 @@ class Entries:
         effects = self._below[id(occurrence)]
         at_once = [each for each in effects if self._folds_events or self._depths[id(each)]]
         planned = [] if self._folds_events else [each for each in effects if not self._depths[id(each)]]
-        children = [
-            *_without_endpoint(occurrence),
-            *self._effects(at_once),
-            *_planned(occurrence.at, planned),
-        ]
+        children = [*_without_endpoint(occurrence), *self._effects(at_once), *_planned(occurrence.at, planned)]
         message = occurrence if occurrence.kind == MESSAGE else self._messages.get(occurrence.id)
         return Entry(
             key=f"{occurrence.kind} {occurrence.id} {occurrence.at}",
@@ -277,7 +274,8 @@ def _planned(at: datetime, jobs: Sequence[Occurrence]) -> Iterator[Entry]:
 
 
 def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    plural = re.sub("(?= (?:after|for|of) |$)", "s", noun, count=1)
+    return f"{count} {noun if count == 1 else plural}"
 
 
 def is_job(occurrence: Occurrence | None) -> bool:

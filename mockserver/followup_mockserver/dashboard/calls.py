@@ -14,8 +14,8 @@ import attrs
 
 from followup._for_mockserver import Parameter, bare
 from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.control.duplicates import suspect_calls, was_done
 from followup_mockserver.dashboard.columns import TABLES, day_in, noun_of
-from followup_mockserver.dashboard.duplicates import suspect_calls, was_done
 from followup_mockserver.dashboard.objects import ListPage, list_page
 from followup_mockserver.dashboard.texts import body_differences, body_text, events_in, json_body, redacted_headers
 from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, missing

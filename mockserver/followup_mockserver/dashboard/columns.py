@@ -10,14 +10,9 @@ from zoneinfo import ZoneInfo
 import attrs
 
 from followup import Appointment, Event, Patient
-from followup._for_mockserver import (
-    AppointmentStatus,
-    EventStatus,
-    IntakeStatus,
-    WebhookDeliveryStatus,
-)
+from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus
+from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.titles import STOPPED, state_of
-from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.texts import events_in, json_body
 from followup_mockserver.state.history import EVENT, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
@@ -135,12 +130,8 @@ _PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden
 _DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide")
 _EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
 _TWIN = Column(
-    "possible duplicate", "id", "twin", "at-note wide", lookup=lambda tenant, _: twins_of(tenant), is_optional=True
+    "possible duplicate", "id", "twin", "at-note", lookup=lambda tenant, _: twins_of(tenant), is_optional=True
 )
-
-
-def _produced(event: Any) -> str | None:
-    return None if event.result is None else str(event.result.id)
 
 
 def _requested_service(intake: Any) -> str:
@@ -204,7 +195,7 @@ TABLES: Mapping[str, Table] = {
             Column("about", lambda delivery: delivery.payload.get("ref"), "name", classes="at-detail wide"),
             Column("endpoint", "webhook_endpoint", "name", classes="p2 wide", hidden_by="webhook_endpoint"),
             _STATUS,
-            Column("attempts", "attempts", classes="p3"),
+            Column("attempts", "attempts", classes="p2"),
             Column("last error, next attempt", lambda delivery: delivery, "progress", classes="at-note wide"),
             _CREATED_ON_PHONE,
             _ID,
@@ -227,7 +218,7 @@ TABLES: Mapping[str, Table] = {
             ),
             _CREATED,
             _ID,
-        ),
+        )
     ),
     "patients": Table(
         (
@@ -268,7 +259,7 @@ TABLES: Mapping[str, Table] = {
             _EXTERNAL_ID,
             _CREATED,
             _ID,
-        ),
+        )
     ),
     "treatments": Table(
         (
@@ -278,7 +269,7 @@ TABLES: Mapping[str, Table] = {
             Column("active", lambda treatment: None if treatment.active else "ended", "flag", classes="at-state"),
             _CREATED_ON_PHONE,
             _ID,
-        ),
+        )
     ),
     "intake_requests": Table(
         (
@@ -294,7 +285,7 @@ TABLES: Mapping[str, Table] = {
     "events": Table(
         (
             Column("type", "type", classes="at-main"),
-            Column("about", _produced, "name", classes="at-detail wide"),
+            Column("about", lambda event: event.result and event.result.id, "name", classes="at-detail wide"),
             _STATUS,
             Column("error", "error", "error", classes="at-note wide", is_optional=True),
             _TWIN,
@@ -316,6 +307,6 @@ TABLES: Mapping[str, Table] = {
             _EXTERNAL_ID,
             _CREATED,
             _ID,
-        ),
+        )
     ),
 }

@@ -9,11 +9,11 @@ from typing import Any
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.control.duplicates import suspect_calls
 from followup_mockserver.control.titles import state_of
 from followup_mockserver.dashboard.calls import is_error, refused_events
 from followup_mockserver.dashboard.columns import TABLES, title_of_view
 from followup_mockserver.dashboard.deliveries import disabling_call
-from followup_mockserver.dashboard.duplicates import suspect_calls
 from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.tenant import Tenant
 

@@ -81,13 +81,7 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, An
         return moment_of(tenant, last_run(tenant) or "", query)
     run = next((each for each in tenant.history.records if each.id == id and _is_run(each)), None)
     if run is not None:
-        return {
-            "id": id,
-            "title": RUNS[run.outcome],
-            "at": run.at,
-            "groups": _groups(tenant, id),
-            "max_jobs": MAX_JOBS,
-        }
+        return {"id": id, "title": RUNS[run.outcome], "at": run.at, "groups": _groups(tenant, id), "max_jobs": MAX_JOBS}
     occurrences = occurrences_of(tenant, id) if id.startswith(PREFIXES) else []
     occurrence = next((each for each in occurrences if each.id == id), None)
     if occurrence is None:

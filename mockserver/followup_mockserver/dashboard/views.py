@@ -14,11 +14,11 @@ from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.titles import job_title, state_of
 from followup_mockserver.dashboard import calls, frame, history, outbound_events, search
 from followup_mockserver.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
 from followup_mockserver.dashboard.deliveries import delivery_details, endpoint_details, last_result
-from followup_mockserver.dashboard.duplicates import twins_of
 from followup_mockserver.dashboard.history import timeline_of
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
 from followup_mockserver.dashboard.strip import items_of, occurrences_in, span_in, strip_of
@@ -34,11 +34,7 @@ from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES
 MAX_JOBS = 50
 """The clock view shows at most this many pending jobs."""
 
-VIEW_OF_ID = {
-    **VIEW_OF_PREFIX,
-    REQUEST_ID_PREFIX: calls.CALLS,
-    **dict.fromkeys(history.PREFIXES, history.HISTORY),
-}
+VIEW_OF_ID = {**VIEW_OF_PREFIX, REQUEST_ID_PREFIX: calls.CALLS, **dict.fromkeys(history.PREFIXES, history.HISTORY)}
 """Prefix of any id to the name of the view that shows what it names."""
 
 Template = tuple[str, dict[str, Any]]

@@ -92,11 +92,6 @@ class Engine:
         finally:
             self.stop()
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the engine has stopped, so that no further job starts."""
-        return self._registry.stopped
-
     def advance(self, tenant: Tenant, target: Target | None) -> Advanced:
         """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
 
@@ -178,7 +173,7 @@ class Engine:
 
     def _run_of(self, tenant: Tenant) -> Run:
         with self._runs_lock:
-            return self._runs.setdefault(tenant, Run(lambda: self.stopped))
+            return self._runs.setdefault(tenant, Run(lambda: self._registry.stopped))
 
     def _advancing(self, tenant: Tenant, run: Run, target: Target | None) -> Sending[Advanced]:
         with tenant.lock:
@@ -217,7 +212,7 @@ class Engine:
         scheduled: list[ScheduledAttempt] = []
         with tenant.lock:
             first = tenant.scheduler.next()
-            if first is None or tenant.ended or self.stopped:
+            if first is None or tenant.ended or self._registry.stopped:
                 return False
             if to is not None and first.at > max(to, tenant.clock.now()):
                 return False

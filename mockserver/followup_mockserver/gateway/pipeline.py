@@ -132,12 +132,7 @@ def break_response(exchange: Exchange) -> None:
         exchange.is_fault_applied = True
 
 
-_TYPES = {
-    401: "authentication_error",
-    403: "permission_error",
-    409: "idempotency_error",
-    429: "rate_limit_error",
-}
+_TYPES = {401: "authentication_error", 403: "permission_error", 409: "idempotency_error", 429: "rate_limit_error"}
 _CODES = {404: "resource_missing"}
 """Codes that the specification fixes. All other faults have the code ``fault``."""
 

@@ -138,7 +138,7 @@ def record_call(exchange: Exchange) -> None:
     """Record the call in the journal, under its request id. A request that reached no rule gets a new one."""
     request, response, tenant = exchange.request, exchange.response, exchange.tenant
     error, fault = exchange.error, exchange.fault if exchange.is_fault_applied else None
-    accepted = _accepted(exchange)
+    accepted, code = _accepted(exchange), None if error is None else error.code
     with tenant.lock:
         request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
         key, method = request.headers.get("idempotency-key"), request.operation.method
@@ -150,9 +150,9 @@ def record_call(exchange: Exchange) -> None:
             request_id=request_id,
             idempotency_key=key,
             at=tenant.now(),
-            error_code=None if error is None else error.code,
+            error_code=code,
             param=None if error is None else error.param,
-            attempt=tenant.journal.next_attempt(key, method, request.path),
+            attempt=1 if code == KEY_REUSED else tenant.journal.next_attempt(key, method, request.path),
             replayed=exchange.is_replay,
             fault=None if fault is None else fault.kind,
             events=len(accepted),

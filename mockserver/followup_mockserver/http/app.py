@@ -5,13 +5,14 @@ Each app is a copy of one template, so that routes are registered only once.
 
 import copy
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import flask
 from flask import Blueprint, Flask, jsonify, request
 from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Rule
 
 from followup_mockserver.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
@@ -71,14 +72,10 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
             query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
             body=_body(current) if operation.takes_body else b"",
             read_timeout=environ.get(faults.READ_TIMEOUT),
-            client_has_left=environ.get(faults.CLIENT_HAS_LEFT, _never),
+            client_has_left=environ.get(faults.CLIENT_HAS_LEFT, lambda: False),
         )
     )
     return flask_response(response)
-
-
-def _never() -> bool:
-    return False
 
 
 for _operation in OPERATIONS.values():
@@ -186,8 +183,14 @@ def _report(status: int, code: str) -> None:
 
 
 def handle_http_exception(error: HTTPException) -> flask.Response:
-    """Return an error of Flask's own, such as an unknown path, in the format of the service."""
+    """Return an error of Flask's own, such as an unknown path, in the format of the service.
+
+    A person who opens the base URL in a browser is led to the dashboard.
+    """
     status = error.code or 500
+    accepted = request.accept_mimetypes.best_match(["application/json", "text/html"])
+    if (request.method, request.path, accepted) == ("GET", "/", "text/html"):
+        return flask.Response(status=302, headers={"Location": f"{PREFIX}/"})
     code, message = _HTTP_ERRORS.get(status, ("invalid_request", "The request is invalid."))
     kind = "api_error" if status >= 500 else "invalid_request_error"
     if status == 404 and request.path.startswith(f"{PREFIX}/"):
@@ -204,6 +207,18 @@ _HTTP_ERRORS = {
 }
 
 
+class _Rule(Rule):
+    """A route whose URL builder is compiled when a URL is built; most are only matched.
+
+    Compiling the builders of all routes takes as long as the rest of a mock's set-up.
+    """
+
+    # A private method of Werkzeug. If it is renamed, the builders are compiled at once, and nothing else changes.
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        compiled = functools.cache(functools.partial(super()._compile_builder, append_unknown))
+        return lambda rule, /, **values: compiled()(rule, **values)
+
+
 class _App(Flask):
     """An application that an interrupt does not end in the middle of a change, where it runs in the main thread."""
 
@@ -216,6 +231,7 @@ class _App(Flask):
 @functools.cache
 def _template(dashboard: Blueprint) -> Flask:
     app = _App("followup_mockserver", static_folder=None)
+    app.url_rule_class = _Rule
     app.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(reject_web_pages)

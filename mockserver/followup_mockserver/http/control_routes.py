@@ -23,6 +23,7 @@ from followup_mockserver.control import (
     causes,
 )
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
+from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.lines import TimelineLine, lines_of
 from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
@@ -142,7 +143,7 @@ def requests(
         return operation in (None, entry.operation) and (status is None or status in own)
 
     def select(tenant: Tenant) -> list[JournalEntry]:
-        return [*filter(is_selected, tenant.journal.newest_first())]
+        return [*filter(is_selected, journal_of(tenant))]
 
     return _long_poll(control, select, wait, seen)
 

@@ -42,7 +42,7 @@ class _Test:
         from followup_mockserver.pytest_plugin.failure_report import unused_faults_of
 
         problems = [problem for mock in self.mocks.values() for problem in unused_faults_of(mock)]
-        return problems if self.environment is None else problems + self.environment._unseen()
+        return problems if self.environment is None else [*problems, *self.environment._rejected_unseen]
 
     def sections(self) -> "Iterator[tuple[str, str]]":
         """Yield the sections of the report of a failed test: title and text."""

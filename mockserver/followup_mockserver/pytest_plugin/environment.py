@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from followup._for_mockserver import ATTEMPT_THREAD, redacted, virtual_time
-from followup_mockserver.http.in_process import InProcessTransport
 from followup_mockserver.service.service import MockService
+from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
 _current: contextvars.ContextVar["MockEnvironment | None"] = contextvars.ContextVar("followup_env", default=None)
 
@@ -59,10 +59,6 @@ class MockEnvironment:
             ValueError: an invalid URL.
         """
         self._allowed += map(_checked, urls)
-
-    def _unseen(self) -> list[str]:
-        """Return the messages of the requests that were rejected in other threads, where they may have gone unseen."""
-        return [*self._rejected_unseen]
 
     def _is_thread_of_test(self) -> bool:
         """Return whether an exception in this thread reaches the test: in its own thread, or an attempt of the SDK."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from followup import Appointment, DoctorInput, Patient, PatientInput
+from followup import Appointment, DoctorInput, PatientInput
 from followup._for_mockserver import AppointmentSource, AppointmentStatus
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.paging import page
@@ -119,12 +119,6 @@ def _require_active(tenant: Tenant, doctor: str | None) -> None:
 
 
 def _publish(tenant: Tenant, type: str, appointment: Appointment, change: Outcome | None = None) -> None:
-    patient = _patient(tenant, appointment)
+    patient = stages.patient_about(tenant, appointment)
     stages.refresh(tenant, patient)
     tenant.publish(DomainEvent(type=type, name="appointment", subject=appointment, patient=patient, change=change))
-
-
-def _patient(tenant: Tenant, appointment: Appointment) -> Patient:
-    patient = tenant.patients.get(appointment.patient)
-    assert patient is not None  # patients are never removed
-    return patient

@@ -168,11 +168,8 @@ def _create_resource(tenant: Tenant, create: Callable[..., Any], data: Any, part
     try:
         return create(tenant, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part], **source)
     except ServiceError as error:
-        raise error if _concerns_patient(error) else error.under(part) from None
-
-
-def _concerns_patient(error: ServiceError) -> bool:
-    return error.param is not None and error.param.partition(".")[0] == "patient"
+        is_about_patient = (error.param or "").partition(".")[0] == "patient"
+        raise error if is_about_patient else error.under(part) from None
 
 
 def _request_intake(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
@@ -180,7 +177,7 @@ def _request_intake(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
 
 
 def _upsert_patient(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
-    return PatientReference(tenant, data["patient"], found_by=patients.IN_EVENTS).upsert()
+    return PatientReference(tenant, data["patient"], found_by=patients.IN_EVENTS).resolve(patients.overwrite)
 
 
 def _reschedule(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
@@ -214,11 +211,7 @@ def _body_of(declaration: sdk.Declaration) -> Shape:
 
 def _object_of(parts: Mapping[str, Shape]) -> Shape:
     """Return the shape of an object that consists of these parts, all of them required."""
-    schema = {
-        "type": "object",
-        "properties": {name: part.schema for name, part in parts.items()},
-        "required": [*parts],
-    }
+    schema = {"type": "object", "properties": {name: part.schema for name, part in parts.items()}, "required": [*parts]}
     return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
 
 

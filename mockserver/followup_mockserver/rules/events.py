@@ -149,12 +149,7 @@ def _apply(
         with tenant.caused_by(event_id):
             tenant.publish(DomainEvent(type=stored.type, name="order", subject=stored, patient=patient))
     return EventResult(
-        id=event["id"],
-        accepted=status != "failed",
-        status=status,
-        event=stored.id,
-        result=outcome,
-        error=problem,
+        id=event["id"], accepted=status != "failed", status=status, event=stored.id, result=outcome, error=problem
     )
 
 
@@ -184,14 +179,7 @@ def _store(
     if stored is not None:
         tenant.events.update(stored, **fields)
         return stored
-    stored = Event(
-        id=event_id,
-        object="event",
-        source=source,
-        source_ref=event["id"],
-        received_at=now,
-        **fields,
-    )
+    stored = Event(id=event_id, object="event", source=source, source_ref=event["id"], received_at=now, **fields)
     tenant.events.add(stored)
     return stored
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from followup import Appointment, IntakeRequest, Patient, Visit
-from followup_mockserver.rules.stages import UPCOMING, follows_appointment
+from followup_mockserver.rules.stages import UPCOMING, follows_appointment, patient_about
 from followup_mockserver.state.history import MESSAGE, Record
 from followup_mockserver.state.jobs import Job
 from followup_mockserver.state.outcomes import Kind, Outcome, other
@@ -35,7 +35,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
 
 def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> Outcome | None:
     """Return the outcome of a message to the patient of an object that cannot be sent; None if it can be sent."""
-    patient = _patient(tenant, about)
+    patient = patient_about(tenant, about)
     if patient.opted_out:
         return OPTED_OUT
     return NO_PHONE if patient.phone is None else None
@@ -45,11 +45,12 @@ def send_post_visit(tenant: Tenant, job: Job) -> Outcome:
     """Ask the patient how they are after a visit. Return the outcome, as ``send_reminder`` does."""
     visit = tenant.visits.get(job.about)
     assert visit is not None  # visits are never removed
-    return _send_to_patient(tenant, visit, kind="post_visit", text=_text(tenant, _patient(tenant, visit), "post_visit"))
+    text = _text(tenant, patient_about(tenant, visit), "post_visit")
+    return _send_to_patient(tenant, visit, kind="post_visit", text=text)
 
 
 def _send_to_patient(tenant: Tenant, about: Appointment | Visit, *, kind: str, text: str) -> Outcome:
-    patient = _patient(tenant, about)
+    patient = patient_about(tenant, about)
     obstacle = obstacle_to_patient(tenant, about)
     if obstacle is not None or patient.phone is None:
         return obstacle or NO_PHONE
@@ -83,12 +84,6 @@ def _write(
     return SENT
 
 
-def _patient(tenant: Tenant, about: Appointment | Visit) -> Patient:
-    patient = tenant.patients.get(about.patient)
-    assert patient is not None  # patients are never removed
-    return patient
-
-
 def _texts(tenant: Tenant) -> Mapping[str, str]:
     return TEXTS[tenant.organization.language]
 
@@ -113,7 +108,7 @@ def send_reminder(tenant: Tenant, job: Job) -> Outcome:
         return Outcome(Kind.NOT_UPCOMING)
     texts, start = _texts(tenant), _local(tenant, appointment.start_at)
     day, time = start.strftime(texts["day"]), start.strftime(texts["time"])
-    text = _text(tenant, _patient(tenant, appointment), "reminder", day=day, time=time)
+    text = _text(tenant, patient_about(tenant, appointment), "reminder", day=day, time=time)
     return _send_to_patient(tenant, appointment, kind="reminder", text=text)
 
 

@@ -71,11 +71,8 @@ def update(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Patient]:
     """Return a page of patients, most recently created first."""
-    if "phone" in query:
-        query["phone"] = normalized_phone(tenant, query["phone"], "phone")
-    if "dni" in query:
-        query["dni"] = normalized_dni(query["dni"], "dni")
-    return page(tenant.patients, query, where=("phone", "dni", "external_id"))
+    found = normalized(tenant, cast("PatientInput", query), "")
+    return page(tenant.patients, found, where=("phone", "dni", "external_id"))
 
 
 def normalized(tenant: Tenant, details: PatientInput, path: str) -> PatientInput:
@@ -91,10 +88,7 @@ def normalized(tenant: Tenant, details: PatientInput, path: str) -> PatientInput
 
 def find(tenant: Tenant, details: PatientInput, found_by: FoundBy) -> Patient | None:
     """Return the patient whom normalized details identify, by the first field that matches; None if none does."""
-    for name, value in ((name, cast("dict[str, str]", details).get(name)) for name in found_by):
-        if value is not None and (patient := tenant.patients.find(name, value)):
-            return patient
-    return None
+    return tenant.patients.find_first(details, found_by)
 
 
 def save(tenant: Tenant, details: PatientInput) -> Patient:

@@ -1,8 +1,8 @@
 """References to patients and doctors: an id, or an object with identifying fields (specification, section 2)."""
 
-from typing import cast
+from collections.abc import Callable
 
-from followup import Doctor, DoctorInput, Patient, PatientInput
+from followup import DoctorInput, Patient, PatientInput
 from followup_mockserver.rules import patients
 from followup_mockserver.schema.errors import invalid, missing
 from followup_mockserver.state.tenant import Tenant
@@ -11,8 +11,7 @@ from followup_mockserver.state.tenant import Tenant
 class PatientReference:
     """A validated reference to a patient.
 
-    ``resolve`` and ``upsert`` cannot fail. A rule calls them after all its other checks, so that a rejected request
-    creates no patient.
+    ``resolve`` cannot fail. A rule calls it after all its other checks, so that a rejected request creates no patient.
 
     Attributes:
         patient: the patient, if there is one already.
@@ -44,18 +43,11 @@ class PatientReference:
         if self.patient is None and not creatable:
             raise missing("patient; pass a phone or a DNI to create one", status=400, param="patient.externalId")
 
-    def resolve(self) -> Patient:
-        """Return the patient: created, or with missing fields filled in."""
+    def resolve(self, change: Callable[[Tenant, Patient, PatientInput], None] = patients.fill) -> Patient:
+        """Return the patient: created, or changed; by default, missing fields are filled in."""
         if self.patient is None:
             return patients.add(self._tenant, self._details)
-        patients.fill(self._tenant, self.patient, self._details)
-        return self.patient
-
-    def upsert(self) -> Patient:
-        """Return the patient: created, or updated. An existing phone is not overwritten."""
-        if self.patient is None:
-            return patients.add(self._tenant, self._details)
-        patients.overwrite(self._tenant, self.patient, self._details)
+        change(self._tenant, self.patient, self._details)
         return self.patient
 
 
@@ -71,13 +63,5 @@ def doctor_id(tenant: Tenant, reference: str | DoctorInput | None) -> str | None
         if reference not in tenant.doctors:
             raise missing("doctor", status=400, param="doctor")
         return reference
-    doctor = _find_doctor(tenant, reference)
+    doctor = tenant.doctors.find_first(reference, ("external_id", "full_name"))
     return doctor.id if doctor else None
-
-
-def _find_doctor(tenant: Tenant, details: DoctorInput) -> Doctor | None:
-    for name in ("external_id", "full_name"):
-        value = cast("dict[str, str]", details).get(name)
-        if value is not None and (doctor := tenant.doctors.find(name, value)):
-            return doctor
-    return None

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from followup import Appointment, Patient
+from followup import Appointment, Patient, Visit
 from followup_mockserver.state.jobs import Job, JobKind
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
@@ -13,6 +13,13 @@ _PASSED = timedelta(milliseconds=1)
 
 UPCOMING = ("confirmed", "pending", "rescheduled")
 """Statuses of an appointment that is expected to take place."""
+
+
+def patient_about(tenant: Tenant, about: Appointment | Visit) -> Patient:
+    """Return the patient of an appointment or a visit."""
+    patient = tenant.patients.get(about.patient)
+    assert patient is not None  # patients are never removed
+    return patient
 
 
 def refresh(tenant: Tenant, patient: Patient) -> None:
@@ -58,8 +65,8 @@ def follows_appointment(
 def recompute(tenant: Tenant, job: Job) -> Outcome:
     """Recompute the stage after the time of an appointment. Return the outcome of the job: the stage."""
     appointment = tenant.appointments.get(job.about)
-    patient = tenant.patients.get(appointment.patient) if appointment else None
-    assert patient is not None  # neither appointments nor patients are removed
+    assert appointment is not None  # appointments are never removed
+    patient = patient_about(tenant, appointment)
     refresh(tenant, patient)
     return other(patient.stage)
 

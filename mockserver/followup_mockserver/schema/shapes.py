@@ -225,8 +225,7 @@ def _flat_members(annotation: Any) -> list[Any]:
 def _any_of(shapes: list[Shape]) -> Shape:
     converters = {shape.schema["type"]: shape.convert for shape in shapes}
     return Shape(
-        {"anyOf": [shape.schema for shape in shapes]},
-        lambda value: converters.get(_json_type(value), unchanged)(value),
+        {"anyOf": [shape.schema for shape in shapes]}, lambda value: converters.get(_json_type(value), unchanged)(value)
     )
 
 

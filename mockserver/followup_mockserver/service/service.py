@@ -238,7 +238,7 @@ class MockService(Mock):
         import httpx
 
         from followup import FollowUp
-        from followup_mockserver.http.in_process import InProcessTransport
+        from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
         http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
         return self._in_virtual_time(FollowUp(**self._options(options, http_client=http_client)), options)
@@ -252,7 +252,7 @@ class MockService(Mock):
         import httpx
 
         from followup import AsyncFollowUp
-        from followup_mockserver.http.in_process import InProcessTransport
+        from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
         http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
         return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client=http_client)), options)

@@ -73,7 +73,10 @@ _DEFAULT_TIME_ZONE = "America/Argentina/Buenos_Aires"
 
 def is_intake_field(name: str) -> bool:
     """Return whether this is a field of the patient, or the path of a field of the request body."""
-    return name in _PATIENT_FIELDS or _has_field(_intake_schema(), name)
+    schema = _intake_schema()
+    for step in name.split("."):
+        schema = schema.get("properties", {}).get(step, {})
+    return name in _PATIENT_FIELDS or bool(schema)
 
 
 _PATIENT_FIELDS = ("fullName", "dni", "phone")
@@ -82,12 +85,6 @@ _PATIENT_FIELDS = ("fullName", "dni", "phone")
 @functools.cache
 def _intake_schema() -> Mapping[str, Any]:
     return object_shape({each.name: each.annotation for each in IntakeRequests.create.parameters}, ()).schema
-
-
-def _has_field(schema: Mapping[str, Any], path: str) -> bool:
-    for step in path.split("."):
-        schema = schema.get("properties", {}).get(step, {})
-    return bool(schema)
 
 
 def _setting(default: Any, check: checks.Check) -> Any:

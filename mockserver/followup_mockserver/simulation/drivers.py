@@ -180,10 +180,7 @@ def _of_sqlalchemy() -> list[_Replacement]:
     from sqlalchemy.engine import Engine
     from sqlalchemy.engine.default import DefaultDialect
 
-    return [
-        (Engine, "raw_connection", _connecting),
-        (DefaultDialect, "do_commit", _committing),
-    ]
+    return [(Engine, "raw_connection", _connecting), (DefaultDialect, "do_commit", _committing)]
 
 
 _OBSERVED_DRIVERS = ("pysqlite", "aiosqlite", "psycopg", "psycopg_async")

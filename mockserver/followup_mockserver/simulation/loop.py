@@ -10,7 +10,7 @@ import queue
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import Context
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
@@ -60,6 +60,7 @@ class SimulatedLoop(UnconnectedLoop):
     """
 
     _depth = 0  # the base class asks whether it runs before it is initialized
+    _default_executor: Executor | None  # of the base class, which shuts it down
 
     def __init__(self, time: Time, wait: Wait, check: Callable[[], None]) -> None:
         super().__init__()
@@ -291,9 +292,6 @@ class SimulatedLoop(UnconnectedLoop):
     ) -> asyncio.Handle:
         """Take a callback from a thread that works for a task."""
         if threading.get_ident() == self._thread and not self._is_submitting:
-            for each in args:
-                if isinstance(each, asyncio.Future):
-                    self._owed.pop(each, None)  # it was cancelled before a thread began its work
             return self.call_soon(callback, *args, context=context)
         handle = asyncio.Handle(callback, args, self, context)
         if not self.is_closed():
@@ -317,15 +315,24 @@ class SimulatedLoop(UnconnectedLoop):
         self, executor: Executor | None, func: Callable[[*_Ts], _T], *args: *_Ts
     ) -> "asyncio.Future[_T]":
         """Call a function in a thread."""
+        if executor is None:
+            executor = self._default_executor = self._default_executor or ThreadPoolExecutor()
         self._is_submitting = True  # a fast thread has passed its result on before this returns
         running = asyncio._get_running_loop()
         asyncio._set_running_loop(None)  # within it, Python 3.14 would set the result of a fast thread at once
         try:
-            future = super().run_in_executor(executor, func, *args)
+            work = executor.submit(func, *args)
+            future = asyncio.wrap_future(work, loop=self)
         finally:
             asyncio._set_running_loop(running)
             self._is_submitting = False
         self._owed[future] = None
+
+        def forget(work: "Future[_T]") -> None:
+            if work.cancelled() and threading.get_ident() == self._thread:
+                self._owed.pop(future, None)  # no thread has begun, and from Python 3.14 on, nothing else says so
+
+        work.add_done_callback(forget)
         return future
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:

@@ -160,14 +160,6 @@ class _Play:
                 if not self._runner.is_down:
                     self._story.add("The clinic crashed.")
                     self._runner.discard()
-            case (
-                steps.CrashAtCommit()
-                | steps.CrashAtStart()
-                | steps.CrashAtRequest()
-                | steps.FailRequests()
-                | steps.LoseWebhookResponse()
-            ):
-                self._pending.add(step)
             case steps.RepeatDelivery():
                 self._traffic.repeat(step)
             case steps.DelayDelivery():
@@ -177,6 +169,8 @@ class _Play:
             case steps.TaskOrder():
                 self._story.add("From here on, tasks went on in another order.")
                 self._runner.set_order(step.order)
+            case _:
+                self._pending.add(step)
 
     def _operate(self, entry: Entry, operation: Operation, *, again: bool = False) -> None:
         booking = entry.booking

@@ -164,10 +164,18 @@ def _silent_crashes() -> Iterator[None]:
 
 @contextmanager
 def _outside_of_the_running_loop() -> Iterator[None]:
-    """Hide the event loop that runs in this thread, such as that of a test, from the code within this block."""
+    """Hide the event loop that runs in this thread, such as that of a test, from the code within this block.
+
+    Its task is left too: from Python 3.14 on, a thread has one current task, not one for each loop.
+    """
     loop = asyncio._get_running_loop()
+    task = asyncio.current_task(loop) if loop else None
+    if loop and task:
+        asyncio.tasks._leave_task(loop, task)
     asyncio._set_running_loop(None)
     try:
         yield
     finally:
         asyncio._set_running_loop(loop)
+        if loop and task:
+            asyncio.tasks._enter_task(loop, task)

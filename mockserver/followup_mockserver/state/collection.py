@@ -6,7 +6,7 @@ that key, so a page is a slice of them, whatever the size of the collection.
 
 import itertools
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -224,6 +224,11 @@ class Collection(Generic[S]):
         numbers = self._indexes[index].numbers(key)
         return self._objects[numbers[-1]] if numbers else None
 
+    def find_first(self, values: Mapping[str, Any], indexes: Iterable[str]) -> S | None:
+        """Return the newest object with the first of several keys that has one; None if none has."""
+        keys = ((index, values[index]) for index in indexes if values.get(index) is not None)
+        return next(filter(None, (self.find(index, key) for index, key in keys)), None)
+
     def find_all(self, index: str, key: Key) -> list[S]:
         """Return the objects with a key, oldest first."""
         return [self._objects[number] for number in self._indexes[index].numbers(key)]
@@ -269,12 +274,7 @@ class Collection(Generic[S]):
         return self._number_of[id]
 
     def _select(
-        self,
-        cursor: int | None,
-        backwards: bool,
-        where: Mapping[str, Key],
-        between: Mapping[str, Bounds],
-        wanted: int,
+        self, cursor: int | None, backwards: bool, where: Mapping[str, Key], between: Mapping[str, Bounds], wanted: int
     ) -> list[int]:
         """Return the numbers nearest to the cursor that match every filter.
 

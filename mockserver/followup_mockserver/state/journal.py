@@ -9,6 +9,7 @@ from typing import NamedTuple
 import attrs
 
 from followup._for_mockserver import format_timestamp
+from followup_mockserver.schema.errors import KEY_REUSED
 from followup_mockserver.state.faults import Fault, FaultKind
 
 REQUEST_ID_PREFIX = "req_"
@@ -84,13 +85,16 @@ class JournalEntry:
         at: when the call was made, by the mock's clock.
         error_code: code of the error response; None for a success.
         param: the parameter that the error names, at most 255 characters of it.
-        attempt: 1 for the first call with its idempotency key, method and path, and for one without a key.
+        attempt: 1 for the first call with its idempotency key, method and path, and for one without a key. A call whose
+            key was rejected, because it belongs to another request, has 1 and is not counted.
         replayed: whether the response is that of an earlier call with the same idempotency key.
         fault: kind of the fault that changed the call; None if none did.
         events: number of events in the results of ``events.create``; 0 for a response without results.
         refused: number of those that the service did not accept, because they are invalid or failed.
         ignored_keys: paths of the keys in the ``data`` of events that the service does not read, such as
             ``events[3].data.doctor``; at most 100 of a call. The control API has it only if there are any.
+        possible_duplicate_of: id of the earlier call that the call seems to repeat, although it has another idempotency
+            key, or of the earlier event or appointment. The control API has it only if there is one.
     """
 
     operation: str | None
@@ -108,6 +112,7 @@ class JournalEntry:
     events: int = 0
     refused: int = 0
     ignored_keys: Sequence[str] = attrs.field(default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True})
+    possible_duplicate_of: str | None = attrs.field(default=None, metadata={OMITTED_IF_EMPTY: True})
 
     def __repr__(self) -> str:
         call = f"{self.status} {self.method} {self.path} at {format_timestamp(self.at)}"
@@ -210,7 +215,7 @@ class Journal:
             oldest = self._entries[0]
             if oldest.idempotency_key is not None and self._attempts.get(_attempted(oldest)) == oldest.attempt:
                 del self._attempts[_attempted(oldest)]  # there is no later one
-        if entry.idempotency_key is not None:
+        if entry.idempotency_key is not None and entry.error_code != KEY_REUSED:
             self._attempts[_attempted(entry)] = entry.attempt
         if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
             outcome = outcome._replace(about=_beginning(outcome.about))

@@ -84,6 +84,7 @@ class Kind(Enum):
     # calls and inbound events
     PROCESSED = "succeeded", "processed"
     FAILED = "failed", "failed", "{reason}"
+    INVALID = "failed", "invalid", "{reason}"
     PARTLY_REFUSED = "pending", "{status}, {reason} events refused"
     DROPPED = "failed", "no response"
     NOT_IN_JOURNAL = "", "no longer in the journal"

@@ -283,9 +283,9 @@ class Sender:
                 self._connections.release(connection)
                 raise
         except TimeoutError:
-            return _without_response(Outcome(Kind.TIMED_OUT, seconds=self._timeout), began)
+            return AttemptResult(Outcome(Kind.TIMED_OUT, seconds=self._timeout), RealTime.monotonic() - began)
         except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
-            return _without_response(Outcome(Kind.UNREACHABLE, type(problem).__name__), began)
+            return AttemptResult(Outcome(Kind.UNREACHABLE, type(problem).__name__), RealTime.monotonic() - began)
         seconds = RealTime.monotonic() - began
         outcome = Outcome(Kind.RESPONDED, status=response.status)
         return AttemptResult(outcome, seconds, response=self._read(connection, response, ends))
@@ -326,7 +326,3 @@ def _beginning_of(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
     except (OSError, ValueError, http.client.HTTPException):
         return body, False
     return body, len(body) == expected and len(body) <= LONGEST_RESPONSE_BODY
-
-
-def _without_response(outcome: Outcome, began: float) -> AttemptResult:
-    return AttemptResult(outcome, RealTime.monotonic() - began)

@@ -19,7 +19,6 @@ Message = MutableMapping[str, Any]
 
 Headers = Sequence[tuple[str, str]]
 
-_ASGI_VERSION = {"version": "3.0", "spec_version": "2.4"}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -76,7 +75,7 @@ def _scope(request: httpx.Request, state: Mapping[str, Any]) -> dict[str, Any]:
     url = request.url
     return {
         "type": "http",
-        "asgi": dict(_ASGI_VERSION),
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
         "http_version": "1.1",
         "method": request.method,
         "scheme": url.scheme,
@@ -159,6 +158,30 @@ def _environ(request: httpx.Request) -> dict[str, Any]:
         # The streamed body has been read completely, and WSGI applications rely on Content-Length.
         environ["CONTENT_LENGTH"] = str(len(request.content))
     return environ
+
+
+class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Sends requests by calling the application. Responses are buffered, not streamed.
+
+    Args:
+        app: the WSGI application.
+    """
+
+    def __init__(self, app: WSGIApp) -> None:
+        self._app = app
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the application's response."""
+        return call_wsgi(self._app, request)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the application's response."""
+        await request.aread()
+        # The control API may block the event loop, for a receiver or in a long poll. An operation of the API does not,
+        # since delays advance the mock's clock; a thread would make it half as slow again.
+        if request.url.path.startswith("/_mock"):
+            return await asyncio.to_thread(call_wsgi, self._app, request)
+        return call_wsgi(self._app, request)
 
 
 _current: contextvars.ContextVar[tuple[str, list[BaseException]]] = contextvars.ContextVar("followup_mock_attempt")

@@ -209,9 +209,7 @@ def _json(response: Response) -> Any:
 def with_response(result: R, response: Response) -> R:
     """Set the ``last_response`` of a result, and return the result."""
     result.last_response = ResponseInfo(
-        status_code=response.status_code,
-        headers=response.headers,
-        request_id=response.headers.get("request-id"),
+        status_code=response.status_code, headers=response.headers, request_id=response.headers.get("request-id")
     )
     return result
 

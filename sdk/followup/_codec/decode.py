@@ -73,8 +73,6 @@ LEAVES: dict[Any, Leaf] = {
     date: Leaf("a date", str, date.fromisoformat),
 }
 _OBJECT = Leaf("an object", dict)
-_TIMES = (datetime, date)
-"""In a module that is imported in a frozen test, freezegun has put subclasses in their place."""
 
 
 @attrs.frozen(eq=False)
@@ -103,8 +101,6 @@ def leaf_of(annotation: Any) -> Leaf | None:
     annotation = names.bare(annotation)
     if _is_text(annotation):
         return TEXT
-    if isinstance(annotation, type) and issubclass(annotation, _TIMES):
-        annotation = next(each for each in _TIMES if issubclass(annotation, each))
     return _OBJECT if get_origin(annotation) is Mapping else LEAVES.get(annotation)
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import types
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import attrs
@@ -12,6 +12,9 @@ NOT_IN_JSON = frozenset({"extra", "last_response"})
 
 ABSENT_IF_NONE = "absent_if_none"
 """Key in the metadata of a field that is omitted from the JSON when it is None, instead of sent as null."""
+
+_TIMES = (datetime, date)
+"""Where annotations are resolved in a frozen test, freezegun has put subclasses in their place."""
 
 
 @functools.cache
@@ -32,8 +35,11 @@ def annotations_of(declared: Any) -> dict[str, Any]:
 
 
 def bare(annotation: Any) -> Any:
-    """Return the annotation without ``Annotated`` around it."""
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    """Return the annotation without ``Annotated`` around it, and without the subclasses of freezegun."""
+    annotation = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    if isinstance(annotation, type) and issubclass(annotation, _TIMES):
+        return next(each for each in _TIMES if issubclass(annotation, each))
+    return annotation
 
 
 def is_union(annotation: Any) -> bool:

@@ -162,12 +162,7 @@ class Declaration:
     name: str
 
     def __init__(
-        self,
-        method: str,
-        path: str,
-        declared: Callable[..., Any],
-        *,
-        batch_error: type[APIStatusError] | None = None,
+        self, method: str, path: str, declared: Callable[..., Any], *, batch_error: type[APIStatusError] | None = None
     ) -> None:
         self.method = method
         self.path = path

@@ -181,13 +181,11 @@ def send_within(client: httpx.Client, step: Send, seconds: float | None) -> Outc
         return NotSent("ConnectError", detail=str(error))
     try:
         outcome = done.get(timeout=seconds)
-    except queue.Empty:
+    except BaseException as error:  # also KeyboardInterrupt
         abandoned.set()
         private_names.shut_down(client, step)
-        return _TOO_LATE
-    except BaseException:  # KeyboardInterrupt
-        abandoned.set()
-        private_names.shut_down(client, step)
+        if isinstance(error, queue.Empty):
+            return _TOO_LATE
         raise
     if isinstance(outcome, BaseException):
         raise outcome

@@ -9,6 +9,7 @@ import threading
 from contextlib import closing
 from typing import Any
 
+from followup._results.errors import FollowUpError
 from followup._store.database import Database, StoreTime
 
 _TRIES = 30
@@ -18,10 +19,28 @@ _WAIT = 0.5
 """Seconds that a try waits for other processes. Meanwhile they wait for it, so it gives way to them for as long."""
 
 
-def scrub(database: Database, clock: StoreTime) -> str:
+def scrub(database: Database, clock: StoreTime, done: str, copied: str, again: str) -> None:
+    """Write a SQLite file anew and empty its log.
+
+    Args:
+        database: the database; nothing is done if it is another one than SQLite.
+        clock: the clock, by which it waits for other processes.
+        done: for the error, what has been done.
+        copied: for the error, what copies may be left of.
+        again: for the error, what is to be done again.
+
+    Raises:
+        FollowUpError: copies may be left, because other processes use the file, for example.
+    """
+    if database.dialect == "sqlite" and (problem := _scrubbed(database, clock)):
+        raise FollowUpError(
+            f"{done}, but the file of the database or its log still has copies of {copied} ({problem}): {again} again "
+            "when fewer processes use it"
+        )
+
+
+def _scrubbed(database: Database, clock: StoreTime) -> str:
     """Write a SQLite file anew and empty its log; return why copies may be left, or an empty text."""
-    if database.dialect != "sqlite":
-        return ""
     # On the driver's own connection, because SQLAlchemy begins a transaction, in which VACUUM is impossible.
     with closing(database.engine.raw_connection()) as pooled:
         driver: Any = pooled.driver_connection

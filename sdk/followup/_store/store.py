@@ -12,7 +12,7 @@ from sqlalchemy import URL, ColumnElement, Connection, Engine, Row, Table, bindp
 
 from followup._privacy.frames import clears_frames
 from followup._privacy.redaction import redacted
-from followup._results.errors import ConfigurationError, FollowUpError
+from followup._results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, is_hashed, unhashed
 from followup._store.database import Database, StoreTime, reason_of
 from followup._store.execution import Execute, executing, run
@@ -126,11 +126,7 @@ class Store:
             if self._schema.component == "outbox":
                 reencrypt_salts(connection, self.name, self._cipher)
             connection.execute(update(SALTS).where(SALTS.c.salt == salt).values(salt=renewed))
-        if problem := scrub(self._database, self._clock):
-            raise FollowUpError(
-                "the rows are encrypted, but the file of the database or its log still has copies of what they were "
-                f"before ({problem}): call reencrypt again when fewer processes use it"
-            )
+        scrub(self._database, self._clock, "the rows are encrypted", "what they were before", "call reencrypt")
         return count
 
     def _check_tables(self, longest_wait: float | None = None) -> None:

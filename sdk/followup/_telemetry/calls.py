@@ -122,12 +122,7 @@ class _Recording:
         self._span: Span = tracer.start_span(
             call.operation,
             kind=SpanKind.CLIENT,
-            attributes={
-                OPERATION: call.operation,
-                METHOD: call.method,
-                TEMPLATE: call.path_template,
-                **server,
-            },
+            attributes={OPERATION: call.operation, METHOD: call.method, TEMPLATE: call.path_template, **server},
         )
         self._context = set_span_in_context(self._span)
         self._headers = _headers_of(self._context)

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import typer
-
-from followup import __version__
 from followup.cli.application import Program
 
 _RESOURCES = {
@@ -44,17 +41,9 @@ _RENAMED = {"events send": "events send-all", "webhooks verify": "verify-webhook
 EXAMPLES = Path(__file__).with_name("examples.txt")
 """The examples of each command."""
 
-app: Program = Program("followup", "followup.cli", _COMMANDS, _RENAMED, EXAMPLES)
+_TEXT = """Work with the patient follow-up service from the command line.
 
+Set FOLLOWUP_API_KEY and FOLLOWUP_BASE_URL; "followup doctor" checks them.
+"""
 
-@app.callback(invoke_without_command=True)
-def options(
-    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
-) -> None:
-    """Work with the patient follow-up service from the command line.
-
-    Set FOLLOWUP_API_KEY and FOLLOWUP_BASE_URL; "followup doctor" checks them.
-    """
-    if version:
-        typer.echo(f"followup {__version__}")
-        raise typer.Exit
+app: Program = Program("followup", _TEXT, "followup.cli", _COMMANDS, _RENAMED, EXAMPLES)

@@ -5,12 +5,13 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
+from followup import __version__
 from followup.cli.output import EXIT_STATUS, INTERRUPTED, USAGE, CommandFailed, fitting, run_program, warn
 
 _ParserError: Any = typer.BadParameter.__base__
@@ -134,7 +135,6 @@ class _Root(_Group):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
-        formatter.write_paragraph()
         formatter.write_text(f"Options: {', '.join(each.opts[0] for each in self.get_params(ctx))}")
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -194,10 +194,11 @@ class Application(typer.Typer):
 
 
 class Program(Application):
-    """A program, which also has options that install and show the completion of its commands in a shell.
+    """A program. It also has options that show its version, and install the completion of its commands in a shell.
 
     Args:
         name: its name.
+        text: what its help says first.
         package: the package of the modules of its commands, which are imported when they are used.
         commands: for each heading of the help the commands: the first paragraph of the help of each, and its module.
         renamed: the commands that have another name since the last release, by their old names.
@@ -207,6 +208,7 @@ class Program(Application):
     def __init__(
         self,
         name: str,
+        text: str,
         package: str,
         commands: Mapping[str, Mapping[str, tuple[str, str]]],
         renamed: Mapping[str, str],
@@ -219,3 +221,11 @@ class Program(Application):
         # Typer makes the group, and takes a class only.
         cls = type("_Root", (_Root,), {"headings": headings, "renamed": renamed, "examples": examples})
         super().__init__(name=name, cls=cls, add_completion=True, no_args_is_help=True, epilog=EXIT_STATUS)
+
+        @self.callback(invoke_without_command=True, help=text)
+        def options(
+            version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+        ) -> None:
+            if version:
+                typer.echo(f"{name} {__version__}")
+                raise typer.Exit

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import ijson
 
-STANDARD_INPUT = Path("-")
+from followup.cli.values import STANDARD_INPUT
 
 MAX_DEPTH = 200
 """Levels of nesting that a file of events may have; the service accepts far fewer. The memory that a parser takes grows
@@ -40,8 +40,8 @@ def read_events(file: Path, opened: io.BufferedReader) -> Iterator[FileEvent]:
     Raises:
         UnreadableFile: the file does not have the format of its extension, or the extension is unknown.
     """
-    shown = "standard input" if file == STANDARD_INPUT else file
-    if file != STANDARD_INPUT and file.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
+    shown = "standard input" if str(file) == STANDARD_INPUT else file
+    if str(file) != STANDARD_INPUT and file.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
         raise UnreadableFile(f"{file} must end in .json or .jsonl; 'followup import' sends the rows of a table")
     if _skip_mark(opened).peek().lstrip()[:1] == b"[":
         name, events = "JSON", _from_json(opened, "item")

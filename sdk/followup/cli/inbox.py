@@ -28,8 +28,7 @@ logger: logging.Logger = logging.getLogger("followup.inbox")
 commands: Application = Application(no_args_is_help=True, help="Handle the webhooks that an inbox has stored.")
 
 Target = Annotated[
-    str,
-    typer.Argument(metavar="MODULE:NAME", help="Where your Inbox is, such as clinic.webhooks:inbox."),
+    str, typer.Argument(metavar="MODULE:NAME", help="Where your Inbox is, such as clinic.webhooks:inbox.")
 ]
 
 _PLACES = re.compile(r" at [\w-]+\.py:\d+( > [\w-]+\.py:\d+)*$")

@@ -54,7 +54,7 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
     "Event": ("type", "status", "sourceRef", "error", "receivedAt", "id", "occurredAt", "source", "result"),
     "WebhookEndpoint": ("url", "status", "enabledEvents", "id", "lastError", "lastDeliveredAt", "description"),
     "WebhookDelivery": (
-        *("eventType", "status", "lastStatusCode", "webhookEndpoint", "lastError", "attempts", "nextAttemptAt", "id"),
+        *("eventType", "status", "id", "lastStatusCode", "lastError", "attempts", "webhookEndpoint", "nextAttemptAt"),
     ),
 }
 """The most important fields of each class. In a table, those that are missing here follow in their order."""

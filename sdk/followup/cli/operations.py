@@ -16,7 +16,7 @@ from followup._declarations.operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.lists import OPTIONS, Listing
 from followup.cli.options import AsJson, keyword, option, sentence, spelling
-from followup.cli.output import connected, reject, say, show_one, warn
+from followup.cli.output import connected, fail, reject, say, show_one, warn
 from followup.cli.values import argument_names, arms, body_of, bound_of, kebab, parts_of, value_of_option
 from followup.resources import all_groups
 
@@ -81,6 +81,8 @@ def _command(declaration: Declaration) -> Callable[..., None]:
                 show_one(encode(result), as_json=values["as_json"])
             elif not isinstance(result, Page):
                 output.print(map(encode, result.results))
+                if rejected := sum(not each.accepted for each in result.results):
+                    fail(f"{rejected} of {len(result.results)} events {'was' if rejected == 1 else 'were'} rejected")
             else:
                 output.print(map(encode, result if all_pages else result.data))
                 if not all_pages:

@@ -70,14 +70,15 @@ def json_line(value: Any) -> str:
     return text
 
 
-def write_private_file(path: Path, text: str) -> None:
-    """Write a file atomically; only its owner can read it.
+def write_private_file(path: Path, text: str, *, keeps_mode: bool = False) -> None:
+    """Write a file atomically; only its owner, who stays the same, can read it.
 
     A process that waits for the file sees all of it or none. A symbolic link is followed.
 
     Args:
         path: path of the file.
         text: its text.
+        keeps_mode: whether a file that exists keeps its mode.
 
     Raises:
         OSError: the file cannot be written, or the path is not a regular file.
@@ -92,6 +93,11 @@ def write_private_file(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:  # shells read it on Windows too
             stream.write(text)
+        before = target.stat() if target.exists() else temporary.stat()
+        if before.st_uid != temporary.stat().st_uid:  # root writes the file of another user
+            os.chown(temporary, before.st_uid, before.st_gid)
+        if keeps_mode:
+            temporary.chmod(before.st_mode)
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -17,18 +17,15 @@ from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._codec.names import camel
 from followup._privacy.redaction import visible
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
-from followup.cli.values import argument_names
+from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT, argument_names
 
 if TYPE_CHECKING:
     from followup.cli.event_files import FileEvent
 
-STANDARD_INPUT = STANDARD_OUTPUT = Path("-")
-
 
 def send_all(
     file: Annotated[
-        Path,
-        typer.Argument(help="A .json or .jsonl file; - reads JSON or JSON Lines from standard input."),
+        Path, typer.Argument(help="A .json or .jsonl file; - reads JSON or JSON Lines from standard input.")
     ],
     rejected: Annotated[
         Path | None,
@@ -47,9 +44,9 @@ def send_all(
     An event that fails is sent again, up to three times in all. The command keeps to the rate limit of the service.
     It can be repeated after an interruption: the service ignores the ids that it has already accepted.
     """
-    name = "events" if file == STANDARD_INPUT else file.name
+    name = "events" if str(file) == STANDARD_INPUT else file.name
     report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
-    if file != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
+    if str(file) != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
         reject(f"--rejected must not be the file that is sent, {file}")
     sent: deque[FileEvent] = deque()
     with contextlib.closing(report), connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
@@ -62,7 +59,7 @@ def send_all(
             fail(problem, INTERRUPTED)
     if report.rejected:
         count = "1 event was" if report.rejected == 1 else f"{report.rejected} events were"
-        shown = "standard output" if report.file == STANDARD_OUTPUT else report.file
+        shown = "standard output" if str(report.file) == STANDARD_OUTPUT else report.file
         fail(f"{count} rejected; {shown} has the reasons: fix the events, and send them")
     if not report.counts:
         warn("The file has no events.")
@@ -92,7 +89,7 @@ class Report:
             return
         self.rejected += 1
         line = json_line({"event": read.event, "error": f"{read.place}: {error}"})
-        if self.file == STANDARD_OUTPUT:
+        if str(self.file) == STANDARD_OUTPUT:
             write_line(line)
             return
         with file_errors(f"write {self.file}"):
@@ -121,7 +118,7 @@ def _inputs(file: Path, sent: "deque[FileEvent]") -> Iterator[EventInput]:
     with progress(TextColumn("{task.fields[events]} events")) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)
         try:
-            is_input = file == STANDARD_INPUT
+            is_input = str(file) == STANDARD_INPUT
             raw: Any = sys.stdin.buffer if is_input else bar.open(file, "rb", task_id=task)
             opened = raw if is_input else io.BufferedReader(raw)
             with contextlib.nullcontext() if is_input else opened:

@@ -195,7 +195,7 @@ def add_common_commands(group: Application, kind: Kind, *, status_help: str, ret
         say("OK: the tables exist.")
 
 
-QUIET = typer.Option("--quiet", help="Log problems only.")
+QUIET = typer.Option("--quiet", help="Log problems only. What your own module logs is not changed.")
 
 
 def begin_work(store: Any, limit: str, *, quiet: bool) -> None:
@@ -207,13 +207,11 @@ def begin_work(store: Any, limit: str, *, quiet: bool) -> None:
         quiet: whether to log problems only.
     """
     logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
-    if not quiet:
-        logger = logging.getLogger(f"followup.{store._schema.component}")
-        logger.setLevel(logging.INFO)
-        place = _place(store._database.engine.url)
-        logger.info(
-            "%s %s: working in %s, %s, until Ctrl-C or SIGTERM", store._schema.component, store.name, place, limit
-        )
+    component = store._schema.component
+    logger = logging.getLogger("followup" if quiet else f"followup.{component}")
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    place = _place(store._database.engine.url)
+    logger.info("%s %s: working in %s, %s, until Ctrl-C or SIGTERM", component, store.name, place, limit)
 
 
 @contextmanager

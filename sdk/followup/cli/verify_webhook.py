@@ -26,12 +26,10 @@ def verify_webhook(
         Path, typer.Option(help='File with the headers: a JSON object, or a line "Name: value" for each.')
     ],
     secret_env: Annotated[
-        str,
-        typer.Option(help="Environment variable with the endpoint's secret; several are separated by commas."),
+        str, typer.Option(help="Environment variable with the endpoint's secret; several are separated by commas.")
     ] = "FOLLOWUP_WEBHOOK_SECRET",  # noqa: S107 - the name of the variable
     check_time: Annotated[
-        bool,
-        typer.Option("--check-time", help=f"Also reject a timestamp more than {WEBHOOK_TOLERANCE} seconds off."),
+        bool, typer.Option("--check-time", help=f"Also reject a timestamp more than {WEBHOOK_TOLERANCE} seconds off.")
     ] = False,
 ) -> None:
     """Verify the signature of a stored webhook request; show its event."""

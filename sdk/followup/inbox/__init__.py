@@ -16,13 +16,4 @@ from followup.inbox.handlers import Handler, Received
 from followup.inbox.inbox import Inbox
 from followup.inbox.upkeep import DeadEvent, DrainReport, InboxStatus
 
-__all__ = [
-    "CatchUpReport",
-    "Cipher",
-    "DeadEvent",
-    "DrainReport",
-    "Handler",
-    "Inbox",
-    "InboxStatus",
-    "Received",
-]
+__all__ = ["CatchUpReport", "Cipher", "DeadEvent", "DrainReport", "Handler", "Inbox", "InboxStatus", "Received"]

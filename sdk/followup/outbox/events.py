@@ -80,10 +80,7 @@ CALLS = sa.Table(
 sa.Index("followup_outbox_calls_by_end", CALLS.c.name, CALLS.c.ends_at)
 
 _BY_ORDER = "followup_outbox_by_order ON followup_outbox (name, blocks_subject, subject, seq, state, due_at)"
-_TO_VERSION_2 = (
-    f"CREATE INDEX IF NOT EXISTS {_BY_ORDER}",
-    "DROP INDEX IF EXISTS followup_outbox_by_subject",
-)
+_TO_VERSION_2 = (f"CREATE INDEX IF NOT EXISTS {_BY_ORDER}", "DROP INDEX IF EXISTS followup_outbox_by_subject")
 
 OLDER_SUBJECTS: Final = "outbox_subjects"
 """The row of ``followup_locks`` that a relay removes when it has renewed the default subjects of earlier releases."""

@@ -121,12 +121,7 @@ class Appointments(Resource, group="appointments"):
 
     @post("/v1/appointments/{id}/cancel")
     def cancel(
-        self,
-        id: AppointmentId,
-        /,
-        *,
-        reason: str | None | NotGiven = NOT_GIVEN,
-        idempotency_key: str | None = None,
+        self, id: AppointmentId, /, *, reason: str | None | NotGiven = NOT_GIVEN, idempotency_key: str | None = None
     ) -> Appointment:
         """Cancel an appointment and remove its pending reminders.
 

@@ -53,12 +53,7 @@ class Events(Resource, group="events"):
     """Inbound events of the organization's systems."""
 
     @post("/v1/events", batch_error=EventBatchError)
-    def create(
-        self,
-        events: EventInput | EventBatchInput,
-        *,
-        idempotency_key: str | None = None,
-    ) -> EventBatch:
+    def create(self, events: EventInput | EventBatchInput, *, idempotency_key: str | None = None) -> EventBatch:
         """Send one event, or a batch of up to 100.
 
         Each event is processed separately and has its own result. Sending an accepted id again has no effect

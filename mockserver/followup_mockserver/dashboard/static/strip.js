@@ -46,8 +46,10 @@ function chart(strip, text) {
   for (let row = 0; row < strip.rows.length; row++) {
     drawn.append(svg("line", { x2: "100%", y1: (row + 0.5) * ROW, y2: (row + 0.5) * ROW, class: "row" }));
   }
-  for (let column = 0; column < count; column += Math.ceil(count / (merged === 1 ? 6 : 2))) {
+  const every = Math.ceil(count / (merged === 1 ? 6 : 2));
+  for (let column = 0; column < count; column += every) {
     drawn.append(svg("line", { x1: place(column), x2: place(column), y2: height + 5, class: "tick" }));
+    if (count - column < every * 0.75) continue; // the text would be cut at the edge
     drawn.append(svg("text", { x: place(column), dx: 4, y: height + 15 }, text(at(column))));
   }
   const now = place((strip.now - strip.start) / strip.step / merged);

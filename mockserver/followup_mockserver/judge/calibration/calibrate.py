@@ -53,7 +53,9 @@ def find(run: Run, point: Point) -> Finding:
         return _not_asked(point.id, f"a response is not as the specification says ({what})")
     if text == point.mock:
         return Finding(point.id, "same", f"found: {text} (the mock: the same)")
-    settings = [name for name, value in run.settings.items() if name not in before and value != _default(name)]
+    settings = [
+        name for name, value in run.settings.items() if name not in before and value != getattr(Options(), name)
+    ]
     hint = f", without {', '.join(settings)} of [settings]" if settings else ""
     return Finding(point.id, "different", f"found: {text} (the mock: {point.mock}{hint})")
 
@@ -69,10 +71,6 @@ def _obstacle(account: Account, point: Point) -> str | None:
     if point.needs_line and "follow_up" not in account.service_lines:
         return "the organization lacks the service line follow_up"
     return None
-
-
-def _default(option: str) -> Any:
-    return getattr(Options(), option)
 
 
 NOT_ASKED: Mapping[str, str] = {each: reason for reason, ids in OPEN_POINTS["not_asked"].items() for each in ids}

@@ -18,8 +18,7 @@ from followup_mockserver.schema.validation import decoded_json
 from followup_mockserver.settings.options import ORGANIZATION_SETTINGS, Options
 from followup_mockserver.state.clock import Clock
 from followup_mockserver.state.snapshots.codecs import SnapshotError, loaded, plain
-from followup_mockserver.state.snapshots.copying import MockState
-from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS, Document, saved
+from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS, Document, MockState, saved
 from followup_mockserver.state.tenant import Tenant
 
 FORMAT = "followup-mock-snapshot"

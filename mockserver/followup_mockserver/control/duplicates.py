@@ -8,6 +8,8 @@ from collections.abc import Collection, Hashable, Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+import attrs
+
 from followup_mockserver.state.faults import OPERATION_OF_EVENTS
 from followup_mockserver.state.history import EVENT
 from followup_mockserver.state.journal import JournalEntry, RecordedCall
@@ -59,6 +61,13 @@ def suspect_calls(tenant: Tenant) -> dict[str, SuspectCall]:
         for call in calls
         if (request := call.entry.request_id) in found
     }
+
+
+def journal_of(tenant: Tenant) -> list[JournalEntry]:
+    """Return the calls, newest first, with what they may be duplicates of."""
+    others = {request: each.other for request, each in suspect_calls(tenant).items()}
+    calls = ((each, others.get(each.request_id)) for each in tenant.journal.newest_first())
+    return [each if other is None else attrs.evolve(each, possible_duplicate_of=other) for each, other in calls]
 
 
 def suspect_objects(tenant: Tenant) -> dict[str, str]:
