@@ -9,6 +9,7 @@ from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
+from followup._store.database import StoreTime
 from followup.inbox import Inbox, Received
 
 CALENDAR = Table(
@@ -18,7 +19,11 @@ CALENDAR = Table(
 
 
 class Desk(Inbox):
-    """An inbox with what tests do with it."""
+    """An inbox with what tests do with it, whose time stands still until the test advances it."""
+
+    def __init__(self, database: str | Engine, **options: Any) -> None:
+        super().__init__(database, **options)
+        self._clock: StoreTime = ManualTime()
 
     def deliver(self, *args: Any, **fields: Any) -> int:
         """Receive an event with these fields, and return the status."""

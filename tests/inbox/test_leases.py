@@ -13,6 +13,7 @@ import pytest
 from support.times import ManualTime
 from support.waiting import wait_for
 
+from followup._store.database import StoreTime
 from followup.inbox import Received
 
 from .conftest import Desk, write
@@ -59,12 +60,13 @@ def test_a_killed_worker_has_done_nothing_and_the_event_is_handled_again(
         attempts.append(received.attempt)
         write(received)
 
+    clock = inbox._clock = ManualTime(time.time())
     inbox.deliver("whd_1")
     assert start(database_url, "SIGKILL", moment).wait(60) == -signal.SIGKILL
     assert inbox.status().in_flight == 1
     assert inbox.drain().remaining == 1, "its lease has not ended"
     assert inbox.written() == []
-    inbox._clock = ManualTime(time.time() + LATER)
+    clock.advance(LATER)
     assert inbox.drain().done == 1
     assert attempts == [2]
     assert inbox.written() == ["whd_1"]
@@ -152,6 +154,7 @@ def test_postgresql_ends_the_transaction_of_a_handler_that_is_idle_for_too_long(
 ) -> None:
     """A frozen worker would hold the locks of its handler's writes otherwise."""
     inbox = Desk.with_event(postgresql_url, handler_timeout=1)
+    inbox._clock = StoreTime()
 
     @inbox.otherwise
     def handle(received: Received) -> None:
@@ -160,7 +163,7 @@ def test_postgresql_ends_the_transaction_of_a_handler_that_is_idle_for_too_long(
             # Waits until the server has ended the other transaction, which would have the name otherwise.
             other.exec_driver_sql("CREATE TABLE mine (id TEXT)")
 
-    assert inbox.drain().failed == 1
+    assert inbox.drain().failed >= 1
     with inbox._database.transaction() as connection:
         error = connection.exec_driver_sql("SELECT error FROM followup_inbox").scalar_one()
     assert error.endswith("or its handler took longer than handler_timeout")
@@ -172,6 +175,7 @@ def test_a_handler_that_outlives_its_time_is_in_the_log_with_the_place_where_it_
 ) -> None:
     """It cannot be ended, so that a process with one worker handles nothing else."""
     inbox = Desk.with_event(sqlite_url, handler_timeout=1)
+    inbox._clock = StoreTime()
 
     @inbox.otherwise
     def handle(received: Received) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from support.databases import engine_of, with_psycopg
 from support.forks import in_a_child
 from support.stores import receive, record
+from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import ConfigurationError, FollowUp, PatientInput, inbound
@@ -204,6 +205,7 @@ def test_a_disk_that_takes_no_data_is_503_and_the_log_shows_no_data(
 def test_the_statements_that_sqlalchemy_logs_show_no_data(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "sqlalchemy.engine")
     _, inbox = created(f"sqlite:///{path}")
+    inbox._clock = ManualTime()
 
     @inbox.otherwise
     def reject(_: Received) -> None:
