@@ -1,10 +1,10 @@
 """Clients that are created before a fork, as with gunicorn's ``preload_app``, Celery's prefork and multiprocessing."""
 
 import asyncio
+import contextlib
 import functools
 import json
 import os
-import ssl
 import subprocess
 import sys
 import threading
@@ -127,12 +127,13 @@ class TestAtAnyMoment:
         over = threading.Event()
         url = server.url if scheme == "http" else "https://127.0.0.1:1"
         client = FollowUp(api_key="k", base_url=url, max_retries=0)
+        others = []  # kept, because OpenSSL takes locks to free certificates too
 
         def load() -> None:
             while not over.is_set():
-                ssl.create_default_context()
-                httpx.Client().close()
-                FollowUp(api_key="k", base_url="https://127.0.0.1:1")
+                others.append(FollowUp(api_key="k", base_url="https://127.0.0.1:1", max_retries=0))
+                with contextlib.suppress(APIConnectionError):
+                    others[-1].patients.retrieve("pat_1")
 
         threads = [threading.Thread(target=load) for _ in range(2)]
         for thread in threads:
@@ -146,6 +147,8 @@ class TestAtAnyMoment:
             over.set()
             for thread in threads:
                 thread.join()
+            for other in others:
+                other.close()
 
 
 CALLS = """

