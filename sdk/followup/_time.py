@@ -81,7 +81,7 @@ TimeOf = Callable[[str], Time]
 """Returns the time of the clients that have an API key; the same object for the same key."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class _Replacement:
     """The time of all clients of a base URL, while a test replaces it.
 

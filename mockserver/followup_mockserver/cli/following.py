@@ -169,15 +169,10 @@ _add(
     Listing.of(Message, columns=("sentAt", "kind", "phone", "text", "about"), wrapped="text"),
     newest_first=False,
 )
+_REQUEST = ("operation", "status", "requestId", "outcome", "at")
 _add(
     routes.requests,
-    Listing.of(
-        JournalEntry,
-        "outcome",
-        columns=("operation", "status", "requestId", "outcome", "at"),
-        id="requestId",
-        wrapped="outcome",
-    ),
+    Listing.of(JournalEntry, "outcome", columns=_REQUEST, id="requestId", wrapped="outcome"),
     newest_first=True,
     complete=_with_outcome,
 )
@@ -200,11 +195,7 @@ def listen(
     forward_to: Annotated[str, typer.Option(help="URL of the receiver that you are developing.")],
     events: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Event types; * for all. Separated by commas; the option can be repeated.",
-            metavar="LIST",
-            show_default="*",
-        ),
+        typer.Option(help="Event types, with commas; the option can be repeated.", metavar="LIST", show_default="*"),
     ] = None,
     secret: Annotated[
         str | None,

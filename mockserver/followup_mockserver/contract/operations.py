@@ -36,7 +36,7 @@ def _retrieve(_: Tenant, found: Any) -> Any:
     return found
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Row:
     """The properties of an operation that only the service knows.
 
@@ -115,7 +115,7 @@ def for_any_language(text: str) -> str:
     return text.strip()
 
 
-@attrs.frozen(kw_only=True, eq=False, slots=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)
 class Operation:
     """An operation of the service. Its shapes are derived from the declaration when they are first needed.
 

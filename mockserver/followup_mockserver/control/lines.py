@@ -19,7 +19,7 @@ from followup_mockserver.state.outcomes import Kind, Part, filled, joined
 from followup_mockserver.state.tenant import Tenant
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class TimelineLine:
     """A line of a timeline. It has no personal data.
 

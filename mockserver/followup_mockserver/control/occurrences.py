@@ -38,7 +38,7 @@ class HistoryEntry:
     outcome: str
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Occurrence:
     """A ``HistoryEntry`` with what the dashboard shows besides. It has no personal data.
 

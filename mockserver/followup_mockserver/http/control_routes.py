@@ -58,7 +58,7 @@ _check_status = optional(
 )
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Changes:
     """A version number that changes whenever the state does."""
 

@@ -116,7 +116,7 @@ def _reference(patient: Patient) -> dict[str, Any]:
     return {name: encoded[name] for name in ("phone", "fullName", "dni", "externalId")}
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Subject:
     """The kind of object that an event type is about.
 

@@ -129,7 +129,7 @@ _URL = re.compile(
 """RFC 3986 without user names, percent-encoded hosts and address zones, which no webhook needs."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class WebhookUrl:
     """A URL that webhooks may be sent to.
 

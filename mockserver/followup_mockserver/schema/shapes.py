@@ -44,7 +44,7 @@ DATE_YEARS = "^(?!0000)"
 """RFC 3339 allows the year 0, Python does not."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Shape:
     """The JSON form of an annotation.
 

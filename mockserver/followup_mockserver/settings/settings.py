@@ -95,7 +95,7 @@ def _setting(default: Any, check: checks.Check) -> Any:
     return checks.field(check, default)
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Organization:
     """An organization and its settings. Each setting is validated when it is set.
 

@@ -129,7 +129,7 @@ class WebhookFault:
 F = TypeVar("F", Fault, WebhookFault)
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class _Planned(Generic[F]):
     """Faults that still apply to future calls or deliveries.
 
@@ -162,7 +162,7 @@ def _random_if_none(seed: int | None) -> int:
     return secrets.randbits(64) if seed is None else seed
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class Faults(_Planned[Fault]):
     """The faults of one organization.
 
@@ -210,7 +210,7 @@ class Faults(_Planned[Fault]):
         return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
 
 
-@attrs.define(kw_only=True)
+@attrs.define(kw_only=True, repr=False)
 class WebhookFaults(_Planned[WebhookFault]):
     """The webhook faults of one organization, and the deliveries that they apply to.
 

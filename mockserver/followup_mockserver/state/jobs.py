@@ -24,7 +24,7 @@ SUBJECT_OF_JOB: Mapping[JobKind, str] = {
 """The collection that has the object of a job, by the kind of the job."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Job:
     """A job.
 

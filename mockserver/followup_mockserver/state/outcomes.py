@@ -105,7 +105,7 @@ class Kind(Enum):
         return [name for _, name, _, _ in Formatter().parse(f"{self.what}: {self.why}") if name]
 
 
-@attrs.frozen(cache_hash=True)
+@attrs.frozen(cache_hash=True, repr=False)
 class Outcome:
     """What became of something. It has no personal data.
 

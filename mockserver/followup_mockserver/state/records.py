@@ -62,7 +62,7 @@ def _beginning_of_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     return kept
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class ReceiverResponse:
     """The response of a receiver to an attempt: its head, and the beginning of its body. Its ``repr`` shows neither.
 
@@ -132,7 +132,7 @@ class Attempt:
 Trigger = Literal["schedule", "manual", "disturbance"]
 
 
-@attrs.define(kw_only=True, eq=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class AttemptInProgress:
     """An attempt that has been taken from the scheduler, or started as a manual retry, and has not ended.
 

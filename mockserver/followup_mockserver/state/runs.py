@@ -246,7 +246,7 @@ class Run:
             _entered.reset(token)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class _Entry:
     """A run that code has entered; None when that code has left it, because a background task may live longer."""
 

@@ -46,7 +46,7 @@ class Response:
         return 200 <= self.status_code < 300
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class NoResponse:
     """Base of the outcomes without a response.
 
@@ -74,7 +74,7 @@ class Broken(NoResponse):
     """The connection broke while writing the request or reading the response."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class TimedOut(NoResponse):
     """Writing the request or reading the response took too long."""
 
@@ -133,7 +133,7 @@ class Send:
     seconds: float | None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Wait:
     """A step: sleep for this many seconds, and resume the generator with None."""
 

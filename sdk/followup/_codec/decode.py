@@ -33,7 +33,7 @@ class WireError(ValueError):
         self.problem = problem
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Leaf:
     """A JSON value that has no fields of its own to decode.
 
@@ -75,7 +75,7 @@ LEAVES: dict[Any, Leaf] = {
 _OBJECT = Leaf("an object", dict)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class FieldPlan:
     """One field of a result class.
 

@@ -127,7 +127,7 @@ def _query_value(value: Any) -> str:
 _CURSORS = ("starting_after", "ending_before")
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False, slots=False, repr=False)
 class Parameter:
     """A parameter of an operation, and the part of the request that carries it.
 

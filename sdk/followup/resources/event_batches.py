@@ -148,7 +148,7 @@ _PLACE = re.compile(r"^events\[\d+\]\.?")
 """A position in a batch, which is meaningless to a caller of ``send_all``."""
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Sender:
     """Sends batches of events.
 
