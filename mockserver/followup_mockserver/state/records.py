@@ -62,7 +62,7 @@ def _beginning_of_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     return kept
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True)
 class ReceiverResponse:
     """The response of a receiver to an attempt: its head, and the beginning of its body. Its ``repr`` shows neither.
 
