@@ -3,6 +3,7 @@
 import json
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,14 @@ def test_a_bad_file_is_one_clear_line(tmp_path: Path, name: str, content: str, t
     assert text in result.stderr
     assert "Traceback" not in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_without_the_mock_it_says_what_to_install() -> None:
+    program = "import sys; sys.modules['flask'] = None; from followup.cli import main; main()"
+    command = [sys.executable, "-c", program, "demo"]
+    result = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False)
+    assert result.returncode == 1
+    assert result.stderr.endswith("needs packages that are not installed: python -m pip install 'followup[all]'\n")
 
 
 def test_a_machine_with_ipv6_only_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import _pyio
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.shell import clean_environment
 
 from followup.cli.output import write_private_file
 from followup_mockserver import MockServer
@@ -31,6 +33,29 @@ for module, names in absent.items():
             delattr(module, name)
 """
 
+OF_MACOS = """
+import select, sys
+sys.argv = ["followup-mock", *sys.argv[1:]]
+poll = select.poll
+
+class PollOfMacOS:
+    # It reports nothing where no event is asked for, and that a pipe is closed as a hang-up.
+    def __init__(self):
+        self.real, self.asks = poll(), False
+
+    def register(self, file, events):
+        self.asks = bool(events)
+        self.real.register(file, events)
+
+    def poll(self, timeout):
+        found = self.real.poll(timeout) if self.asks else []
+        return [(file, select.POLLHUP if event & select.POLLERR else event) for file, event in found]
+
+select.poll = PollOfMacOS
+from followup_mockserver.cli import main
+main()
+"""
+
 INTEGRATION = """
 import sqlalchemy
 from datetime import timedelta
@@ -42,11 +67,13 @@ from followup_mockserver.cli import following  # a part of followup-mock request
 
 following.end_if_unread()
 with MockServer(start_time="2030-01-01T12:00:00Z") as server, server.client() as client:
-    outbox = Outbox(sqlalchemy.create_engine("sqlite:///clinic.db"))
+    engine = sqlalchemy.create_engine("sqlite:///clinic.db")
+    outbox = Outbox(engine)
     outbox.create_tables()
     start = server.clock.now + timedelta(days=3)
     client.appointments.create(patient={"phone": "+5491155550000"}, start_at=start)
     outbox.drain(client)
+    engine.dispose()  # Python 3.13 warns of connections that were not closed
     server.advance(days=3)
     print(len(server.messages))
     sys.argv = ["followup", "patients", "list"]
@@ -60,6 +87,21 @@ def test_client_mock_outbox_and_command_need_nothing_that_only_posix_has(tmp_pat
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("2\n{")
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="simulates macOS where there is a poll")
+def test_a_reader_that_is_gone_ends_a_command_on_macos() -> None:
+    with MockServer() as server, server.client() as client:
+        client.patients.create(phone="+5491155550000")
+        command = [sys.executable, "-c", OF_MACOS, "requests", "--follow", "--url", server.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=clean_environment()) as process:
+            assert process.stdout
+            process.stdout.readline()
+            process.stdout.close()
+            try:
+                assert process.wait(60) == 0
+            finally:
+                process.kill()
 
 
 def test_dev_ends_with_its_program_and_ends_it(tmp_path: Path) -> None:

@@ -54,6 +54,9 @@ def test_a_reader_that_is_gone_ends_the_command(server: MockServer, arguments: t
             assert process.stderr
             process.stdout.readline()
             process.stdout.close()
-            assert process.wait(60) == 0
+            try:
+                assert process.wait(60) == 0
+            finally:
+                process.kill()  # else a failure waits for its end
             assert b"Traceback" not in process.stderr.read()
         assert [*client.webhook_endpoints.list()] == []

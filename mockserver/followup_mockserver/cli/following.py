@@ -103,8 +103,8 @@ def end_if_unread() -> None:
     if not hasattr(select, "poll"):
         return
     poll = select.poll()
-    poll.register(sys.stdout, 0)  # errors are always reported
-    if any(event & select.POLLERR for _, event in poll.poll(0)):
+    poll.register(sys.stdout, select.POLLOUT)  # macOS reports nothing where no event is asked for
+    if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
         end_quietly()
 
 

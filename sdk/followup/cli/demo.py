@@ -3,12 +3,8 @@
 import typer
 
 from followup.cli.application import Application
-from followup.cli.output import fail
 
 commands: Application = Application()
-
-ENTRY_POINTS = "followup.commands"
-"""Entry point group of commands that other packages of the distribution add."""
 
 _PASS_THROUGH = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Settings of a command whose arguments another application parses."""
@@ -19,9 +15,5 @@ def demo(context: typer.Context) -> None:
     """Run a complete example against a local mock; no account needed."""
     from importlib.metadata import entry_points  # takes as long to import as all else that a help page needs
 
-    (entry_point,) = entry_points(group=ENTRY_POINTS, name="demo")
-    try:
-        command = entry_point.load()
-    except ModuleNotFoundError:
-        fail("demo needs packages that are not installed: python -m pip install 'followup[all]'")
-    command(context.args)
+    (entry_point,) = entry_points(group="followup.commands", name="demo")
+    entry_point.load()(context.args)

@@ -98,8 +98,11 @@ def demo(
     appointment_id, type, and doctor, which is your own id of a doctor.
     """
     from followup import FollowUpError  # imported late, because a help page needs neither client nor mock
-    from followup_mockserver.service.server import MockServer
 
+    try:
+        from followup_mockserver.service.server import MockServer
+    except ModuleNotFoundError:
+        fail("it needs packages that are not installed: python -m pip install 'followup[all]'")
     rows = read_rows(file)
     with file_errors("listen on 127.0.0.1"):
         mock = MockServer(start_time=START_TIME, rate_limit=0)
