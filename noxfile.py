@@ -91,9 +91,13 @@ def tests(session: nox.Session) -> None:
     """Run the tests against the built wheel, with every supported Python that is installed."""
     wheel = install_wheel(session)
     session.run("python", "-m", "pytest", *IN_PARALLEL, *session.posargs, env=wheel)
+    if session.python == LOWEST:
+        for version in NEWER:
+            found = shutil.which(f"python{version}") is not None
+            session.log(f"Python {version}: {f'nox -s tests-{version} tests with it' if found else 'not found'}")
 
 
-@nox.session
+@nox.session(python=LOWEST)
 def lowest(session: nox.Session) -> None:
     """Run the tests with the lowest supported versions of all dependencies."""
     session.install("uv")

@@ -1,7 +1,7 @@
 """Lists how the public interface differs from that of the last release, incompatibly: ``python tools/api_changes.py``.
 
 It fails if the version does not allow this: a new major version may break the code of users, and before 1.0 a new minor
-version. The last release is the newest tag; before the first one, there is nothing to compare with.
+version. The last release is the newest tag before this commit; before the first one, there is nothing to compare with.
 """
 
 import re
@@ -25,9 +25,13 @@ PUBLIC = re.compile(
 
 
 def last_release() -> str | None:
-    """Return the tag of the newest release, or ``None`` before the first one and outside of a clone."""
-    command = ["git", "-C", str(ROOT), "tag", "--list", "v*", "--sort", "-version:refname"]
-    return next(iter(subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()), None)
+    """Return the tag of the newest release, or ``None`` before the first one and outside of a clone.
+
+    The tag of this commit is not one: a release is compared with the one before. Nor is that of a pre-release.
+    """
+    command = ["git", "-C", str(ROOT), "tag", "--list", "v*", "--no-contains", "HEAD"]
+    tags = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
+    return max((each for each in tags if not Version(each).is_prerelease), key=Version, default=None)
 
 
 def breakages(tag: str) -> Iterator[griffe.Breakage]:

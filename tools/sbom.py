@@ -79,7 +79,7 @@ def _components(core: Any) -> Any:
     for name, each in found.items():
         properties = {"followup:versions": " or ".join(sorted({*each["ranges"]}))}
         if "" not in each["extras"]:
-            properties["followup:extras"] = ", ".join(each["extras"])
+            properties["followup:extras"] = ", ".join(dict.fromkeys(each["extras"]))
         yield {
             "type": "library",
             "bom-ref": f"pkg:pypi/{name}",
