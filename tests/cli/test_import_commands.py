@@ -13,6 +13,7 @@ from support.pages import blocks, read
 from support.shell import Shell
 
 from followup.imports import Import, maps
+from followup.imports.proposal import propose
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
 
@@ -54,6 +55,17 @@ class TestInit:
         assert {**mine.map.columns, "status": None} == {**job.map.columns, "status": None}
         report = mine.check(EXAMPLES / "turnos.csv")
         assert [each.value for each in report.doubts if each.code == "value_unknown"] == ["Lista de espera"] * 2
+
+    def test_a_computer_without_a_known_zone_is_not_in_utc(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "pacientes.csv"
+        file.write_text("Nombre,Teléfono\nAna,11 5555-0000\n", encoding="utf-8")
+        monkeypatch.setenv("TZ", "America/Lima")
+        assert 'zone = "America/Lima"  # check this: the zone of this computer' in propose(file)
+        monkeypatch.setenv("TZ", "")
+        monkeypatch.setattr(Path, "resolve", lambda path, strict=False: path)  # as where /etc/localtime is no link
+        assert 'zone = "UTC"  # check this: this computer does not say its own' in propose(file)
 
     def test_a_file_is_never_overwritten(self, clinic: Shell) -> None:
         before = (clinic.directory / "turnos.toml").read_text()

@@ -213,21 +213,21 @@ class _Proposal:
 
     def _place(self) -> Iterator[str]:
         found = self._countries.most_common()
-        zone = _ZONES.get(found[0][0], self._own_zone) if found else self._own_zone
-        zone_because = f"most people in {found[0][0]} live in it" if found else "the zone of this computer"
+        usual = _ZONES.get(found[0][0]) if found else None
+        zone = usual or self._own_zone or "UTC"
+        own = "the zone of this computer" if self._own_zone else "this computer does not say its own"
+        zone_because = f"most people in {found[0][0]} live in it" if usual else own
         yield f"zone = {_quoted(zone)}  # check this: {zone_because}"
         counts = ", ".join(f"{country} {count:,}" for country, count in found)
         because = f"country codes of the phones: {counts}" if found else "the country of the zone of this computer"
-        if self._country:
-            yield f"country = {_quoted(self._country)}  # check this: {because}"
-        else:
-            yield '# country = ""  # fill in: the country of phones without a country code, such as "AR"'
+        unknown = '# country = ""  # fill in: the country of phones without a country code, such as "AR"'
+        yield f"country = {_quoted(self._country)}  # check this: {because}" if self._country else unknown
 
     def _take(self, field: str) -> _Column | None:
         """Return the column of a field, which no other field gets then; None if no header names it."""
-        named = [each for each in self._free if field in each.fields and each.is_like(field)]
-        named.sort(key=lambda each: self._rank(field, each))
-        return self._use(named[0]) if named else None
+        named = (each for each in self._free if field in each.fields and each.is_like(field))
+        best = min(named, key=lambda each: self._rank(field, each), default=None)
+        return best and self._use(best)
 
     def _use(self, column: _Column) -> _Column:
         self._free = [each for each in self._free if each is not column]
@@ -334,22 +334,17 @@ class _Proposal:
             yield f"check this: {others:,} of {column.filled:,} values have another form"
 
     def _statuses(self, column: _Column) -> Iterator[str]:
-        yield ""
-        yield "[columns.status]"
-        yield f"column = {_quoted(column.header)}"
+        yield from ("", "[columns.status]", f"column = {_quoted(column.header)}")
         if len(column.values) > _MOST_VALUES:
             yield "# check this: it has too many different values for a status"
             return
-        yield ""
-        yield '[columns.status.values]  # each value is "booked", "cancelled" or "ignore"'
+        yield from ("", '[columns.status.values]  # each value is "booked", "cancelled" or "ignore"')
         for value, count in column.values.most_common():
             words = _folded(value)
             meaning = next((each for each, form in _WORDS["statuses"].items() if re.match(form, words)), None)
             rows = f"{count:,} {'row' if count == 1 else 'rows'}"
-            if meaning:
-                yield f'{_quoted(value)} = "{meaning}"  # guess; {rows}'
-            else:
-                yield f'# {_quoted(value)} = ""  # fill in, and remove the first #; {rows}'
+            line = f'{_quoted(value)} = "{meaning or ""}"'
+            yield f"{line}  # guess; {rows}" if meaning else f"# {line}  # fill in, and remove the first #; {rows}"
 
 
 def _in_words(text: str, form: str) -> str:
@@ -365,9 +360,9 @@ def _line(field: str, value: str, comments: Sequence[str]) -> str:
 
 
 def _own_zone() -> str:
-    """Return the IANA name of the zone of this computer; UTC if it has none."""
+    """Return the IANA name of the zone of this computer; empty if it does not say it, as on Windows."""
     link = Path("/etc/localtime")
     for name in (os.environ.get("TZ", "").lstrip(":"), str(link.resolve()).rpartition("zoneinfo/")[2]):
         with contextlib.suppress(KeyError, ValueError, OSError):
             return ZoneInfo(name).key
-    return "UTC"
+    return ""
