@@ -43,7 +43,7 @@ The specification (section 4) asks for a unique string, and leaves its length an
 IDEMPOTENCY_KEY_RULE = "must be 1 to 255 printable ASCII characters, without leading or trailing spaces"
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class IdPrefix:
     """The string is an id with this prefix; the object it identifies has this ``object`` value (section 2)."""
 
@@ -51,14 +51,14 @@ class IdPrefix:
     object: str
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Format:
     """The string has a format: ``email`` or ``https-url``."""
 
     name: str
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Limits:
     """The number, or the length of the array, is within these bounds."""
 
@@ -66,21 +66,21 @@ class Limits:
     maximum: int
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class MinLength:
     """The string has at least this many characters."""
 
     characters: int
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class MinItems:
     """The array has at least this many items."""
 
     items: int
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Default:
     """The service assumes this value when the parameter is omitted."""
 

@@ -18,7 +18,7 @@ Retrieved: TypeAlias = "_Record | _Message"
 M = TypeVar("M", bound=Model)
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class WebhookEvent(Model):
     """The event that a webhook delivers (specification, section 6.2, Request body). ``repr`` does not show its data.
 

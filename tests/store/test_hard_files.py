@@ -209,12 +209,12 @@ def test_the_statements_that_sqlalchemy_logs_show_no_data(path: Path, caplog: py
 
     @inbox.otherwise
     def reject(_: Received) -> None:
-        raise ValueError("5555 is no phone")
+        raise ValueError("+5491155550000 is no phone")
 
     assert receive(inbox) == 204
     assert inbox.drain().failed == 1
     assert "UPDATE followup_inbox" in caplog.text
-    assert "5555" not in caplog.text
+    assert "115555" not in caplog.text
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the files of Windows have no such permissions")

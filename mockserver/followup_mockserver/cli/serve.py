@@ -46,11 +46,10 @@ def serve(
     deliver a webhook. It runs until it is stopped with Ctrl-C or SIGTERM; its exit status is then 0.
     """
     gc.disable()  # what an import allocates stays, so a search for garbage only takes time
-    try:
-        from followup_mockserver.cli.serving import serve_until_stopped  # imported late: a help page needs no mock
-    finally:
-        gc.freeze()
-        gc.enable()
+    from followup_mockserver.cli.serving import serve_until_stopped  # imported late: a help page needs no mock
+
+    gc.freeze()
+    gc.enable()
 
     # Only those that are passed take precedence over the options in a snapshot or a settings file.
     sources = {name: context.get_parameter_source(name) for name in values}

@@ -36,7 +36,7 @@ def _retrieve(_: Tenant, found: Any) -> Any:
     return found
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Row:
     """The properties of an operation that only the service knows.
 

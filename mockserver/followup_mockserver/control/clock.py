@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import attrs
 
-from followup._for_mockserver import format_timestamp
+from followup._for_mockserver import FrozenValue, format_timestamp
 from followup_mockserver.engine import Engine, Target
 from followup_mockserver.schema.checks import LATEST_TIME, instant
 from followup_mockserver.schema.errors import InvalidArgument
@@ -15,8 +15,8 @@ from followup_mockserver.state.tenant import Tenant
 _REACHABLE = f"a number that keeps the clock before the year {LATEST_TIME.year}"
 
 
-@attrs.frozen(kw_only=True)
-class ClockState:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ClockState(FrozenValue):
     """The mock's clock at one moment.
 
     Attributes:
@@ -28,8 +28,8 @@ class ClockState:
     frozen: bool
 
 
-@attrs.frozen(kw_only=True)
-class PendingJob:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PendingJob(FrozenValue):
     """A job that is due later.
 
     Attributes:
@@ -44,8 +44,8 @@ class PendingJob:
     about: str
 
 
-@attrs.frozen(kw_only=True)
-class PendingReminder:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PendingReminder(FrozenValue):
     """A reminder that is due later. It is not sent if the patient has opted out by then.
 
     Attributes:

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 import attrs
 
-from followup._for_mockserver import format_timestamp, redacted
+from followup._for_mockserver import FrozenValue, format_timestamp, redacted
 from followup_mockserver.engine import jobs
 from followup_mockserver.state.history import ATTEMPT, DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
 from followup_mockserver.state.journal import RecordedCall
@@ -17,8 +17,8 @@ from followup_mockserver.state.tenant import Tenant
 REQUEST = "request"
 
 
-@attrs.frozen(kw_only=True)
-class HistoryEntry:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class HistoryEntry(FrozenValue):
     """Something that happened, or that did not happen for a reason. It has no personal data.
 
     Attributes:
@@ -38,7 +38,7 @@ class HistoryEntry:
     outcome: str
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Occurrence:
     """A ``HistoryEntry`` with what the dashboard shows besides. It has no personal data.
 

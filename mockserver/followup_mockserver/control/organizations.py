@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 import attrs
 
 from followup import NOT_GIVEN, Account, NotGiven
-from followup._for_mockserver import OutboundEventType, ServiceLine
+from followup._for_mockserver import FrozenValue, OutboundEventType, ServiceLine
 from followup_mockserver.control.arguments import arguments_of
 from followup_mockserver.rules import account
 from followup_mockserver.schema.checks import boolean, instant, list_of, one_of, text
@@ -30,8 +30,8 @@ class KeyInput(TypedDict, total=False):
     scopes: list[str]
 
 
-@attrs.frozen(kw_only=True)
-class NewOrganization:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class NewOrganization(FrozenValue):
     """An organization, with the API keys that have just been created for it.
 
     Attributes:

@@ -45,7 +45,7 @@ class Cause(NamedTuple):
     at: datetime
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Entry:
     """An entry of a timeline, or a message of a conversation.
 

@@ -147,7 +147,7 @@ def _typed(text: str, schema: Schema) -> Any:
     return text
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Request:
     """A request to an operation.
 
@@ -172,7 +172,7 @@ class Request:
     client_has_left: Callable[[], bool] = lambda: False
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Response:
     """A complete response.
 

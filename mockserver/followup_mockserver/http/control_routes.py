@@ -58,7 +58,7 @@ _check_status = optional(
 )
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Changes:
     """A version number that changes whenever the state does."""
 

@@ -19,7 +19,7 @@ from followup_mockserver.http.control_routes import TOKEN_HEADER
 from followup_mockserver.schema.errors import ServiceError
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Guard:
     """Rejects requests that a web page could have sent and, if a token is required, requests without it.
 

@@ -123,7 +123,7 @@ def _letters(key: str) -> str:
     return "".join(character for character in key if character.isalnum()).casefold()
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Effect:
     """The effect of one event type, and the schema of its data.
 

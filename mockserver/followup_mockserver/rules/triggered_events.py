@@ -50,7 +50,7 @@ def _booked(tenant: Tenant, *, after: timedelta = timedelta(days=7)) -> Appointm
         tenant,
         patient=_new_patient(tenant).id,
         start_at=tenant.now() + after,
-        doctor=_doctor(tenant),
+        doctor=next((each.id for each in tenant.doctors if each.active), None),
         type="check-up",
         external_id=f"example-appointment-{len(tenant.appointments) + 1}",
     )
@@ -106,17 +106,12 @@ def _ready_intake(tenant: Tenant) -> Any:
     return _open_intake(tenant, **_INVENTED["answer"])
 
 
-def _doctor(tenant: Tenant) -> str | None:
-    """Return the id of an active doctor; None if the roster has none."""
-    return next((each.id for each in tenant.doctors if each.active), None)
-
-
 def _reference(patient: Patient) -> dict[str, Any]:
     encoded = encode(patient)
     return {name: encoded[name] for name in ("phone", "fullName", "dni", "externalId")}
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class _Subject:
     """The kind of object that an event type is about.
 

@@ -85,9 +85,9 @@ def is_date(text: str) -> bool:
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _QUOTED = r'"(?:[\t !#-\[\]-~]|\\[!-~])*"'
-_LOCAL_PART = re.compile(rf"{_ATOM}(?:\.{_ATOM})*|{_QUOTED}")
+_LOCAL_PART = rf"{_ATOM}(?:\.{_ATOM})*|{_QUOTED}"
 _HOST_LABEL = r"(?!(?!xn)..--)(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
-_HOST = re.compile(rf"{_HOST_LABEL}(?:\.{_HOST_LABEL})*")
+_HOST = rf"{_HOST_LABEL}(?:\.{_HOST_LABEL})*"
 _LONGEST_LOCAL_PART, _LONGEST_HOST = 64, 253
 _IPV6 = "ipv6:"
 
@@ -95,11 +95,11 @@ _IPV6 = "ipv6:"
 def is_email(text: str) -> bool:
     """Return whether a text is an e-mail address (RFC 5321), without a display name."""
     local_part, _, host = text.rpartition("@")
-    if len(local_part) > _LONGEST_LOCAL_PART or _LOCAL_PART.fullmatch(local_part) is None:
+    if len(local_part) > _LONGEST_LOCAL_PART or re.fullmatch(_LOCAL_PART, local_part) is None:
         return False
     if host.startswith("[") and host.endswith("]"):
         return _is_address(host[1:-1])
-    return len(host) <= _LONGEST_HOST and _HOST.fullmatch(host) is not None
+    return len(host) <= _LONGEST_HOST and re.fullmatch(_HOST, host) is not None
 
 
 def _is_address(literal: str) -> bool:
@@ -118,18 +118,17 @@ _LAST_PORT = 65_535
 
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_\-]{0,61}[A-Za-z0-9_])?"
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})"
-_URL = re.compile(
-    r"(?P<scheme>https?)://"
+_URL = (
+    r"(?ia)(?P<scheme>https?)://"
     rf"(?P<host>\[[0-9A-Fa-f:.]+\]|{_LABEL}(?:\.{_LABEL})*\.?)"
     r"(?::(?P<port>[0-9]{0,5}))?"
     rf"(?P<target>(?:[/?]{_CHARACTER}*)?)"
-    rf"(?:\#{_CHARACTER}*)?",
-    re.IGNORECASE | re.ASCII,  # without ASCII, U+017F would match an s
+    rf"(?:\#{_CHARACTER}*)?"  # without (?a), U+017F would match an s
 )
 """RFC 3986 without user names, percent-encoded hosts and address zones, which no webhook needs."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class WebhookUrl:
     """A URL that webhooks may be sent to.
 
@@ -164,7 +163,7 @@ def parse_webhook_url(text: str) -> WebhookUrl:
     Raises:
         ValueError: the text is neither an https URL nor an http URL of a loopback address.
     """
-    match = _URL.fullmatch(text)
+    match = re.fullmatch(_URL, text)
     if match is None:
         raise ValueError("not an http or https URL")
     scheme, host, target = match["scheme"].lower(), match["host"].lower(), match["target"]

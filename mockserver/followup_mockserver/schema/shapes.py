@@ -44,7 +44,7 @@ DATE_YEARS = "^(?!0000)"
 """RFC 3339 allows the year 0, Python does not."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Shape:
     """The JSON form of an annotation.
 

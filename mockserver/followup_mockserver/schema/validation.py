@@ -40,7 +40,7 @@ _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
 """How an error names each type, and the classes of its values."""
 
 
-@attrs.define(repr=False)
+@attrs.define(eq=False, repr=False)
 class _Problem:
     """What is wrong with a value.
 

@@ -108,7 +108,7 @@ def _start(value: datetime | str | None) -> datetime | None:
     return None if value is None else instant("start_time", value)
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Options:
     """The options of a mock, validated, those of a settings file included; ``MockOptions`` describes them.
 

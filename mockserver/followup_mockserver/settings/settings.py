@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import attrs
 
-from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine
+from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine, Value
 from followup_mockserver.schema import checks
 from followup_mockserver.schema.shapes import object_shape
 
@@ -95,7 +95,7 @@ def _setting(default: Any, check: checks.Check) -> Any:
     return checks.field(check, default)
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Organization:
     """An organization and its settings. Each setting is validated when it is set.
 
@@ -150,8 +150,8 @@ _key_value = checks.matching(
 )
 
 
-@attrs.define(kw_only=True)
-class KeyRecord:
+@attrs.define(kw_only=True, eq=False, repr=False)
+class KeyRecord(Value):
     """An API key of an organization. ``repr`` does not show its value.
 
     Attributes:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -57,8 +57,7 @@ def shallow_copier(kind: Any) -> Callable[[T], T]:
     lines = ["def copy(record):", "twin = new(kind)", *fields, "return twin"]
     namespace: dict[str, Any] = {"kind": kind, "new": kind.__new__}
     exec("\n ".join(lines), namespace)  # noqa: S102 - the names of the fields of a class of our own
-    copier: Callable[[T], T] = namespace["copy"]
-    return copier
+    return cast("Callable[[T], T]", namespace["copy"])
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 
 import attrs
 
-from followup._for_mockserver import EventType, ServiceEventType
+from followup._for_mockserver import EventType, ServiceEventType, Value
 from followup_mockserver.schema.checks import boolean, field, integer, number, one_of, optional, validator
 from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.state.copies import copied
@@ -47,8 +47,8 @@ def _of_kind_event(fault: "Fault", _: object, operation: str) -> None:
 
 
 # Validated when it is created, but not while ``times`` counts down to 0.
-@attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
-class Fault:
+@attrs.define(kw_only=True, eq=False, repr=False, on_setattr=attrs.setters.NO_OP)
+class Fault(Value):
     """A planned failure of calls.
 
     Attributes:
@@ -96,8 +96,8 @@ _TYPES = (*get_args(EventType), *get_args(ServiceEventType))
 
 
 # Validated when it is created, but not while ``times`` counts down to 0.
-@attrs.define(kw_only=True, on_setattr=attrs.setters.NO_OP)
-class WebhookFault:
+@attrs.define(kw_only=True, eq=False, repr=False, on_setattr=attrs.setters.NO_OP)
+class WebhookFault(Value):
     """A planned failure of webhook deliveries.
 
     Attributes:
@@ -129,7 +129,7 @@ class WebhookFault:
 F = TypeVar("F", Fault, WebhookFault)
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class _Planned(Generic[F]):
     """Faults that still apply to future calls or deliveries.
 
@@ -162,7 +162,7 @@ def _random_if_none(seed: int | None) -> int:
     return secrets.randbits(64) if seed is None else seed
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Faults(_Planned[Fault]):
     """The faults of one organization.
 
@@ -210,7 +210,7 @@ class Faults(_Planned[Fault]):
         return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class WebhookFaults(_Planned[WebhookFault]):
     """The webhook faults of one organization, and the deliveries that they apply to.
 

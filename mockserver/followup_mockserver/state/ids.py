@@ -16,7 +16,7 @@ ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 LENGTH = 24
 
 
-@attrs.define(repr=False)
+@attrs.define(eq=False, repr=False)
 class IdFactory:
     """Generates the ids of one organization.
 

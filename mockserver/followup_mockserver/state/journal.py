@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import attrs
 
-from followup._for_mockserver import format_timestamp
+from followup._for_mockserver import FrozenValue, Value, format_timestamp
 from followup_mockserver.schema.errors import KEY_REUSED
 from followup_mockserver.state.faults import Fault, FaultKind
 
@@ -73,8 +73,8 @@ def _cut_body(body: bytes) -> bytes:
     return body[:LONGEST_BODY]
 
 
-@attrs.frozen(kw_only=True, repr=False)
-class JournalEntry:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class JournalEntry(FrozenValue):
     """One API call.
 
     Attributes:
@@ -154,8 +154,8 @@ class RecordedCall(NamedTuple):
     outcome: CallOutcome
 
 
-@attrs.define(kw_only=True)
-class CallDetails:
+@attrs.define(kw_only=True, eq=False, repr=False)
+class CallDetails(Value):
     """Details of a call, kept for debugging. Its ``repr`` shows no personal data.
 
     Attributes:

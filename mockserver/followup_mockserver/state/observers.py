@@ -13,7 +13,7 @@ from followup_mockserver.state.journal import JournalEntry
 from followup_mockserver.state.records import Attempt
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class EndedCall:
     """An API call that has its outcome.
 
@@ -31,7 +31,7 @@ class EndedCall:
     events: Sequence[tuple[str, str | None]] = attrs.field(default=(), repr=False)
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class EndedAttempt:
     """An attempt to deliver a webhook that has its outcome.
 

@@ -8,13 +8,13 @@ from typing import Literal
 import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import format_timestamp
+from followup._for_mockserver import FrozenValue, format_timestamp
 
 MESSAGE_PREFIX = "msg_"
 
 
-@attrs.frozen(kw_only=True)
-class Message:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Message(FrozenValue):
     """A message that the service sent to a patient. Its ``repr`` shows neither phone nor text.
 
     Attributes:
@@ -62,8 +62,8 @@ def _beginning_of_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
     return kept
 
 
-@attrs.frozen(kw_only=True)
-class ReceiverResponse:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ReceiverResponse(FrozenValue):
     """The response of a receiver to an attempt: its head, and the beginning of its body. Its ``repr`` shows neither.
 
     Attributes:
@@ -93,8 +93,8 @@ def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return headers
 
 
-@attrs.frozen(kw_only=True)
-class Attempt:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Attempt(FrozenValue):
     """One attempt to deliver a webhook. Its ``repr`` omits the details of the request.
 
     Attributes:

@@ -12,7 +12,7 @@ MAX_RECORDS = 100_000
 """Beyond this number, the oldest record with a response is dropped, so that the memory of a long run is bounded."""
 
 
-@attrs.define(repr=False)
+@attrs.define(eq=False, repr=False)
 class IdempotencyRecord:
     """The record of an idempotency key.
 

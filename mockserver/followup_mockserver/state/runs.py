@@ -10,7 +10,7 @@ from datetime import datetime
 
 import attrs
 
-from followup._for_mockserver import format_timestamp
+from followup._for_mockserver import FrozenValue, format_timestamp
 from followup_mockserver.state.interrupts import wait_for, wait_on
 from followup_mockserver.state.jobs import Timer
 from followup_mockserver.state.outcomes import Outcome
@@ -131,8 +131,8 @@ MAX_JOBS_REPORTED = 1_000
 """``advance`` returns at most this many jobs, the most recent."""
 
 
-@attrs.frozen(kw_only=True)
-class JobRun:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class JobRun(FrozenValue):
     """A job that ran.
 
     Attributes:
@@ -149,8 +149,8 @@ class JobRun:
     outcome: str
 
 
-@attrs.frozen(kw_only=True)
-class Advanced:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Advanced(FrozenValue):
     """The result of advancing the clock.
 
     Attributes:

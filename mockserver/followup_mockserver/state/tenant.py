@@ -30,7 +30,7 @@ from followup_mockserver.state.records import AttemptInProgress, Attempts, Messa
 from followup_mockserver.state.requests import IdempotencyRecords, RateLimiter
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class DomainEvent:
     """An event inside the service: something happened to an object.
 

@@ -23,7 +23,7 @@ from followup_mockserver.state.tenant import DomainEvent, Tenant
 from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES, body_of, data_of, headers_of, is_subscribed
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class AttemptResult:
     """The result of an attempt.
 
@@ -42,7 +42,7 @@ class AttemptResult:
     raised: BaseException | None = None
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class PreparedAttempt:
     """An attempt that is ready to be sent.
 

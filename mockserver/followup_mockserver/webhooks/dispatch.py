@@ -6,7 +6,7 @@ sends the attempts of such a generator from synchronous code, ``Dispatcher.drive
 
 import threading
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state.interrupts import deferred_interrupts, interruptible
@@ -86,8 +86,7 @@ class Dispatcher:
             while True:
                 prepared = sending.send(self._send(prepared))
         except StopIteration as end:
-            result: T = end.value
-            return result
+            return cast("T", end.value)
 
     async def drive_async(self, sending: Sending[T]) -> T:
         """Do the same in a coroutine: asynchronous receivers run in the running event loop."""
@@ -98,8 +97,7 @@ class Dispatcher:
                     prepared = sending.send(result)
                 result = await self._send_async(prepared)
         except StopIteration as end:
-            returned: T = end.value
-            return returned
+            return cast("T", end.value)
 
     def check_thread(self) -> None:
         """Check that no application runs in the event loop of this thread, which ``drive`` would block.

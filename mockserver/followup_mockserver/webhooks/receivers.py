@@ -21,7 +21,7 @@ class ReceiverKind(enum.Enum):
     FUNCTION = 1
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Mount:
     """A receiver, and the URL that it is mounted at.
 

@@ -35,7 +35,7 @@ HIGHEST_RATE = 1_000_000
 """Maximum of ``requests_per_minute``. The client remembers so many requests."""
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Options:
     """The validated options of a client.
 

@@ -19,7 +19,7 @@ from followup._results.results import Model, ResponseInfo, Result, displayed_fie
 T = TypeVar("T", bound=Model)
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Envelope(Result, Generic[T]):
     """The list envelope (specification, section 2)."""
 
@@ -38,7 +38,7 @@ def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
     return decode(Envelope[item_type], raw)  # type: ignore[valid-type]
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Listing(Generic[T]):
     """A page of a list that has not been fetched yet.
 

@@ -22,7 +22,7 @@ from followup._results.errors import APIStatusError
 from followup._results.results import Result
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Response:
     """A response that was read to its end.
 
@@ -46,7 +46,7 @@ class Response:
         return 200 <= self.status_code < 300
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class NoResponse:
     """Base of the outcomes without a response.
 
@@ -74,7 +74,7 @@ class Broken(NoResponse):
     """The connection broke while writing the request or reading the response."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class TimedOut(NoResponse):
     """Writing the request or reading the response took too long."""
 
@@ -92,7 +92,7 @@ R = TypeVar("R", bound=Result)
 T = TypeVar("T")
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Call(Generic[R]):
     """One call, complete before its first attempt, so that every attempt sends the same bytes and the same key.
 

@@ -202,8 +202,7 @@ def _compiled(annotation: Any) -> Decoder:
         **{f"decode_{field.value}": field.decode for field in fields},
     }
     exec(compile(source, f"<decoder of {cls.__name__}>", "exec"), scope)  # noqa: S102 # nosec B102 - our own declarations
-    decoder: Decoder = scope["decode"]
-    return decoder
+    return cast("Decoder", scope["decode"])
 
 
 class _Field:

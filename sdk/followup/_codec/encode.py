@@ -118,7 +118,7 @@ class NotGiven:
 NOT_GIVEN: Final = NotGiven()
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class _Kind:
     """A type of value that an argument accepts.
 

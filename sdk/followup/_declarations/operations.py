@@ -47,7 +47,7 @@ class Described:
         return signature.replace(parameters=parameters, return_annotation=_shown(signature.return_annotation))
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class _Shown:
     """An annotation whose ``repr``, which ``inspect`` shows, is this text."""
 

@@ -6,10 +6,11 @@ loads certificates only then, because that takes most of the time of creating a 
 before, because it would block the event loop.
 """
 
+import functools
 import os
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from followup._results.errors import ConfigurationError
 from followup._threads import NoThreadError, result_within, unforked
@@ -34,13 +35,23 @@ _OTHER_PROCESS = (
     "http_client"
 )
 
-_is_imported = False
-
 
 def import_drivers() -> None:
     """Import what calls need, so that they import nothing themselves."""
     for module in ("email.utils", "encodings.idna", "followup._http.drivers", "followup._http.network"):
         import_module(module)
+
+
+@functools.cache
+def _driver() -> Any:
+    """Return the function that drives a call, after the imports that it needs."""
+    try:  # in a thread, because an interrupt of this one would leave a module half imported
+        result_within(None, import_drivers)
+    except NoThreadError:
+        import_drivers()
+    from followup._http.drivers import drive
+
+    return drive
 
 
 class _Connections(Generic[C]):
@@ -134,16 +145,7 @@ class Connections(_Connections["httpx.Client"]):
 
     def drive(self, steps: "Steps[R]", time: "Time") -> R:
         """Carry out the steps of a call in this thread, and return their result."""
-        global _is_imported
-        if not _is_imported:
-            try:  # in a thread, because an interrupt of this one would leave a module half imported
-                result_within(None, import_drivers)
-            except NoThreadError:
-                import_drivers()
-            _is_imported = True
-        from followup._http.drivers import drive
-
-        return drive(steps, self, time)
+        return cast("R", _driver()(steps, self, time))
 
     def client(self) -> "httpx.Client":
         """Return the httpx client of this process."""

@@ -18,7 +18,7 @@ import contextvars
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 import httpx
@@ -49,8 +49,7 @@ def drive(steps: Steps[R], connections: Connections, time: Time) -> R:
             try:
                 step = steps.send(outcome)
             except StopIteration as done:
-                result: R = done.value
-                return result
+                return cast("R", done.value)
             outcome = None
             if isinstance(step, Wait):
                 time.sleep(step.seconds)
@@ -68,8 +67,7 @@ async def drive_async(steps: Steps[R], connections: AsyncConnections, time: Time
             try:
                 step = steps.send(outcome)
             except StopIteration as done:
-                result: R = done.value
-                return result
+                return cast("R", done.value)
             outcome = None
             if isinstance(step, Wait):
                 await time.sleep_async(step.seconds)

@@ -35,7 +35,8 @@ _HEAD = 16
 
 _LONGEST_COMPARED = 256
 
-_CONTROLS = re.compile(
+# Patterns that take long to compile stay texts, which ``re`` compiles at their first use: most starts use none.
+_CONTROLS = (
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1, which control terminals
     "\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # reorder or hide others
     "\ud800-\udfff\U000e0000-\U000e007f]"  # cannot be encoded; are invisible
@@ -44,23 +45,21 @@ _OF_URLS = r"%(?:25)*[0-9A-Fa-f]{2}"  # also twice escaped
 _OF_JSON = r"\\+u[0-9A-Fa-f]{4}"
 _OF_HTML = r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
 _ESCAPES = rf"(?:{_OF_URLS})+|(?:{_OF_JSON})+|\\+[bfnrt\"/\\]|{_OF_HTML}"
-_ESCAPE = re.compile(_ESCAPES)
-_ESCAPE_OR_CHARACTER = re.compile(f"{_ESCAPES}|.", re.DOTALL)
+_ESCAPE_OR_CHARACTER = rf"(?s:{_ESCAPES}|.)"
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SEPARATORS = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[^\s<>\"']+")
-_AT = re.compile(r".(?:[@\uff20]|%(?:25)*40|\\+u0040|&(?:#0*64|#[xX]0*40|commat);).", re.DOTALL)
+_AT = r"(?s:.(?:[@\uff20]|%(?:25)*40|\\+u0040|&(?:#0*64|#[xX]0*40|commat);).)"
 # A comma followed by a space separates two numbers.
-_NUMBER = re.compile(rf"\+?\d(?:(?:{_OF_URLS}|{_OF_JSON}|{_OF_HTML}|(?![,;]\s)[\W_]){{0,3}}\d){{5,}}")
-_HARMLESS = re.compile(
+_NUMBER = rf"\+?\d(?:(?:{_OF_URLS}|{_OF_JSON}|{_OF_HTML}|(?![,;]\s)[\W_]){{0,3}}\d){{5,}}"
+_HARMLESS = (
     # A date with a time is not a date of birth, unless the time is midnight, which many systems add to one.
-    r"(?<!\d)\d{4}-\d\d-\d\d[t ](?!00:00(?::00(?:[.,]0+)?)?(?![:.,]?\d))"
+    r"(?i)(?<!\d)\d{4}-\d\d-\d\d[t ](?!00:00(?::00(?:[.,]0+)?)?(?![:.,]?\d))"
     r"\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:z|[+-]\d\d:?\d\d)?(?!\d)"
     rf"|\b{SERVICE_VERSION}\b"
     r"|\b(?:most|least|than) [\d,]{1,13} (?:bytes|characters)\b"  # a limit
     r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
-    r"|\b(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|req)_[0-9a-z]+",
-    re.IGNORECASE,
+    r"|\b(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|req)_[0-9a-z]+"
 )
 
 Span = tuple[int, int]
@@ -73,7 +72,7 @@ def visible(text: str) -> str:
     (bidirectional overrides, zero-width space, soft hyphen, tags), and lone surrogates. The two joiners of Persian and
     Indic scripts are kept.
     """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return re.sub(_CONTROLS, lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class SentValues:
@@ -148,15 +147,16 @@ def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_len
 
 
 def _addresses(window: str) -> Iterator[Span]:
-    return (word.span() for word in _WORD.finditer(window) if _AT.search(word[0]))
+    return (word.span() for word in _WORD.finditer(window) if re.search(_AT, word[0]))
 
 
 def _numbers(window: str) -> Iterator[Span]:
     position = 0
-    for harmless in _HARMLESS.finditer(window):
-        yield from (number.span() for number in _NUMBER.finditer(window, position, harmless.start()))
+    numbers = re.compile(_NUMBER)
+    for harmless in re.finditer(_HARMLESS, window):
+        yield from (number.span() for number in numbers.finditer(window, position, harmless.start()))
         position = harmless.end()
-    yield from (number.span() for number in _NUMBER.finditer(window, position))
+    yield from (number.span() for number in numbers.finditer(window, position))
 
 
 def _around(text: str, start: int, end: int) -> str:
@@ -165,14 +165,14 @@ def _around(text: str, start: int, end: int) -> str:
 
 def _folded(text: str) -> str:
     """Return the text without escapes, case and accents, with one space for each sequence of separators."""
-    return _SEPARATORS.sub(" ", _plain(_ESCAPE.sub(lambda escape: _unescaped(escape[0]), text)))
+    return _SEPARATORS.sub(" ", _plain(re.sub(_ESCAPES, lambda escape: _unescaped(escape[0]), text)))
 
 
 def _folded_with_places(window: str) -> tuple[str, list[Span]]:
     """Return the same as ``_folded``, and the position of each character in the original."""
     text = ""
     places: list[Span] = []
-    for found in _ESCAPE_OR_CHARACTER.finditer(window):
+    for found in re.finditer(_ESCAPE_OR_CHARACTER, window):
         for character in _SEPARATORS.sub(" ", _plain(_unescaped(found[0]))):
             if character != " " or text[-1:] != " ":
                 text += character

@@ -56,16 +56,11 @@ def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]
     """
     from html import escape  # needed in notebooks only
 
-    note = "" if complete else ", without personal data"
+    title = escape(caption) + ("" if complete else ", without personal data")
     head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(_text(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return (
-        f"<table><caption>{escape(caption)}{note}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else str(value)
+    cells = ["".join(f"<td>{escape('' if cell is None else str(cell))}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{each}</tr>" for each in cells)
+    return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 class _NoExtra(Mapping[str, Any]):
@@ -96,8 +91,42 @@ _NEVER_DISPLAYED = "never_displayed"
 """Key in the metadata of a field that is never displayed."""
 
 
-@attrs.define(kw_only=True, repr=False)
-class Model:
+class Value:
+    """Base of attrs classes whose objects are equal if their fields are, and are shown with their fields.
+
+    attrs would generate these methods for each class, which slows every start.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
+
+    def __repr__(self) -> str:
+        shown = {field.name: repr if field.repr is True else field.repr for field in _fields(self) if field.repr}
+        texts = [f"{name}={text_of(getattr(self, name))}" for name, text_of in shown.items()]
+        return f"{type(self).__name__}({', '.join(texts)})"
+
+
+class FrozenValue(Value):
+    """Base of frozen attrs classes, whose objects are hashed by their fields too."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *_compared(self)))
+
+
+def _fields(value: Any) -> Any:
+    return attrs.fields(type(value))
+
+
+def _compared(value: Any) -> list[Any]:
+    return [getattr(value, field.name) for field in _fields(value) if field.eq]
+
+
+@attrs.define(kw_only=True, eq=False, repr=False)
+class Model(Value):
     """Base of the objects that the service returns. ``repr`` shows no personal data and no secrets.
 
     Attributes:
@@ -113,8 +142,9 @@ class Model:
         version of the package does not know have their JSON names; the response that the object came from is not
         included.
         """
-        fields = {name: _plain(getattr(self, name)) for name in _field_names(type(self))}
-        return {**fields, **{name: _plain(value) for name, value in self.extra.items()}}
+        names = [field.name for field in _fields(self) if field.name not in NOT_IN_JSON]
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names} | dict(self.extra)
+        return {name: _plain(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
         """Return the object as JSON text, as on the wire: camelCase names, times and dates as ISO 8601 strings.
@@ -143,10 +173,6 @@ def _short(value: Any) -> str:
     return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else repr(value)
 
 
-def _field_names(cls: type[Any]) -> list[str]:
-    return [field.name for field in attrs.fields(cls) if field.name not in NOT_IN_JSON]
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Model):
         return value.to_dict()
@@ -160,7 +186,7 @@ def displayed_fields(model: Model) -> list[tuple[str, Any]]:
     everything = shows_personal_data()
     shown = [
         (field.name, getattr(model, field.name))
-        for field in attrs.fields(type(model))
+        for field in _fields(model)
         if field.repr or (everything and field.name not in NOT_IN_JSON and _NEVER_DISPLAYED not in field.metadata)
     ]
     return [*shown, ("extra", model.extra)] if everything and model.extra else shown
@@ -183,8 +209,8 @@ def secret() -> Any:
     return attrs.field(default=None, repr=False, metadata={ABSENT_IF_NONE: True, _NEVER_DISPLAYED: True})
 
 
-@attrs.frozen(kw_only=True)
-class ResponseInfo:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class ResponseInfo(FrozenValue):
     """The HTTP response that a result came from.
 
     Attributes:
@@ -209,7 +235,7 @@ NO_RESPONSE = ResponseInfo(status_code=0, headers={}, request_id=None)
 """Placeholder for results that did not come from a request."""
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Result(Model):
     """Base of the objects that an operation returns.
 

@@ -4,7 +4,7 @@ On a synchronous connection ``execute`` never waits, so the coroutine runs to it
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Delete, Insert, Select, TextClause, Update
 
@@ -30,6 +30,5 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
         coroutine.send(None)
     except StopIteration as ended:
-        result: T = ended.value
-        return result
+        return cast("T", ended.value)
     raise RuntimeError("the coroutine waits")

@@ -12,7 +12,7 @@ query or a body.
 import re
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
 import attrs
@@ -140,8 +140,7 @@ class _Recording:
                     try:
                         step = steps.send(outcome)
                     except StopIteration as done:
-                        result: R = done.value
-                        return result
+                        return cast("R", done.value)
                     if isinstance(step, Send):
                         outcome = yield from self._attempt(step)
                 if isinstance(step, Wait):

@@ -1,5 +1,6 @@
 """The base class of both programs: how help and errors are formatted, and when a command is imported."""
 
+import gc
 import importlib
 import re
 import sys
@@ -63,6 +64,11 @@ class _Described:
 
 
 class _Command(_Described, TyperCommand):
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, with the garbage collector, which the entry point has disabled."""
+        gc.enable()
+        return super().invoke(ctx)
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name in the usage line. Versions of Typer write arguments differently."""
         arguments = [each for each in self.get_params(ctx) if each.param_type_name == "argument"]

@@ -13,7 +13,7 @@ from followup._results.results import Model, Result
 ServiceLine = Literal["follow_up", "network"]
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class ApiKey(Model):
     """The API key of a request, without its value (specification, section 5).
 
@@ -28,7 +28,7 @@ class ApiKey(Model):
     scopes: list[str]
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Account(Result):
     """The organization of the API key, as the API returns it (specification, section 2).
 

@@ -17,7 +17,7 @@ AppointmentStatus = Literal["confirmed", "pending", "rescheduled", "cancelled", 
 AppointmentSource = Literal["api", "pms", "agent", "manual"]
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Appointment(Result):
     """An appointment, as the API returns it (specification, section 2). ``repr`` does not show its ``type``.
 

@@ -26,7 +26,7 @@ class DoctorInput(TypedDict, total=False):
     specialty: str | None
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Doctor(Result):
     """A doctor of the roster, which the organization maintains in the service itself (specification, section 2).
 

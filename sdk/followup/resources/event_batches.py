@@ -60,7 +60,7 @@ class EventInput(TypedDict, total=False):
     source: EventSourceInput | None
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class EventOutcome(Model):
     """The object that an event created or changed.
 
@@ -73,7 +73,7 @@ class EventOutcome(Model):
     id: str
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class EventResult(Model):
     """The result of one event of a batch.
 
@@ -94,7 +94,7 @@ class EventResult(Model):
     error: str | None = personal(None)
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class EventBatch(Result):
     """The results of a batch of events (specification, section 2).
 
@@ -148,7 +148,7 @@ _PLACE = re.compile(r"^events\[\d+\]\.?")
 """A position in a batch, which is meaningless to a caller of ``send_all``."""
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Sender:
     """Sends batches of events.
 

@@ -19,7 +19,7 @@ EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH
 EventStatus = Literal["received", "processed", "failed", "duplicate", "unhandled"]
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Event(Result):
     """A stored inbound event, as the API returns it (specification, section 2). ``repr`` does not show its data.
 

@@ -60,7 +60,7 @@ class SenderInput(TypedDict, total=False):
     email: Email | None
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class IntakeRequest(Result):
     """A request to admit a patient to follow-up, as the API returns it (specification, section 2).
 

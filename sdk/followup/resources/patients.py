@@ -36,7 +36,7 @@ class PatientInput(TypedDict, total=False):
     date_of_birth: date | str | None
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Patient(Result):
     """A patient, as the API returns it (specification, section 2). ``repr`` shows no personal data.
 

@@ -16,7 +16,7 @@ TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work",
 DEFAULT_TREATMENT_KIND: TreatmentKind = "medication"
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Treatment(Result):
     """A treatment in a patient's record, as the API returns it (specification, section 2).
 

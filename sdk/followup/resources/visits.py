@@ -16,7 +16,7 @@ from followup.resources.patients import PatientInput
 VisitSource = Literal["pms", "manual"]
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class Visit(Result):
     """An attended visit, as the API returns it (specification, section 2). ``repr`` shows no clinical data.
 

@@ -15,7 +15,7 @@ from followup._results.results import Result, personal
 WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class WebhookDelivery(Result):
     """The delivery of one event to one endpoint (specification, section 2). ``repr`` does not show its payload.
 

@@ -18,7 +18,7 @@ EnabledEvents = Annotated[Iterable[EnabledEvent], MinItems(1)]
 WebhookEndpointStatus = Literal["enabled", "disabled"]
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class DeliveryFailure(Model):
     """The last failed attempt of an endpoint.
 
@@ -31,7 +31,7 @@ class DeliveryFailure(Model):
     message: str
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class WebhookEndpoint(Result):
     """An endpoint that receives webhooks (specification, section 2). ``repr`` never shows its secret.
 
@@ -55,7 +55,7 @@ class WebhookEndpoint(Result):
     created_at: datetime
 
 
-@attrs.define(kw_only=True, repr=False)
+@attrs.define(kw_only=True, eq=False, repr=False)
 class DeletedObject(Result):
     """Confirmation that an object was deleted (specification, section 2).
 

@@ -86,11 +86,8 @@ HEADER = """\
 def settings_file(settings: Mapping[str, Any], findings: Iterable[Finding]) -> str:
     """Return the text of a settings file."""
     tables = {SETTINGS: dict(sorted(settings.items())), ASKED: {each.id: each.text for each in findings}}
-    return HEADER + "".join(f"\n[{name}]\n{_rows(table)}" for name, table in tables.items())
-
-
-def _rows(table: Mapping[str, Any]) -> str:
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in table.items())
+    rows = {each: "".join(f"{key} = {_toml(value)}\n" for key, value in tables[each].items()) for each in tables}
+    return HEADER + "".join(f"\n[{name}]\n{text}" for name, text in rows.items())
 
 
 def _toml(value: bool | str | list[str]) -> str:

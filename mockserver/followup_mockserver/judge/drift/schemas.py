@@ -148,8 +148,7 @@ class Schemas:
 
     def accepts(self, schema: Schema, value: Any) -> bool:
         """Return whether a value is valid against a converted schema."""
-        valid: bool = self.validator(schema).is_valid(value)
-        return valid
+        return bool(self.validator(schema).is_valid(value))
 
     def annotation(self, schema: Schema, name: str, depth: int = 0) -> Any:
         """Return the value of an annotation of a schema, or of the schema that it wraps; None: there is none."""

@@ -39,7 +39,7 @@ from followup_mockserver.state.snapshots.references import COLLECTIONS, check_re
 from followup_mockserver.state.tenant import Tenant
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen(eq=False, repr=False)
 class MockState:
     """The state of a mock, detached from it.
 
@@ -60,7 +60,7 @@ SAVED = (*AS_THEY_ARE, *CONTAINERS, "keys", "clock", "scheduler", "idempotency",
 _COPIED_DEEPLY = ("organization", "keys", "last_event_at", "faults", "webhook_faults")
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class _Table:
     def __attrs_post_init__(self) -> None:
         columns = attrs.asdict(self, recurse=False)
@@ -70,7 +70,7 @@ class _Table:
                 raise wrong(name, f"This must have as many items as {first}.")
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class _Records(_Table):
     at: list[datetime]
     kind: list[str]
@@ -84,14 +84,14 @@ class _Records(_Table):
     receipts: list[Count]
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class _Receipts(_Table):
     endpoint: list[str | None]
     delivery: list[str | None]
     reason: list[Count]
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class SavedHistory:
     """The history of a tenant, with the numbers of the last control call and of the last job."""
 
@@ -149,7 +149,7 @@ def _without_empty(outcome: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in outcome.items() if name == "kind" or value not in (None, "", [])}
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class SavedClock:
     """A clock: the time that it shows and, if it runs, how far it is ahead of real time."""
 
@@ -179,7 +179,7 @@ class SavedClock:
             return LATEST_TIME + timedelta(1)
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class SavedJob:
     """A pending job."""
 
@@ -200,7 +200,7 @@ def _matching(pattern: str, expected: str) -> Any:
     return field(matching(lambda text: re.fullmatch(pattern, text) is not None, expected))
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class SavedKey:
     """An idempotency key that has a response."""
 
@@ -211,7 +211,7 @@ class SavedKey:
     request_id: str | None = None
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class SavedTenant:
     """A tenant. Jobs are in the order in which they run, records in the order in which they arrived."""
 
@@ -315,7 +315,7 @@ def _options(saved: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-@attrs.frozen(kw_only=True, repr=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Document:
     """A snapshot."""
 
