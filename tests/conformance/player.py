@@ -39,9 +39,9 @@ class Case(NamedTuple):
         return f"{self.file}: {self.content['name']}"
 
 
-def cases(*, specification_only: bool = False) -> list[Case]:
-    """Return the cases of all files, or those that do not decide an open point."""
-    files = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+def cases(folder: Path = FOLDER, *, specification_only: bool = False) -> list[Case]:
+    """Return the cases of all files, or those that decide no open point as a whole."""
+    files = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
     every = [Case(name, case, file.get("rows", {})) for name, file in files.items() for case in file["cases"]]
     return [case for case in every if not (specification_only and "choice" in case.content)]
 

@@ -1,9 +1,12 @@
 """The mock meets the cases of this folder: in process, over a socket, and as the runner in JavaScript plays them."""
 
+import json
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,6 +19,58 @@ from followup_mockserver import MockServer, MockService
 NOON = "2026-09-28T12:00:00Z"
 RECEIVER = "https://receiver.example"
 OPEN_POINTS = FOLDER.parents[1] / "docs" / "open-points.md"
+OTHER_CHOICES: Any = {
+    "country": "UY",
+    "idempotency_hours": 1,
+    "intake_required": ["address"],
+    "language": "pt",
+    "mobiles": "assume",
+    "post_visit_hours": 1,
+    "ref": "trigger",
+    "refuse_unknown_fields": False,
+    "reminder_hours": [48],
+    "time_zone": "Asia/Tokyo",
+}
+"""Every option of the mock that follows an open point, with another value than the default."""
+
+DEVIATIONS = {
+    "a retry waits for 3 h": ("webhooks", '"next": "2026-09-28T14:36:00.000Z"', '"next": "2026-09-28T15:36:00.000Z"'),
+    "8 attempts": ("webhooks", '[{"attempt": 9}]', "[]"),
+    "closed appointments change": ("appointments", '{"status": [400, 403, 409, 422]}', '{"status": 200}'),
+    "completed ones stay": ("appointments", '{"status": "cancelled"}}', '{"status": "completed"}}'),
+    "an update ignores the type": ("appointments", '{"type": "control", "d', '{"type": "check-up", "d'),
+    "intake.created is not sent": ("intake_requests", '{"webhooks": [{"type": "intake.created"}]}', '{"webhooks": []}'),
+    "a filter is ignored": ("intake_requests", '"status=discarded", ', '"limit=9", '),
+    "another filter is ignored": ("treatments", '"active=false"', '"active=true"'),
+    "no message after a visit": ("visits", '{"kind": "post_visit", "patient"', '{"kind": "reminder", "patient"'),
+    "http is accepted": ("webhook_endpoints", '["http://clinic.example/", ', '["https://clinic.example/", '),
+    "101 events are accepted": ("events", '"status": 400, "response": {"error": {"t', '"response": {"error": {"t'),
+    "500 has another type": ("requests", '"api_error"', '"server_error"'),
+    "a member is missing": ("patients", '"optedOut": false', '"optedOut": false, "more": "$present"'),
+    "a member is null": ("webhooks", '"ref": "$any", "data": "$any"}', '"ref": "$any", "data": null}'),
+    "a signature is wrong": ("webhooks", "PING", '"wrong_signature"'),
+    "a timestamp is old": ("webhooks", "PING", '"old_signature"'),
+}
+"""What another mock does: the file, and an expectation as it stands there and as that mock would meet it."""
+
+
+def planted(folder: Path) -> None:
+    """Write the cases that a deviation concerns, with the expectation that the deviation contradicts."""
+    for number, (file, stated, instead) in enumerate(DEVIATIONS.values()):
+        content = json.loads(text := (FOLDER / f"{file}.json").read_text(encoding="utf-8"))
+        changed = json.loads(text.replace(stated, instead))["cases"]
+        content["cases"] = [one for one, other in zip(changed, content["cases"], strict=True) if one != other]
+        if stated == "PING":
+            content["cases"] = [{"name": instead, "steps": json.loads(SIGNED.replace(stated, instead))}]
+        (folder / f"{number}.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+SIGNED = """[
+    {"request": "POST /v1/webhook_endpoints", "body": {"url": "${receiver}", "enabledEvents": ["*"]}, "save": "made"},
+    {"request": "POST /_mock/deliveries/disturb", "body": {"kind": PING}},
+    {"request": "POST /v1/webhook_endpoints/${made.id}/ping"},
+    {"webhooks": [{}]}
+]"""
 
 
 @pytest.fixture(scope="module")
@@ -37,33 +92,79 @@ def server() -> Iterator[MockServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def other_server() -> Iterator[MockServer]:
+    with MockServer(start_time=NOON, allow_http_webhooks=True, **OTHER_CHOICES) as running:
+        yield running
+
+
+def run_javascript(folder: Path, server: MockServer, *options: str) -> subprocess.CompletedProcess[str]:
+    command = ["node", str(folder / "run.mjs"), server.url, *options]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=300)
+
+
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
 def test_in_process(http: httpx.Client, inbox: Inbox, case: Case) -> None:
     Player(http, inbox, RECEIVER).play(case)
 
 
-def test_over_a_socket(server: MockServer) -> None:
+def test_a_mock_with_other_choices_meets_the_specification(other_server: MockServer) -> None:
     inbox = Inbox()
-    with listening(inbox) as receiver, httpx.Client(base_url=server.url, trust_env=False) as http:
-        for case in cases():
-            if "choice" not in case.content:  # the runner in JavaScript plays all of them over a socket
-                Player(http, inbox, receiver).play(case)
+    with listening(inbox) as receiver, httpx.Client(base_url=other_server.url, trust_env=False) as http:
+        for case in cases(specification_only=True):
+            Player(http, inbox, receiver, specification_only=True).play(case)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_other_choices_are_all_that_options_can_make() -> None:
+    options = re.findall(r"^\| `--[^|]*\| `(\w+)=", OPEN_POINTS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*options} == {*OTHER_CHOICES, "rate_limit", "settings"}  # the specification states the rate limit
+
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+@needs_node
 @pytest.mark.parametrize(
-    "options",
-    [[], pytest.param(["--specification-only"], marks=pytest.mark.nightly)],
+    ("fixture", "options"),
+    [("server", []), pytest.param("other_server", ["--specification-only"], marks=pytest.mark.nightly)],
     ids=["all", "specification only"],
 )
-def test_in_javascript(server: MockServer, options: list[str]) -> None:
-    command = ["node", str(FOLDER / "run.mjs"), server.url, *options]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+def test_in_javascript(request: pytest.FixtureRequest, fixture: str, options: list[str]) -> None:
+    result = run_javascript(FOLDER, request.getfixturevalue(fixture), *options)
     assert result.returncode == 0, re.findall("^FAIL .*\n.*", result.stdout, re.MULTILINE) or result.stderr
     assert " 0 failed" in result.stdout
 
 
+def test_each_deviation_fails(http: httpx.Client, inbox: Inbox, tmp_path: Path) -> None:
+    planted(tmp_path)
+    played = cases(tmp_path, specification_only=True)
+    assert {case.file for case in played} == {str(number) for number in range(len(DEVIATIONS))}
+    for case in played:
+        with pytest.raises(AssertionError):
+            Player(http, inbox, RECEIVER, specification_only=True).play(case)
+
+
+@needs_node
+def test_each_deviation_fails_in_javascript(server: MockServer, tmp_path: Path) -> None:
+    planted(tmp_path)
+    shutil.copy(FOLDER / "run.mjs", tmp_path)
+    result = run_javascript(tmp_path, server, "--specification-only")
+    failed = re.findall(r"^FAIL (\d+)\.json", result.stdout, re.MULTILINE)
+    assert {*failed} == {str(number) for number in range(len(DEVIATIONS))}, result.stderr
+    assert "\nok" not in result.stdout
+
+
+@needs_node
+@pytest.mark.parametrize("arguments", [[], ["patients.json"], ["http://127.0.0.1:4210", "--unknown"]])
+def test_javascript_shows_its_usage(arguments: list[str]) -> None:
+    command = ["node", str(FOLDER / "run.mjs"), *arguments]
+    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("usage: ")
+
+
 def test_choices_are_open_points() -> None:
-    points = set(re.findall(r"\| `([a-z_]+)` \|$", OPEN_POINTS.read_text(), re.MULTILINE))
-    named = re.findall(r'"choice": "([^"]+)"', "".join(path.read_text() for path in FOLDER.glob("*.json")))
+    points = set(re.findall(r"\| `([a-z_]+)` \|$", OPEN_POINTS.read_text(encoding="utf-8"), re.MULTILINE))
+    files = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json"))
+    named = re.findall(r'"choice": "([^"]+)"', files)
     assert {each for names in named for each in names.split(", ")} <= points
