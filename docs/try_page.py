@@ -6,6 +6,7 @@ that the variable ``FOLLOWUP_PYODIDE`` names, the page says that it is missing, 
 
 import importlib
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -44,7 +45,8 @@ ROOM = """<link rel="stylesheet" href="{folder}/try.css">
 </p>
 <p><label for="try-code">Python; Ctrl-Enter runs it</label></p>
 <textarea id="try-code" spellcheck="false" autocomplete="off" autocapitalize="off"></textarea>
-<p><button type="button" id="try-run">Run</button></p>
+<p><button type="button" id="try-run">Run</button>
+<button type="button" id="try-stop" hidden>Stop</button></p>
 <pre id="try-output" tabindex="0" role="log" aria-label="Output"></pre>
 <p>
 <button type="button" data-show="phone">Phone</button>
@@ -54,8 +56,18 @@ ROOM = """<link rel="stylesheet" href="{folder}/try.css">
 </p>
 <div id="try-frame"></div>
 </div>
+<p>Pyodide is under the Mozilla Public License 2.0: <a href="{folder}/pyodide/NOTICE.txt">license and source</a>.</p>
 <script type="module" src="{folder}/try.js"></script>
 """
+
+NOTICE = """Pyodide {version}, which this folder contains without changes, is free software under the license {license}.
+
+License: https://mozilla.org/MPL/2.0/
+Source: {homepage}, version {version}
+
+It contains Python, under the license of the Python Software Foundation: https://docs.python.org/3/license.html
+"""
+"""The license wants that those who get the program learn of it, and of the source."""
 
 
 def pyodide() -> Path | None:
@@ -81,6 +93,8 @@ def write(runtime: Path, target: Path) -> None:
     (target / "pyodide").mkdir(parents=True)
     for name in RUNTIME:
         shutil.copy(runtime / name, target / "pyodide" / name)
+    about = json.loads((runtime / "package.json").read_text(encoding="utf-8"))
+    (target / "pyodide/NOTICE.txt").write_text(NOTICE.format(**about), encoding="utf-8")
     for name in PAGE:
         shutil.copy(SOURCES / name, target / name)
     with zipfile.ZipFile(target / "packages.zip", "w", zipfile.ZIP_DEFLATED) as archive:

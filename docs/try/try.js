@@ -30,7 +30,8 @@ function call(name, ...values) {
 }
 
 function onMessage({ data: { id, value, problem } }) {
-  const { resolve, reject } = waiting.get(id);
+  const { resolve, reject } = waiting.get(id) ?? {};
+  if (!resolve) return; // it was stopped
   waiting.delete(id);
   if (problem === undefined) resolve(value);
   else reject(new Error(problem));
@@ -63,9 +64,15 @@ async function respond(method, path, body) {
 
 window.followup = { respond };
 
+function showRunning(running) {
+  for (const button of document.querySelectorAll("#try-run, [data-example]")) button.disabled = running;
+  element("try-stop").hidden = !running;
+}
+
 async function run() {
+  if (element("try-run").disabled) return;
   const output = element("try-output");
-  element("try-run").disabled = true;
+  showRunning(true);
   try {
     output.textContent = (await call("run", element("try-code").value)) || "(nothing was printed)";
     delete output.dataset.problem;
@@ -73,8 +80,17 @@ async function run() {
     output.textContent = problem.message;
     output.dataset.problem = "";
   }
-  element("try-run").disabled = false;
+  showRunning(false);
   changed();
+}
+
+/** Ends what runs. Only the end of the worker does that, so everything that Python has in memory is lost. */
+function stop() {
+  worker.terminate();
+  const stopped = new Error("Stopped. Python starts again, with a new mock: what you have booked is lost.");
+  for (const { reject } of waiting.values()) reject(stopped);
+  waiting.clear();
+  load();
 }
 
 async function show(name) {
@@ -86,7 +102,8 @@ async function load() {
   const status = element("try-status");
   element("try-load").disabled = true;
   status.textContent = "Loading Python, the SDK and the mock …";
-  worker = new Worker(here("worker.js"), { type: "module" });
+  const started = new Worker(here("worker.js"), { type: "module" });
+  worker = started;
   worker.addEventListener("message", onMessage);
   try {
     await new Promise((resolve, reject) => {
@@ -94,6 +111,7 @@ async function load() {
       call("start").then(resolve, reject);
     });
   } catch (problem) {
+    if (worker !== started) return; // it was stopped
     status.textContent = `It could not be loaded: ${problem.message}`;
     element("try-load").disabled = false;
     return;
@@ -102,12 +120,13 @@ async function load() {
   status.textContent = "Python, the SDK and the mock run in this page.";
   element("try-frame").innerHTML = `<iframe id="try-dashboard" title="Dashboard of the mock" src="${here("dashboard/index.html")}"></iframe>`;
   element("try-room").hidden = false;
-  element("try-code").value = EXAMPLES.book;
+  element("try-code").value ||= EXAMPLES.book;
   element("try-code").focus();
 }
 
 element("try-load")?.addEventListener("click", load);
 element("try-run")?.addEventListener("click", run);
+element("try-stop")?.addEventListener("click", stop);
 element("try-code")?.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
 });

@@ -32,11 +32,13 @@ const calls = {
   },
 };
 
-/** Leaves out the lines of a traceback that are not about the reader's code. */
+/** Leaves out the frames that are not of the reader's code, and advice to install what this page cannot install. */
 function ownPart(traceback) {
-  const first = traceback.indexOf('  File "<editor>"');
-  const last = traceback.trimEnd().split("\n").at(-1);
-  return first === -1 ? traceback : `${traceback.slice(first).split("\n  File", 1)[0].trimEnd()}\n${last}`;
+  return traceback
+    .slice(Math.max(0, traceback.indexOf('  File "<editor>"')))
+    .replace(/^  File "(?!<editor>").*\n(?:  [ [].*\n)*/gm, "")
+    .replace(/^The module '.*' is included in the Pyodide distribution[^]*? for more details\.$/m, "")
+    .trimEnd();
 }
 
 // The page shows why it did not start, and not the traceback.

@@ -23,6 +23,22 @@ PATIENCE = 120_000
 
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 
+FRAME = '  File "<editor>", line 1, in <module>'
+MISSING_EXTRA = "ModuleNotFoundError: followup.outbox needs SQLAlchemy: python -m pip install 'followup[store]'"
+ERRORS = {
+    "1 / 0": [FRAME, "ZeroDivisionError: division by zero"],
+    "import typer": [FRAME, "ModuleNotFoundError: No module named 'typer'"],
+    "import followup.outbox": [FRAME, MISSING_EXTRA],
+    "x = (": ['  File "<editor>", line 1', "    x = (", "        ^", "SyntaxError: '(' was never closed"],
+    "def late():\n    service.advance(days=-1)\nlate()": [
+        '  File "<editor>", line 3, in <module>',
+        '  File "<editor>", line 2, in late',
+        "followup_mockserver.schema.errors.InvalidArgument: days must be 0 or more: the clock never goes back",
+    ],
+    "raise ValueError('one\\n    two')": [FRAME, "ValueError: one", "    two"],
+}
+"""Code, and the lines that a reader sees of its error."""
+
 PLAYED = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -42,6 +58,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("try")
     for name in RUNTIME:
         (folder / name).touch()
+    manifest = {"version": "1.2.3", "license": "MPL-2.0", "homepage": "https://code.example/pyodide"}
+    (folder / "package.json").write_text(json.dumps(manifest))
     target = folder / "target"
     output_of(f"import pathlib, try_page; try_page.write(*map(pathlib.Path, {[str(folder), str(target)]}))", DOCS)
     return target
@@ -64,6 +82,14 @@ def test_all_that_the_page_of_the_dashboard_names_is_there(written: Path) -> Non
     names = [each.split('"')[0] for attribute in ('href="', 'src="') for each in page.split(attribute)[1:]]
     assert "bridge.js" in names
     assert [each for each in names if not each.startswith("#") and not (written / "dashboard" / each).is_file()] == []
+
+
+def test_python_for_browsers_is_published_with_its_license_and_the_address_of_its_source(written: Path) -> None:
+    notice = (written / "pyodide/NOTICE.txt").read_text()
+    assert "Pyodide 1.2.3" in notice
+    assert "MPL-2.0" in notice
+    assert "https://mozilla.org/MPL/2.0/" in notice
+    assert "https://code.example/pyodide" in notice
 
 
 def test_without_python_for_browsers_the_page_says_so(built: Path) -> None:
@@ -102,6 +128,16 @@ def page(built: Path) -> Iterator[Page]:
         assert elsewhere == []
 
 
+@pytest.fixture
+def started(page: Page) -> Page:
+    """The page after Python has started."""
+    expect.set_options(timeout=PATIENCE)
+    page.set_default_timeout(PATIENCE)
+    page.click("#try-load")
+    expect(page.locator("#try-room")).to_be_visible()
+    return page
+
+
 @pytest.mark.nightly
 @pytest.mark.skipif("FOLLOWUP_PYODIDE" not in os.environ, reason="npm is not installed")
 def test_a_reader_books_advances_the_clock_and_sees_phone_and_webhooks(page: Page) -> None:
@@ -131,3 +167,37 @@ def test_a_reader_books_advances_the_clock_and_sees_phone_and_webhooks(page: Pag
     expect(output).not_to_contain_text("frames.py")
     found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]}).response["violations"]
     assert [(each["id"], [node["target"] for node in each["nodes"]]) for each in found] == []
+    notice = page.request.get(str(page.get_by_role("link", name="license and source").evaluate("link => link.href")))
+    assert "MPL-2.0" in notice.text()
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif("FOLLOWUP_PYODIDE" not in os.environ, reason="npm is not installed")
+def test_an_error_is_shown_whole_and_once(started: Page) -> None:
+    output = started.locator("#try-output")
+    for code, shown in ERRORS.items():
+        started.fill("#try-code", code)
+        started.click("#try-run")
+        expect(output).to_contain_text(shown[-1])
+        assert output.inner_text().splitlines() == shown
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif("FOLLOWUP_PYODIDE" not in os.environ, reason="npm is not installed")
+def test_a_reader_stops_an_endless_run_and_goes_on_with_a_new_mock(started: Page) -> None:
+    output, stop = started.locator("#try-output"), started.get_by_role("button", name="Stop")
+    expect(stop).to_be_hidden()
+    started.click("text=1. Book an appointment")
+    expect(output).to_contain_text("status='confirmed'")
+    expect(stop).to_be_hidden()
+    started.fill("#try-code", "while True: pass")
+    started.click("#try-run")
+    expect(started.locator("#try-run")).to_be_disabled()
+    stop.click()
+    expect(output).to_contain_text("Python starts again, with a new mock")
+    expect(started.locator("#try-code")).to_have_value("while True: pass")
+    started.fill("#try-code", "print(appointment)")
+    started.click("#try-run")
+    expect(output).to_have_text("None")
+    started.click("text=1. Book an appointment")
+    expect(started.frame_locator("#try-dashboard").locator("h1")).to_contain_text("Ana Pérez")
