@@ -3,13 +3,14 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from support.pages import blocks, read
+from support.pages import DOCS, ROOT, blocks, read
 from support.ports import free_port
 
 WORKFLOW, *OTHERS = map(yaml.safe_load, blocks(read("how-to/ci.md"), "yaml"))
@@ -30,6 +31,15 @@ def test_the_workflow_is_complete() -> None:
     saved, uploaded = [step for step in job["steps"] if step.get("if") == "failure()"]
     assert f"mkdir {uploaded['with']['path']}\n" in saved["run"]
     assert [*OTHERS[0]] == ["steps"]
+
+
+def test_the_pages_use_the_actions_in_the_versions_of_our_own_workflows() -> None:
+    workflows = "".join(each.read_text() for each in (ROOT / ".github/workflows").glob("*.yml"))
+    ours = dict(re.findall(r"uses: (actions/[\w-]+)@\w+ # (v\d+)", workflows))
+    pages = "".join(each.read_text() for each in DOCS.glob("how-to/*.md"))
+    used = re.findall(r"(actions/[\w-]+)@(\w+)", pages)
+    assert used
+    assert [each for each in used if ours.get(each[0], each[1]) != each[1]] == []
 
 
 def test_a_failing_test_leaves_a_report_without_personal_data(tmp_path: Path) -> None:
