@@ -158,7 +158,12 @@ def test_a_command_without_its_extra_says_which_to_install(without_extras: Path,
 
 
 @pytest.mark.parametrize(
-    "code", ["from followup_mockserver import MockService", "import followup_mockserver as m; m.MockServer()"]
+    "code",
+    [
+        "from followup_mockserver import MockService",
+        "import followup_mockserver as m; m.MockServer()",
+        "import followup_mockserver.simulation",
+    ],
 )
 def test_the_mock_without_its_extra_says_which_to_install(without_extras: Path, code: str) -> None:
     result = subprocess.run([without_extras / "python", "-c", code], capture_output=True, text=True, check=False)

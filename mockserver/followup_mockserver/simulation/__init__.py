@@ -5,6 +5,7 @@ bookings, faults, repeated and forged webhooks, crashes and restarts, and checks
 done twice.
 """
 
+from followup_mockserver import MockService as _MockService  # noqa: F401 - first, because its error names the extra
 from followup_mockserver.simulation.clinic import Booking, Clinic, Crash
 from followup_mockserver.simulation.outbox_clinic import OutboxClinic
 from followup_mockserver.simulation.simulate import simulate
