@@ -90,10 +90,15 @@ def test_the_readme_of_the_wheel_has_only_absolute_links_and_all_have_targets(wh
 
 def test_the_project_has_the_same_addresses_everywhere() -> None:
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
-    named = re.compile(r"https://(?:github\.com/[\w-]+/followup\b|[\w-]+\.github\.io/[\w/-]*)")
-    places = ["CITATION.cff", "README.md", ".github/ISSUE_TEMPLATE/config.yml", "pyproject.toml"]
-    found = {each for place in places for each in named.findall((ROOT / place).read_text(encoding="utf-8"))}
-    assert {each.removesuffix("tutorial") for each in found} == {urls["Repository"], urls["Documentation"]}
+    named = re.compile(r"https://(?:github\.com/[\w-]+/followup\b|[\w-]+\.github\.io/followup/)")
+    demo = "mockserver/followup_mockserver/cli/demo/__init__.py"
+    places = ["CITATION.cff", "README.md", ".github/ISSUE_TEMPLATE/config.yml", "pyproject.toml", demo]
+    found = {place: {*named.findall((ROOT / place).read_text(encoding="utf-8"))} for place in places}
+    assert all(found.values())
+    assert set().union(*found.values()) == {urls["Repository"], urls["Documentation"]}
+    home = urls["Repository"].removeprefix("https://github.com/")
+    owners = re.findall(r"@\S+", (ROOT / ".github/CODEOWNERS").read_text(encoding="utf-8"))
+    assert {*owners} == {f"@{home}", f"@{home}-owners"}
 
 
 @pytest.mark.parametrize(
