@@ -27,7 +27,7 @@ _COMMANDS = {
         "deliveries": ("List the webhook deliveries, oldest first.", "following"),
         "listen": ("Deliver webhooks to a receiver; print a line for each attempt.", "following"),
     },
-    "Disturb": {
+    "Inject faults": {
         "fault": ("Make the next calls of an operation fail; without an operation, list the faults.", "controls"),
         "webhook-fault": (
             "Make the next webhook deliveries fail; without a kind, list the webhook faults.",
