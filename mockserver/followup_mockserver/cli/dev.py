@@ -54,8 +54,9 @@ def dev(
     program and prints them. A line for each API call and webhook attempt follows: on standard error if there is a
     program.
 
-    The exit status is that of the program; 127 if it is not found, 126 if it cannot run. Ctrl-C and SIGTERM reach the
-    program and all that it has started. It has 10 seconds to end after SIGTERM.
+    The exit status is that of the program; 127 if it is not found, 126 if it cannot run. Ctrl-C reaches the program and
+    all that it has started. So does SIGTERM, except in a terminal and on Windows, where it reaches only the program.
+    The program has 10 seconds to end after SIGTERM.
     """
     from followup_mockserver.cli.following import secret_of  # imported late, because a help page needs no mock
     from followup_mockserver.cli.serve_log import ServeLog
