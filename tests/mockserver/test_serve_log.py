@@ -22,7 +22,8 @@ TIME = r"\d\d:\d\d:\d\d"
 @contextlib.contextmanager
 def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
     """Run ``serve``: the process, its base URL, and the lines before the log."""
-    with subprocess.Popen([*SERVE, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipe, environment = subprocess.PIPE, clean_environment()
+    with subprocess.Popen([*SERVE, *options], stdout=pipe, stderr=pipe, encoding="utf-8", env=environment) as process:
         assert process.stdout
         lines = [process.stdout.readline().rstrip("\n") for _ in range(4)]
         if "--quiet" not in options:
