@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from followup import WebhookEndpoint
-from followup._for_mockserver import FrozenValue, format_timestamp
+from followup._for_mockserver import format_timestamp
 from followup_mockserver.control import titles
 from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.control.timeline import Entries, Entry, is_job
@@ -19,8 +19,8 @@ from followup_mockserver.state.outcomes import Kind, Part, filled, joined
 from followup_mockserver.state.tenant import Tenant
 
 
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class TimelineLine(FrozenValue):
+@attrs.frozen(kw_only=True, repr=False)
+class TimelineLine:
     """A line of a timeline. It has no personal data.
 
     Attributes:
