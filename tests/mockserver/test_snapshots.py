@@ -19,7 +19,8 @@ from followup_mockserver.engine import jobs
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import Organization
 from followup_mockserver.state.jobs import SUBJECT_OF_JOB, JobKind
-from followup_mockserver.state.snapshots.parts import SAVED, SAVED_OPTIONS
+from followup_mockserver.state.mock_state import SAVED
+from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS
 from followup_mockserver.state.tenant import Tenant
 
 NOON = "2026-09-28T12:00:00Z"

@@ -10,8 +10,8 @@ from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import ALL_SCOPES, KeyRecord, Organization
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.ids import IdFactory
+from followup_mockserver.state.mock_state import MockState, copy_state
 from followup_mockserver.state.snapshots.codecs import SnapshotError
-from followup_mockserver.state.snapshots.parts import MockState, copy_state
 from followup_mockserver.state.tenant import Subscriber, Tenant
 
 DEFAULT_KEY = "fu_test_mock"

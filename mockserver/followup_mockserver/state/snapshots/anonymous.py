@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from followup_mockserver.state.snapshots.references import COLLECTIONS
+from followup_mockserver.state.mock_state import COLLECTIONS
 
 _REPLACEMENTS: Mapping[str, Callable[[int], str]] = {
     "fullName": "Person {}".format,

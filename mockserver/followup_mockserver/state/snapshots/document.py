@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from followup import __version__
 from followup._for_mockserver import camel, format_timestamp
@@ -17,9 +17,12 @@ from followup_mockserver.schema.errors import InvalidArgument, ServiceError
 from followup_mockserver.schema.validation import decoded_json
 from followup_mockserver.settings.options import ORGANIZATION_SETTINGS, Options
 from followup_mockserver.state.clock import Clock
+from followup_mockserver.state.mock_state import MockState
 from followup_mockserver.state.snapshots.codecs import SnapshotError, loaded, plain
-from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS, Document, MockState, saved
 from followup_mockserver.state.tenant import Tenant
+
+if TYPE_CHECKING:
+    from followup_mockserver.state.snapshots.parts import Document
 
 FORMAT = "followup-mock-snapshot"
 VERSION = 2
@@ -27,6 +30,8 @@ VERSION = 2
 
 def document_of(state: MockState, options: Options) -> dict[str, Any]:
     """Return a state as JSON-compatible data."""
+    from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS, saved  # imported late: most mocks save nothing
+
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -104,6 +109,8 @@ def read(source: SnapshotSource) -> "Document":
         OSError: the file cannot be read.
         SnapshotError: it is not a snapshot, or one that is invalid, too large or too new.
     """
+    from followup_mockserver.state.snapshots.parts import Document  # imported late: most mocks load nothing
+
     text = _text_of(source)
     if not isinstance(source, Mapping):  # data in memory needs no limit: it is there already
         _check_size(text)

@@ -1,8 +1,5 @@
 """The parts of a snapshot: what it has of a tenant, and copies of that. An attrs class is saved and loaded as it is.
 
-A new attribute of ``Tenant`` belongs into ``SavedTenant`` and ``SAVED``, or into the list of those
-that are not saved, which a test compares with the attributes of a tenant.
-
 The history consists of tables of columns, because a history may have five times as many records as there are objects,
 and columns of texts are quick to save, to check and to load. They contain outcomes as positions in a list, from 1, or 0
 for none: many records have the same outcome.
@@ -25,39 +22,17 @@ from followup_mockserver.schema.shapes import LARGEST_INTEGER
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import KeyRecord, Organization
 from followup_mockserver.state.clock import Clock
-from followup_mockserver.state.collection import Collection
-from followup_mockserver.state.copies import copied
 from followup_mockserver.state.faults import Faults, WebhookFaults
-from followup_mockserver.state.history import JOB_PREFIX, History, Receipt, Record
+from followup_mockserver.state.history import History, Receipt, Record
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job, JobKind, Timer
+from followup_mockserver.state.mock_state import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
 from followup_mockserver.state.outcomes import Outcome
-from followup_mockserver.state.records import Attempt, AttemptInProgress, Message
+from followup_mockserver.state.records import Attempt, Message
 from followup_mockserver.state.requests import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.state.snapshots.codecs import Count, plain, wrong
-from followup_mockserver.state.snapshots.references import COLLECTIONS, check_references
+from followup_mockserver.state.snapshots.references import check_references
 from followup_mockserver.state.tenant import Tenant
-
-
-@attrs.frozen(eq=False, repr=False)
-class MockState:
-    """The state of a mock, detached from it.
-
-    Attributes:
-        tenants: copies of its tenants; the first one is the default organization.
-        ids: the factory of the ids of organizations and keys; None for the state of one organization alone.
-    """
-
-    tenants: Sequence[Tenant]
-    ids: IdFactory | None
-
-
-AS_THEY_ARE = ("organization", "ids", "secrets", "last_event_at", "messages", "faults", "webhook_faults")
-CONTAINERS = (*COLLECTIONS, "attempts")
-SAVED = (*AS_THEY_ARE, *CONTAINERS, "keys", "clock", "scheduler", "idempotency", "history")
-"""The attributes of ``Tenant`` that a snapshot contains."""
-
-_COPIED_DEEPLY = ("organization", "keys", "last_event_at", "faults", "webhook_faults")
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -341,41 +316,3 @@ class Document:
     def state(self) -> MockState:
         """Return the state in the snapshot."""
         return MockState([each.tenant() for each in self.organizations], self.ids)
-
-
-def copy_state(old: Tenant, new: Tenant) -> None:
-    """Set the state of a new tenant to an independent copy of that of another, whose lock the caller holds.
-
-    An attempt in progress is due again in the copy: its outcome is not known yet.
-    """
-    for name in SAVED:
-        value = getattr(old, name)
-        setattr(new, name, copied(value) if name in _COPIED_DEEPLY else value.copy())
-    new.idempotency.kept_for = timedelta(hours=new.options.idempotency_hours)  # the options are not part of the state
-    for attempt in old.attempts_in_progress:
-        _requeue(new, attempt)
-    _forget_deleted(new)
-
-
-def _requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
-    """Make an attempt that was in progress due again, as if it had not begun."""
-    delivery = tenant.webhook_deliveries.get(attempt.delivery.id)
-    if delivery is None:
-        return
-    if attempt.counted:
-        tenant.webhook_deliveries.update(delivery, attempts=delivery.attempts - 1)
-    if attempt.cause is not None and attempt.trigger != "manual":
-        job = Job("delivery" if attempt.trigger == "schedule" else "repeated_delivery", delivery.id)
-        tenant.scheduler.restore(Timer(tenant.now(), int(attempt.cause.removeprefix(JOB_PREFIX)), job))
-
-
-def _forget_deleted(tenant: Tenant) -> None:
-    """Remove what the webhook faults remember about deliveries that have been deleted; it has no effect any more."""
-    faults, deliveries, endpoints = tenant.webhook_faults, tenant.webhook_deliveries, tenant.webhook_endpoints
-    faults.applied = {delivery: fault for delivery, fault in faults.applied.items() if delivery in deliveries}
-    faults.held_by_endpoint = _with_held(faults.held_by_endpoint, endpoints, deliveries)
-    faults.held_by_overtaker = _with_held(faults.held_by_overtaker, deliveries, deliveries)
-
-
-def _with_held(held: dict[str, str], holders: Collection[Any], deliveries: Collection[Any]) -> dict[str, str]:
-    return {holder: delivery for holder, delivery in held.items() if holder in holders and delivery in deliveries}

@@ -7,23 +7,11 @@ from typing import TYPE_CHECKING, Any
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel
 from followup_mockserver.schema.formats import is_webhook_target
 from followup_mockserver.state.jobs import SUBJECT_OF_JOB
+from followup_mockserver.state.mock_state import COLLECTIONS
 from followup_mockserver.state.snapshots.codecs import wrong
 
 if TYPE_CHECKING:
     from followup_mockserver.state.snapshots.parts import SavedTenant
-
-COLLECTIONS = (
-    "patients",
-    "doctors",
-    "appointments",
-    "visits",
-    "intake_requests",
-    "treatments",
-    "events",
-    "webhook_endpoints",
-    "webhook_deliveries",
-)
-"""The attributes of ``Tenant`` that are collections."""
 
 _ID = re.compile("[A-Za-z0-9_-]{4,255}")
 
