@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
-PREFIXES = ("", "/api")
-"""Each operation is served under its path with each of these prefixes."""
+API_PREFIX = "/api"
+"""Each operation is served under its path, and under its path with this prefix."""
 
 api: Blueprint = Blueprint("api", __name__)
 
@@ -66,7 +66,7 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
     response = current_mock()._gateway.handle(
         Request(
             operation=operation,
-            path=current.path.removeprefix("/api"),
+            path=current.path,
             path_id=path_id,
             headers=_headers(environ),
             query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
@@ -79,14 +79,13 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
 
 
 for _operation in OPERATIONS.values():
-    for _prefix in PREFIXES:
-        api.add_url_rule(
-            _prefix + _operation.path.replace("{id}", "<path_id>"),
-            endpoint=f"{_prefix}{_operation.name}".replace(".", ":"),
-            view_func=functools.partial(call_operation, _operation),
-            methods=[_operation.method],
-            provide_automatic_options=False,
-        )
+    api.add_url_rule(
+        _operation.path.replace("{id}", "<path_id>"),
+        endpoint=_operation.name.replace(".", ":"),
+        view_func=functools.partial(call_operation, _operation),
+        methods=[_operation.method],
+        provide_automatic_options=False,
+    )
 
 
 def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
@@ -112,7 +111,7 @@ def flask_response(response: Response) -> flask.Response:
     return flask.Response(response.body, response.status, response.headers, mimetype="application/json")
 
 
-CONTRACT_PATH = "/api/v1/openapi.json"
+CONTRACT_PATH = f"{API_PREFIX}/v1/openapi.json"
 
 
 def create_app(mock: ServedMock, dashboard: Blueprint) -> Flask:
@@ -171,7 +170,7 @@ def _report(status: int, code: str) -> None:
     entry = JournalEntry(
         operation=None,
         method=request.method,
-        path=request.path,
+        path=request.script_root + request.path,
         status=status,
         request_id="",
         idempotency_key=None,
@@ -215,8 +214,8 @@ class _Rule(Rule):
 
     # A private method of Werkzeug. If it is renamed, the builders are compiled at once, and nothing else changes.
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        compiled = functools.cache(functools.partial(super()._compile_builder, append_unknown))
-        return lambda rule, /, **values: compiled()(rule, **values)
+        compiled = functools.cache(super()._compile_builder)
+        return lambda rule, /, **values: compiled(append_unknown)(rule, **values)
 
 
 class _App(Flask):
@@ -224,6 +223,10 @@ class _App(Flask):
 
     def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
         environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
+        path = environ.get("PATH_INFO", "")
+        if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
+            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + API_PREFIX
+            environ["PATH_INFO"] = path.removeprefix(API_PREFIX)
         with deferred_interrupts():
             return super().wsgi_app(environ, start_response)
 

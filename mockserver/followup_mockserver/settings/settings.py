@@ -12,19 +12,8 @@ from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceL
 from followup_mockserver.schema import checks
 from followup_mockserver.schema.shapes import object_shape
 
-RESOURCES_WITH_WRITE_SCOPE = (
-    "patients",
-    "appointments",
-    "visits",
-    "intake_requests",
-    "treatments",
-    "events",
-    "webhooks",
-)
-ALL_SCOPES = (
-    "doctors:read",
-    *(f"{resource}:{access}" for resource in RESOURCES_WITH_WRITE_SCOPE for access in ("read", "write")),
-)
+_WRITABLE = ("patients", "appointments", "visits", "intake_requests", "treatments", "events", "webhooks")
+ALL_SCOPES = ("doctors:read", *(f"{resource}:{access}" for resource in _WRITABLE for access in ("read", "write")))
 ALL_SERVICE_LINES: tuple[ServiceLine, ...] = get_args(ServiceLine)
 
 NOT_YET_SENT: tuple[OutboundEventType, ...] = ("order.issued", "conversation.handoff", "patient.silent")

@@ -125,19 +125,21 @@ def with_values(text: str, annotation: Any) -> str:
     return f"{text} One of {', '.join(values)}.".strip()
 
 
-_WORDS = (
-    (r"\s*\(specification, [^)]*\)", ""),
-    (r"; otherwise ``unused_faults`` lists it until it has matched", ""),
-    (r"; None clears a field", "; --clear clears one"),
+_PATTERNS = (
+    (r"\s*\([Ss]pecification, [^)]*\)", ""),
     (r"; None (?:clears it|for (?:no )?\w+)", ""),
-    (r"an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),
-    (r"a ``date``, or ``YYYY-MM-DD``", "YYYY-MM-DD"),
-    (r'``\["\*"\]``', "*"),
-    (r"an iterable of 1 to 100", "an array of 1 to 100"),
     (r"``(\w+_\w+)``", lambda found: found[1].replace("_", "-")),
-    (r"``", ""),
 )
-"""Phrases about Python values and about the specification, and their replacements."""
+_PHRASES = (
+    ("; otherwise unused-faults lists it until it has matched", ""),
+    ("; None clears a field", "; --clear clears one"),
+    ("an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),
+    ("a ``date``, or ``YYYY-MM-DD``", "YYYY-MM-DD"),
+    ('``["*"]``', "*"),
+    ("an iterable of 1 to 100", "an array of 1 to 100"),
+    ("``", ""),
+)
+"""Patterns and phrases about Python values and about the specification, and their replacements."""
 
 
 def for_the_command_line(text: str, values: Collection[str] = ()) -> str:
@@ -149,8 +151,10 @@ def for_the_command_line(text: str, values: Collection[str] = ()) -> str:
     """
     for value in values:
         text = text.replace(f"``{value}``", value)
-    for phrase, instead in _WORDS:
-        text = re.sub(phrase, instead, text, flags=re.IGNORECASE)
+    for pattern, instead in _PATTERNS:
+        text = re.sub(pattern, instead, text)
+    for phrase, replacement in _PHRASES:
+        text = text.replace(phrase, replacement)
     return text.replace(" .", ".").strip(" .\n") + "." if text.strip() else ""
 
 
