@@ -23,7 +23,7 @@ TIMEOUT = 300.0
 
 _SNAPSHOT = "/snapshot"
 
-_ID = re.compile("[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ID = "[A-Za-z0-9][A-Za-z0-9_.-]*"
 
 
 def shown_url(url: str) -> str:
@@ -77,7 +77,7 @@ class Remote:
         method, path = next((method, path) for method, path, called in ROUTES if called == function)
         sent = {camel(name): value for name, value in arguments.items() if value is not None}
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
-        if "<path_id>" in path and not _ID.fullmatch(path_id):
+        if "<path_id>" in path and not re.fullmatch(_ID, path_id):
             reject("an id is expected, such as pat_LtcEPtRL2kbDkN4F7Wp4u6eG; --ids of the lists prints them")
         return self._send(method, path.replace("<path_id>", path_id), request)
 

@@ -3,7 +3,6 @@
 from http import HTTPStatus
 
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control import causes
 from followup_mockserver.control.arguments import arguments_of
 from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.occurrences import HistoryEntry
@@ -140,5 +139,7 @@ class CallControls:
         Raises:
             ServiceError: 404: there is no such id.
         """
+        from followup_mockserver.control import causes  # imported late: a start does not need it
+
         found = self._access.read(lambda tenant: existing(causes.explain(tenant, id), "id in the history"))
         return [each.entry for each in found]

@@ -2,48 +2,19 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from operator import attrgetter
 from urllib.parse import urlsplit
 
 import attrs
 
 from followup import WebhookEndpoint
-from followup._for_mockserver import format_timestamp
 from followup_mockserver.control import titles
-from followup_mockserver.control.occurrences import Occurrence
+from followup_mockserver.control.occurrences import Occurrence, TimelineLine
 from followup_mockserver.control.timeline import Entries, Entry, is_job
 from followup_mockserver.control.titles import state_of
 from followup_mockserver.state.history import ATTEMPT, DELIVERY
 from followup_mockserver.state.outcomes import Kind, Part, filled, joined
 from followup_mockserver.state.tenant import Tenant
-
-
-@attrs.frozen(kw_only=True, repr=False)
-class TimelineLine:
-    """A line of a timeline. It has no personal data.
-
-    Attributes:
-        at: when it happened, or is or was due.
-        depth: the number of lines that it stands below, each of which caused the next one.
-        title: what happened, such as ``appointments.create``.
-        outcome: what became of it, such as ``200``; empty if the title says it.
-        tone: ``succeeded``, ``failed``, ``pending``, ``muted`` for what did not happen, or empty.
-        id: id of the object that it happened to, or of the request, job or delivery itself; None for one that the whole
-            timeline is about.
-        times: how many equal lines it stands for; then ``at`` is the time of the first.
-        upcoming: whether it is due later than the time of the clock.
-    """
-
-    at: datetime = attrs.field(repr=format_timestamp)
-    depth: int
-    title: str
-    outcome: str
-    tone: str
-    id: str | None
-    times: int = 1
-    upcoming: bool
-
 
 _BRIEF = {
     Kind.RESCHEDULED: "{before} → {at}",

@@ -38,6 +38,32 @@ class HistoryEntry(FrozenValue):
     outcome: str
 
 
+@attrs.frozen(kw_only=True, repr=False)
+class TimelineLine:
+    """A line of a timeline. It has no personal data.
+
+    Attributes:
+        at: when it happened, or is or was due.
+        depth: the number of lines that it stands below, each of which caused the next one.
+        title: what happened, such as ``appointments.create``.
+        outcome: what became of it, such as ``200``; empty if the title says it.
+        tone: ``succeeded``, ``failed``, ``pending``, ``muted`` for what did not happen, or empty.
+        id: id of the object that it happened to, or of the request, job or delivery itself; None for one that the whole
+            timeline is about.
+        times: how many equal lines it stands for; then ``at`` is the time of the first.
+        upcoming: whether it is due later than the time of the clock.
+    """
+
+    at: datetime = attrs.field(repr=format_timestamp)
+    depth: int
+    title: str
+    outcome: str
+    tone: str
+    id: str | None
+    times: int = 1
+    upcoming: bool
+
+
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Occurrence:
     """A ``HistoryEntry`` with what the dashboard shows besides. It has no personal data.

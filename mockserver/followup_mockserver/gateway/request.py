@@ -26,8 +26,8 @@ from followup_mockserver.state.tenant import Tenant
 MAX_DEPTH = 32
 """Levels of nesting that a body may have."""
 
-_INTEGER = re.compile(r"-?[0-9]{1,9}")
-_NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_INTEGER = r"-?[0-9]{1,9}"
+_NUMBER = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -136,9 +136,9 @@ def body_too_large(limit: int = MAX_BODY_BYTES) -> ServiceError:
 def _typed(text: str, schema: Schema) -> Any:
     """Return a query value as JSON of the schema's type; an invalid one stays text, which the schema then rejects."""
     kind = schema.get("type")
-    if kind == "integer" and _INTEGER.fullmatch(text):
+    if kind == "integer" and re.fullmatch(_INTEGER, text):
         return int(text)
-    if kind == "number" and _NUMBER.fullmatch(text):
+    if kind == "number" and re.fullmatch(_NUMBER, text):
         return float(text)
     if kind == "boolean":
         return _BOOLEANS.get(text, text)

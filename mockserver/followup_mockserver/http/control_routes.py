@@ -13,18 +13,10 @@ import attrs
 from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EnabledEvent, OutboundEventType, WebhookDeliveryStatus
 from followup_mockserver.contract.operations import OPERATIONS
-from followup_mockserver.control import (
-    ClockState,
-    Control,
-    NewOrganization,
-    PendingJob,
-    PendingReminder,
-    access_to,
-    causes,
-)
+from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
 from followup_mockserver.control.duplicates import journal_of
-from followup_mockserver.control.lines import TimelineLine, lines_of
+from followup_mockserver.control.occurrences import TimelineLine
 from followup_mockserver.control.webhooks import all_attempts
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
 from followup_mockserver.schema.checks import integer, list_of, matching, one_of, optional
@@ -52,9 +44,9 @@ TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
 
 _check_secret = optional(matching(is_valid_secret, SECRET_RULE))
 _check_operation = optional(matching(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
-_STATUS = re.compile("[1-5]([0-9]{2}|xx)|refused")
+_STATUS = "[1-5]([0-9]{2}|xx)|refused"
 _check_status = optional(
-    matching(lambda text: bool(_STATUS.fullmatch(text)), "a status such as 409, a class such as 4xx, or refused")
+    matching(lambda text: bool(re.fullmatch(_STATUS, text)), "a status such as 409, a class such as 4xx, or refused")
 )
 
 
@@ -220,9 +212,10 @@ def timeline(control: Control, id: str, /) -> list[TimelineLine]:
     Raises:
         ServiceError: 404 if there is no such id.
     """
+    from followup_mockserver.control import causes, lines  # imported late: a start needs neither
 
     def read(tenant: Tenant) -> list[TimelineLine]:
-        return lines_of(tenant, id, existing(causes.explain(tenant, id), "id in the history"))
+        return lines.lines_of(tenant, id, existing(causes.explain(tenant, id), "id in the history"))
 
     return access_to(control).read(read)
 

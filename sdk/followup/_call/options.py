@@ -108,19 +108,19 @@ def _passed_or_environment(option: str, value: object, variable: str) -> str:
     return value
 
 
-_VISIBLE = re.compile(r"[\x21-\x7e]+")
-_HOST_AND_PORT = re.compile(r"(\[[^][]+\]|([^][.:]{1,63}\.)*[^][.:]{1,63}\.?)(:[0-9]*)?")
+_VISIBLE = r"[\x21-\x7e]+"
+_HOST_AND_PORT = r"(\[[^][]+\]|([^][.:]{1,63}\.)*[^][.:]{1,63}\.?)(:[0-9]*)?"
 
 
 def checked_key(key: str) -> str:
     """Validate an API key."""
-    if not _VISIBLE.fullmatch(key):
+    if not re.fullmatch(_VISIBLE, key):
         raise ConfigurationError("api_key must be printable ASCII, without spaces or line breaks")
     return key
 
 
 def _checked_version(version: object) -> str:
-    if not isinstance(version, str) or not _VISIBLE.fullmatch(version):
+    if not isinstance(version, str) or not re.fullmatch(_VISIBLE, version):
         raise ConfigurationError(f'service_version must be a dated version such as "{SERVICE_VERSION}"')
     return version
 
@@ -132,13 +132,13 @@ def checked_base_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        has_host = _HOST_AND_PORT.fullmatch(parts.netloc.rpartition("@")[2]) is not None
+        has_host = re.fullmatch(_HOST_AND_PORT, parts.netloc.rpartition("@")[2]) is not None
         valid = parts.scheme in ("http", "https") and has_host and (parts.port or 1) > 0
         if ":" in host or host.replace(".", "").isdigit():
             ipaddress.ip_address(host)
     except ValueError:
         raise ConfigurationError(problem) from None
-    if not valid or not _VISIBLE.fullmatch(url):
+    if not valid or not re.fullmatch(_VISIBLE, url):
         raise ConfigurationError(problem)
     if parts.username is not None or parts.password is not None:
         raise ConfigurationError(f"{problem}, without user name and password")

@@ -167,9 +167,7 @@ def _has_header(start: bytes) -> bool:
 
 R = TypeVar("R", bound=Result)
 
-_TOKEN = re.compile(
-    r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*":)|(?P<value>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<number>-?\d[\d.eE+-]*)'
-)
+_PIECE = r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*":)|(?P<value>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<number>-?\d[\d.eE+-]*)'
 """A string or a number of a body, which has no spaces between its tokens."""
 
 
@@ -286,7 +284,7 @@ def _strings_sent(call: Call[Any]) -> Iterator[str]:
     """Yield the values of the request, which the service may quote in an error."""
     yield from (value for _, value in parse_qsl(call.query, keep_blank_values=True))
     # Token by token: a parser would raise RecursionError for a body that is nested as deeply as can be sent.
-    for found in _TOKEN.finditer((call.content or b"").decode()):
+    for found in re.finditer(_PIECE, (call.content or b"").decode()):
         if found["value"]:
             yield json.loads(found["value"])
         elif found["number"]:

@@ -13,7 +13,7 @@ OBSOLETE_IN_MEXICO = "1|4[45]"
 """Pattern of what was once dialled before the ten digits of a Mexican number: 1, or 044 and 045 without the zero."""
 
 _SCHEME = "tel:"
-_CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
+_CUT_OFF = r"[^\W\d_]|[*#]"
 """Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
 
 
@@ -30,7 +30,7 @@ def possible_number(text: str, country: str, mexican_prefix: str) -> "PhoneNumbe
     bare = text.strip()
     if bare[: len(_SCHEME)].lower() == _SCHEME:
         bare = bare[len(_SCHEME) :]
-    if _CUT_OFF.search(bare):
+    if re.search(_CUT_OFF, bare):
         return None
     try:
         number = phonenumbers.parse(bare, country, keep_raw_input=True)

@@ -66,6 +66,7 @@ class _Described:
 class _Command(_Described, TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command, with the garbage collector, which the entry point has disabled."""
+        gc.freeze()  # else the first collection visits all that the imports have left
         gc.enable()
         return super().invoke(ctx)
 

@@ -7,12 +7,12 @@ from datetime import datetime
 
 from followup._codec.names import parse_timestamp
 
-_ID = re.compile(r"\b([a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{4})[A-Za-z0-9]{4,}([A-Za-z0-9]{4})\b")
+_ID = r"\b([a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{4})[A-Za-z0-9]{4,}([A-Za-z0-9]{4})\b"
 """An id, and its parts that are shown where there is little room. in_conversation is a stage, not an id."""
 
-_TIMESTAMP = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_TIMESTAMP = r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
 
-_VERDICT = re.compile("[A-Z]{2,}( [A-Z]{2,})?")
+_VERDICT = "[A-Z]{2,}( [A-Z]{2,})?"
 
 _STYLES = {
     **dict.fromkeys(("OK", "PASS", "succeeded", "processed", "delivered", "done", "enabled"), "green"),
@@ -42,18 +42,18 @@ def painted(text: str, style: str) -> str:
 
 def with_verdict(line: str) -> str:
     """Return a line with the verdict that it begins with, such as ``NOT SEEN``, in its style."""
-    found = _VERDICT.match(line)
+    found = re.match(_VERDICT, line)
     return painted(found[0], style_of(found[0])) + line[found.end() :] if found else line
 
 
 def short_ids(text: str) -> str:
     """Return a text with its ids shortened, such as ``pat_3fKq…9XbA``."""
-    return _ID.sub(r"\1…\2", text)
+    return re.sub(_ID, r"\1…\2", text)
 
 
 def zone_at(text: str) -> str | None:
     """Return the name of the local time zone at a timestamp of the API; None for any other text."""
-    return zone_of(parse_timestamp(text).astimezone()) if _TIMESTAMP.fullmatch(text) else None
+    return zone_of(parse_timestamp(text).astimezone()) if re.fullmatch(_TIMESTAMP, text) else None
 
 
 def with_local_times(text: str, zone: str | None = None) -> str:
@@ -70,7 +70,7 @@ def with_local_times(text: str, zone: str | None = None) -> str:
         own = zone_of(time)
         return f"{time:%Y-%m-%d %H:%M}" + ("" if own == zone else f" {own}")
 
-    return _TIMESTAMP.sub(local, text)
+    return re.sub(_TIMESTAMP, local, text)
 
 
 def zone_of(time: datetime) -> str:
