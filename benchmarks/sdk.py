@@ -120,7 +120,7 @@ def in_memory() -> Iterator[Figure]:
     def respond(_: httpx.Request) -> httpx.Response:
         return httpx.Response(200, headers={"Content-Type": "application/json"}, content=content)
 
-    base, id = "https://api.example", "pat_abcdefghijklmnopqrstuvwx"
+    base, known = "https://api.example", "pat_abcdefghijklmnopqrstuvwx"
     raw = httpx.Client(transport=httpx.MockTransport(respond), base_url=base, headers={"Authorization": "Bearer k"})
 
     def made() -> FollowUp:
@@ -129,9 +129,9 @@ def in_memory() -> Iterator[Figure]:
     client = made()
     yield compare(
         "patients.retrieve through a transport in memory",
-        lambda: client.patients.retrieve(id),
+        lambda: client.patients.retrieve(known),
         RAW,
-        lambda: json.loads(raw.get(f"/v1/patients/{id}").content),
+        lambda: json.loads(raw.get(f"/v1/patients/{known}").content),
         calls=500,
         target=1.35,
     )
@@ -139,9 +139,9 @@ def in_memory() -> Iterator[Figure]:
         without = made()
     yield compare(
         "patients.retrieve, with telemetry that nobody records",
-        lambda: client.patients.retrieve(id),
+        lambda: client.patients.retrieve(known),
         "FOLLOWUP_TELEMETRY=off",
-        lambda: without.patients.retrieve(id),
+        lambda: without.patients.retrieve(known),
         calls=500,
         target=1.03,
         rounds=25,
