@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -11,10 +12,13 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from support.http import Api
+from werkzeug.test import EnvironBuilder
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
 from followup_mockserver.settings.options import ClientOptions
+from followup_mockserver.state import observers
+from followup_mockserver.state.observers import EndedCall
 from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
@@ -186,6 +190,28 @@ def test_two_mocks_share_no_state(mocks: tuple[MockService, MockService]) -> Non
     assert [len(each.get("/_mock/requests").json["data"]) for each in (one, other)] == [3, 3]
     documents = [each.get("/api/v1/openapi.json").json for each in (one, other)]
     assert documents[0] != documents[1]
+
+
+@pytest.mark.parametrize("prefix", ["", "/api", "/", "//api"])
+def test_an_operation_is_served_under_two_prefixes(prefix: str) -> None:
+    service, path = MockService(), f"{prefix}/v1/account"
+    environ = EnvironBuilder(path="/", headers=KEY).get_environ() | {"PATH_INFO": path}
+    statuses: list[str] = []
+    assert [*service.app(environ, lambda status, _: statuses.append(status))]
+    assert (statuses, environ["PATH_INFO"]) == (["200 OK"], path)
+    assert [each.path for each in service.requests] == ["/v1/account"]
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/v1/nothing", "/api/v1/nothing"])
+def test_an_unknown_path_is_reported_as_it_was_requested(path: str) -> None:
+    ended: list[EndedCall] = []
+    observer = SimpleNamespace(call_ended=ended.append, attempt_ended=print)
+    observers.add(observer)
+    try:
+        MockService().app.test_client().get(path, environ_overrides={"SCRIPT_NAME": "/mounted"})
+    finally:
+        observers.remove(observer)
+    assert [each.entry.path for each in ended] == [path]
 
 
 CLIENT_OPTIONS = "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client"

@@ -1,6 +1,7 @@
 """The ``followup`` command: in this process, in one of its own with pipes, or on a terminal of a certain width."""
 
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -97,6 +98,8 @@ def _restored() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(-1)
+        gc.unfreeze()
+        gc.enable()
 
 
 _OWN_PROCESS = {"outbox", "inbox", "serve"}

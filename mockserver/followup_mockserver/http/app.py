@@ -113,6 +113,9 @@ def flask_response(response: Response) -> flask.Response:
 
 CONTRACT_PATH = f"{API_PREFIX}/v1/openapi.json"
 
+_REQUESTED = "followup_mockserver.requested_path"
+"""Key of the WSGI environment: the path with ``API_PREFIX``; absent in requests without it."""
+
 
 def create_app(mock: ServedMock, dashboard: Blueprint) -> Flask:
     """Return one WSGI application with the operations, their OpenAPI document, the control API and the dashboard.
@@ -170,7 +173,7 @@ def _report(status: int, code: str) -> None:
     entry = JournalEntry(
         operation=None,
         method=request.method,
-        path=request.script_root + request.path,
+        path=request.environ.get(_REQUESTED, request.path),
         status=status,
         request_id="",
         idempotency_key=None,
@@ -223,10 +226,10 @@ class _App(Flask):
 
     def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
         environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
-        path = environ.get("PATH_INFO", "")
+        path = f"/{environ.get('PATH_INFO', '').lstrip('/')}"
         if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
-            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + API_PREFIX
-            environ["PATH_INFO"] = path.removeprefix(API_PREFIX)
+            # Here, because 32 further routes would make each start of a server slower.
+            environ = {**environ, "PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
         with deferred_interrupts():
             return super().wsgi_app(environ, start_response)
 

@@ -12,12 +12,12 @@ from datetime import UTC, date, datetime, timedelta
 
 import attrs
 
-_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_TIMESTAMP = (
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
     r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
-_BEYOND_MILLISECONDS = r"\.[0-9]{3}[0-9]*[1-9]"
+_BEYOND_MILLISECONDS = re.compile(r"\.[0-9]{3}[0-9]*[1-9]")
 _FIRST_YEAR, _LAST_YEAR = 1, 9999
 _SECOND = slice(17, 19)
 
@@ -31,7 +31,7 @@ def parse_timestamp(text: str) -> datetime:
         ValueError: the text is not a timestamp, or the instant is outside of the calendar.
     """
     text = text.upper()
-    if not re.fullmatch(_TIMESTAMP, text):
+    if not _TIMESTAMP.fullmatch(text):
         raise ValueError("not an RFC 3339 timestamp")
     try:
         instant = _after_leap_second(text) if text[_SECOND] == "60" else datetime.fromisoformat(text).astimezone(UTC)
@@ -45,7 +45,7 @@ def up_to_milliseconds(text: str) -> str:
 
     A filter with such a bound selects the same of the stored times, which are whole milliseconds.
     """
-    if not re.search(_BEYOND_MILLISECONDS, text) or not is_timestamp(text):
+    if not _BEYOND_MILLISECONDS.search(text) or not is_timestamp(text):
         return text
     rounded = parse_timestamp(text).astimezone(UTC) + timedelta(milliseconds=1)
     return rounded.isoformat() if rounded.year < _LAST_YEAR else text
@@ -69,7 +69,7 @@ def is_timestamp(text: str) -> bool:
 def is_exact_timestamp(text: str) -> bool:
     """Return whether a text is an RFC 3339 timestamp that Python parses as it is, in a year that any time zone has."""
     try:
-        instant = datetime.fromisoformat(text) if re.fullmatch(_TIMESTAMP, text) else None
+        instant = datetime.fromisoformat(text) if _TIMESTAMP.fullmatch(text) else None
     except ValueError:  # a leap second, among others
         return False
     return instant is not None and _FIRST_YEAR < instant.year < _LAST_YEAR
@@ -78,7 +78,7 @@ def is_exact_timestamp(text: str) -> bool:
 def is_date(text: str) -> bool:
     """Return whether a text is an RFC 3339 date."""
     try:
-        return re.fullmatch(_DATE, text) is not None and bool(date.fromisoformat(text))
+        return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
     except ValueError:
         return False
 
@@ -227,7 +227,9 @@ def _parse_or_none(text: str) -> WebhookUrl | None:
 
 SECRET_RULE = "whsec_ and up to 249 letters, digits, hyphens and underscores"  # noqa: S105 - a rule, not a secret
 
+_SECRET = re.compile(r"whsec_[A-Za-z0-9_-]{1,249}")
+
 
 def is_valid_secret(text: str) -> bool:
     """Return whether a text can be the signing secret of an endpoint."""
-    return re.fullmatch("whsec_[A-Za-z0-9_-]{1,249}", text) is not None
+    return _SECRET.fullmatch(text) is not None

@@ -19,8 +19,15 @@ from followup_mockserver.state.records import AttemptInProgress
 from followup_mockserver.state.tenant import Tenant
 
 COLLECTIONS = (
-    *("patients", "doctors", "appointments", "visits", "intake_requests", "treatments", "events"),
-    *("webhook_endpoints", "webhook_deliveries"),
+    "patients",
+    "doctors",
+    "appointments",
+    "visits",
+    "intake_requests",
+    "treatments",
+    "events",
+    "webhook_endpoints",
+    "webhook_deliveries",
 )
 """The attributes of ``Tenant`` that are collections."""
 

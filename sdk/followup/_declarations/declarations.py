@@ -67,7 +67,8 @@ def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
 LONGEST_QUERY = 32_768
 """Characters, once encoded. httpx rejects URLs of more than 65,536."""
 
-_NOT_IN_AN_ID = r"[\s/\\?#%\x00-\x1f\x7f]"
+_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%\x00-\x1f\x7f]")
+_KEY = re.compile(IDEMPOTENCY_KEY)
 
 
 def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
@@ -81,7 +82,7 @@ def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
         raise ValueError(f"{operation}: id must be a string that begins with {kind.prefix!r}{found}")
     if len(value) > LONGEST_ID:
         raise ValueError(f"{operation}: id must have at most {LONGEST_ID} characters")
-    if re.search(_NOT_IN_AN_ID, value):
+    if _NOT_IN_AN_ID.search(value):
         raise ValueError(f"{operation}: id must not contain spaces, line breaks or any of / \\ ? # %")
     if problem := text_problem(value):
         raise ValueError(f"{operation}: id {problem}")
@@ -96,7 +97,7 @@ def checked_key(key: object) -> str:
     """
     if key is None:
         return str(new_uuid())
-    if not isinstance(key, str) or not re.fullmatch(IDEMPOTENCY_KEY, key):
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ValueError(f"idempotency_key {IDEMPOTENCY_KEY_RULE}")
     return key
 

@@ -139,7 +139,7 @@ _PHRASES = (
     ("an iterable of 1 to 100", "an array of 1 to 100"),
     ("``", ""),
 )
-"""Patterns and phrases about Python values and about the specification, and their replacements."""
+"""Patterns and phrases about Python values and about the specification, and their replacements. Patterns come first."""
 
 
 def for_the_command_line(text: str, values: Collection[str] = ()) -> str:

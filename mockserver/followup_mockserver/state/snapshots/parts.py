@@ -1,8 +1,10 @@
-"""The parts of a snapshot: what it has of a tenant, and copies of that. An attrs class is saved and loaded as it is.
+"""The parts of a snapshot: what it has of a tenant. An attrs class is saved and loaded as it is.
 
 The history consists of tables of columns, because a history may have five times as many records as there are objects,
 and columns of texts are quick to save, to check and to load. They contain outcomes as positions in a list, from 1, or 0
 for none: many records have the same outcome.
+
+A new attribute of ``Tenant`` belongs into ``SavedTenant`` too: see ``state/mock_state.py``.
 """
 
 import itertools
