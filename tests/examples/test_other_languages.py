@@ -23,7 +23,9 @@ PATIENCE = 60
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 def test_the_suite_in_javascript() -> None:
-    environment = {**os.environ, "FOLLOWUP_MOCK": " ".join(MOCK)}
+    program = Path(sys.executable)  # found on the PATH, because its folder may have spaces in its name
+    path = os.pathsep.join([str(program.parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "FOLLOWUP_MOCK": f"{program.name} -m followup_mockserver"}
     result = subprocess.run(
         ["node", "--test", "--test-reporter=tap", "clinic.test.mjs"],
         capture_output=True,

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -126,7 +127,7 @@ def test_the_start_has_lines_to_paste_and_says_how_to_stop(tmp_path: Path) -> No
         (export,) = [line for line in lines if line.startswith("  export ")]
         assert export == f"  export FOLLOWUP_BASE_URL={url} FOLLOWUP_API_KEY=fu_test_mock"
         assert any("Ctrl-C stops it" in line for line in lines)
-        script = f"{export}\n{sys.executable} -c 'from followup.cli import main; main()' account"
+        script = f"{export}\n{shlex.quote(sys.executable)} -c 'from followup.cli import main; main()' account"
         pasted = subprocess.run(
             ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=60, env=clean_environment()
         )
