@@ -116,7 +116,7 @@ def in_process() -> Iterator[Figure]:
 def testing() -> Iterator[Figure]:
     """Compare the mock of a test, and a test with five calls and two webhooks, with what a test would use instead."""
     yield compare(
-        "a new MockService, and its end", _new_service, "MockServer", _new_server, calls=10, target=0.5, rounds=5
+        "a new MockService, and its end", _new_service, "MockServer", _new_server, calls=10, target=0.1, rounds=5
     )
     # The client of the alternative is made once, since most of its time would be that of its TLS settings.
     with FollowUp(api_key="fu_test_1", base_url="https://api.example") as client:

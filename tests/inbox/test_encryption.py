@@ -86,7 +86,7 @@ def test_nothing_changes_without_the_key(opened: Opened, engine: Engine, cipher:
         inbox.drain(raise_exceptions=True)
     assert [each.error.partition(" at ")[0] for each in inbox.dead()] == ["ValueError: no room for Ana Núñez"]
     before = rows(engine)
-    assert not any(mark in str(before) for mark in ("Ana ", "N\\xc3", "patient"))
+    assert not any(mark in str(before) for mark in ("Ana ", "N\\xc3", "1155550"))
     for call in ENTRANCES:
         with pytest.raises(ConfigurationError, match=r"needs a cipher|is encrypted"):
             call(opened(cipher))
