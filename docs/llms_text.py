@@ -17,9 +17,11 @@ SUMMARY = (
 )
 
 NOTES = """\
-The client is the package `followup`, and the mock is `followup_mockserver`. `python -m pip install 'followup[all]'`
+The client is the package `followup`, and the mock is `followup_mockserver`. `python -m pip install '.[all]'`
 installs both, with the commands `followup` and `followup-mock`. Arguments and fields have snake_case names in Python
 and camelCase names on the wire.
+
+Until the first release, that command runs in a clone of the repository. The package index has no package of ours yet.
 """
 
 DESCRIPTIONS = {

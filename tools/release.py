@@ -20,7 +20,10 @@ def problems(root: Path, environment: Mapping[str, str]) -> Iterator[str]:
         root: the folder of the project.
         environment: the variables of the workflow.
     """
-    version = re.findall(r'__version__ = "(.+)"', (root / "sdk/followup/_version.py").read_text(encoding="utf-8"))[0]
+    code = (root / "sdk/followup/_version.py").read_text(encoding="utf-8")
+    version = re.findall(r'__version__ = "(.+)"', code)[0]
+    if "IS_RELEASED = True" not in code:
+        yield "README and pages install followup from a clone: run python tools/installation.py"
     tag, home = environment["GITHUB_REF_NAME"], environment["GITHUB_REPOSITORY"]
     if tag != f"v{version}":
         yield f"the tag is {tag}, but sdk/followup/_version.py has {version}"

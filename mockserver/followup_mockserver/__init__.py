@@ -41,5 +41,7 @@ def __getattr__(name: str) -> Any:
 
 def _needs_extra(error: ModuleNotFoundError) -> ImportError:
     """Return the error for a missing extra, with the command that installs it."""
-    command = "python -m pip install 'followup[mockserver]'"
-    return ImportError(f"{__name__} needs {error.name}, which is not installed: {command}", name=error.name)
+    from followup._for_mockserver import installation
+
+    text = f"{__name__} needs {error.name}, which is not installed: {installation('mockserver')}"
+    return ImportError(text, name=error.name)

@@ -1,8 +1,13 @@
 """The first pages that a newcomer reads: their output is real, their figures are measured, and their lists complete."""
 
 import csv
+import os
 import re
+import runpy
+import subprocess
+import sysconfig
 import tomllib
+from pathlib import Path
 
 import pytest
 from support.pages import ROOT, blocks, output_of, read, section
@@ -20,6 +25,59 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     result = run_here("followup", "demo", environment=clean_environment())
     assert result.returncode == 0
     assert without_ports(shown) == without_ports(result.stdout)
+
+
+def test_the_commands_of_the_readme_work_in_an_empty_folder(tmp_path: Path) -> None:
+    """They run as written and in order; git finds the repository where the README says ADDRESS."""
+    *commands, tests = blocks(README, "shell")
+    assert "nox" in tests
+    first, _, second = README.partition("```python\n")
+    assert [*blocks(first, "shell"), *blocks(second, "shell")] == [*commands, tests]
+    assert blocks(first, "shell") == commands[:1]  # the first commands stand before the first test
+    [test, *_] = blocks(README, "python")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text(
+        f'[url "file://{ROOT}"]\n\tinsteadOf = ADDRESS\n[safe]\n\tdirectory = *\n[clone]\n\trejectShallow = false\n'
+    )
+    save = f"cat > test_reminders.py <<'END'\n{test}END\n"
+    python = sysconfig.get_config_var("BINDIR")  # not that of a virtual environment
+    done = subprocess.run(
+        ["bash", "-e", "-c", "\n".join([commands[0], save, *commands[1:]])],
+        cwd=tmp_path,
+        # Compiling all modules takes longer than the rest.
+        env={"HOME": str(home), "PATH": f"{python}:{os.environ['PATH']}", "PIP_NO_COMPILE": "1", "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "That was the whole cycle." in done.stdout
+    assert "1 passed" in done.stdout
+
+
+PAGES = [ROOT / "README.md", *(each for each in (ROOT / "docs").rglob("*.md") if "_build" not in each.parts)]
+
+
+def test_no_page_and_no_message_installs_what_the_package_index_does_not_have() -> None:
+    """A package of this name there would be somebody else's."""
+    by_name = re.compile(r"(?:pip install|pipx|uvx?|uv add)\b[^\n]*?[ '\"]followup\b(?!\[\w+\]' of)")
+    code = [each for folder in ("sdk", "mockserver") for each in (ROOT / folder).rglob("*.py")]
+    found = [(each.name, line) for each in [*PAGES, *code] for line in by_name.findall(each.read_text())]
+    assert found == [("_version.py", "pip install 'followup")]  # after the first release
+    assert [each.name for each in PAGES if "example.github.io" in each.read_text()] == []
+
+
+def test_after_the_first_release_the_pages_install_the_package_by_its_name(tmp_path: Path) -> None:
+    released = runpy.run_path(str(ROOT / "tools/installation.py"))["released"]
+    pages = {each.name: released(each.read_text(), "https://docs.example/") for each in PAGES}
+    for name, text in pages.items():
+        assert not re.search(r"ADDRESS|first release[^s,]|'\.\[|\.followup|in your clone", text), name
+    assert blocks(pages["README.md"], "shell")[0] == (
+        "python3 -m venv .venv\n. .venv/bin/activate\npython -m pip install 'followup[all]'\nfollowup demo\n"
+    )
+    assert "\n                         https://docs.example/tutorial.html\n" in pages["README.md"]
+    assert "- run: python -m pip install 'followup[mockserver,cli]'" in pages["ci.md"]
 
 
 def test_the_readme_names_the_command_that_runs_all_checks() -> None:

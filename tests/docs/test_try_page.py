@@ -24,7 +24,10 @@ PATIENCE = 120_000
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
 
 FRAME = '  File "<editor>", line 1, in <module>'
-MISSING_EXTRA = "ModuleNotFoundError: followup.outbox needs SQLAlchemy: python -m pip install 'followup[store]'"
+MISSING_EXTRA = (
+    "ModuleNotFoundError: followup.outbox needs SQLAlchemy: install followup[store]; in a clone of followup, run "
+    "python -m pip install '.[store]'"
+)
 ERRORS = {
     "1 / 0": [FRAME, "ZeroDivisionError: division by zero"],
     "import typer": [FRAME, "ModuleNotFoundError: No module named 'typer'"],

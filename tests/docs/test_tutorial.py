@@ -14,7 +14,7 @@ TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
 BLOCK = re.compile(r"((?:[^\n]+\n)*)\n*^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 """A paragraph, and the block that follows it."""
 
-INSTALLATION = re.compile(r"^(python3 -m venv|\. \.venv|python -m pip install 'followup\[all\]'$)")
+INSTALLATION = re.compile(r"^(python3 -m venv|\. \.venv|python -m pip install |git clone |cd followup$)")
 LEFT_RUNNING = ("followup-mock serve", "python receiver.py")
 PORTS = {"4210": str(free_port()), "8000": str(free_port())}
 

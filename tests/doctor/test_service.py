@@ -153,7 +153,7 @@ class TestVersion:
         (problem,) = found.problems
         assert problem == (
             "version the service rejects 2026-09-28: 400 invalid_request_error (version_unknown): There are …. "
-            "[account.retrieve, request req_1]. Upgrade followup: python -m pip install --upgrade followup"
+            "[account.retrieve, request req_1]. Upgrade followup."
         )
         assert found.not_checked == ["key, mode, scopes, lines, contract, endpoints (the version is rejected)."]
 

@@ -331,7 +331,7 @@ A1 | 2035-09-28T13:30 | +5491148120001 | 30111222 | Añasco Núñez
 row 3 | - | row_short | -
 """,
     ),
-    "nul": (
+    "nul_character": (
         ARGENTINA,
         COLUMNS,
         """

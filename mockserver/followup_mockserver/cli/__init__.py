@@ -14,7 +14,9 @@ def main() -> None:
     missing = {extra for module, extra in NEEDED.items() if importlib.util.find_spec(module) is None}
     if missing:
         extras = ",".join(sorted(missing))
-        sys.exit(f"followup-mock needs packages that are not installed: python -m pip install 'followup[{extras}]'")
+        from followup._for_mockserver import installation
+
+        sys.exit(f"followup-mock needs packages that are not installed: {installation(extras)}")
     try:
         from followup_mockserver.cli.app import app
     except KeyboardInterrupt:  # Ctrl-C while the modules are imported

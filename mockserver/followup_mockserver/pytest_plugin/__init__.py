@@ -187,7 +187,9 @@ def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPa
     try:
         import respx
     except ModuleNotFoundError:
-        pytest.fail("followup_respx needs respx: python -m pip install 'followup[testing]'", pytrace=False)
+        from followup._for_mockserver import installation
+
+        pytest.fail(f"followup_respx needs respx: {installation('testing')}", pytrace=False)
     from followup_mockserver.service.service import routed
 
     monkeypatch.setenv("FOLLOWUP_BASE_URL", followup_service.url)

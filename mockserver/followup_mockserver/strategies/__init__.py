@@ -9,9 +9,10 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name != "hypothesis":
         raise
+    from followup._for_mockserver import installation
+
     raise ImportError(
-        f"{__name__} needs Hypothesis, which is not installed: python -m pip install 'followup[testing]'",
-        name="hypothesis",
+        f"{__name__} needs Hypothesis, which is not installed: {installation('testing')}", name="hypothesis"
     ) from None
 
 from followup_mockserver.strategies.messages import operation, signed_webhook, webhook_event

@@ -24,6 +24,7 @@ from sqlalchemy.pool import NullPool
 from followup._results.errors import ConfigurationError, FollowUpError
 from followup._threads import NoThreadError
 from followup._time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
+from followup._version import installation
 
 if TYPE_CHECKING:
     from followup._client import FollowUp
@@ -214,8 +215,8 @@ def _engine_of(source: object) -> Engine:
     except NoSuchModuleError:
         raise ConfigurationError(f"database names a driver that SQLAlchemy does not know: {url.drivername}") from None
     except ModuleNotFoundError as error:
-        package = "followup[postgres]" if error.name == "psycopg" else error.name
-        raise ConfigurationError(f"database needs a driver: python -m pip install '{package}'") from None
+        command = installation("postgres") if error.name == "psycopg" else f"python -m pip install {error.name}"
+        raise ConfigurationError(f"database needs a driver: {command}") from None
 
 
 def _check_is_a_file(url: sa.URL) -> None:

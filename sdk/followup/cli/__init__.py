@@ -9,7 +9,9 @@ def main() -> None:
     """Run the program, or exit with the extra to install."""
     gc.disable()  # until the command runs: what an import allocates stays
     if any(importlib.util.find_spec(module) is None for module in ("typer", "rich", "ijson")):
-        sys.exit("followup needs packages that are not installed: python -m pip install 'followup[cli]'")
+        from followup._version import installation
+
+        sys.exit(f"followup needs packages that are not installed: {installation('cli')}")
     try:
         from followup.cli.app import app
     except KeyboardInterrupt:  # Ctrl-C while the modules are imported

@@ -18,6 +18,7 @@ import typer
 
 from followup import ConfigurationError, FollowUpError
 from followup._codec.names import camel
+from followup._version import installation
 from followup.cli.application import Application
 from followup.cli.modules import named
 from followup.cli.options import AsJson, keyword, own_parameters
@@ -64,7 +65,7 @@ def store_errors(database: str | None = None) -> Iterator[None]:
     try:
         import sqlalchemy.exc
     except ModuleNotFoundError:
-        fail("this command needs packages that are not installed: python -m pip install 'followup[store]'")
+        fail(f"this command needs packages that are not installed: {installation('store')}")
     from followup._store.database import reason_of
 
     try:

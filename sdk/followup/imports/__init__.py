@@ -5,10 +5,10 @@ It needs the extra ``import`` (SQLAlchemy, openpyxl and phonenumberslite).
 
 from importlib.util import find_spec
 
+from followup._version import installation
+
 if _missing := next((each for each in ("sqlalchemy", "openpyxl", "phonenumbers") if find_spec(each) is None), None):
-    raise ModuleNotFoundError(
-        f"followup.imports needs {_missing}: python -m pip install 'followup[import]'", name=_missing
-    )
+    raise ModuleNotFoundError(f"followup.imports needs {_missing}: {installation('import')}", name=_missing)
 
 from followup.imports.compare import Report
 from followup.imports.doubts import Doubt

@@ -5,10 +5,10 @@ It needs the extra ``store`` (SQLAlchemy); for PostgreSQL also the extra ``postg
 
 from importlib.util import find_spec
 
+from followup._version import installation
+
 if find_spec("sqlalchemy") is None:
-    raise ModuleNotFoundError(
-        "followup.inbox needs SQLAlchemy: python -m pip install 'followup[store]'", name="sqlalchemy"
-    )
+    raise ModuleNotFoundError(f"followup.inbox needs SQLAlchemy: {installation('store')}", name="sqlalchemy")
 
 from followup._store.cipher import Cipher
 from followup.inbox.arrivals import CatchUpReport

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from followup_mockserver.service.server import MockServer
 
 DEFAULT_FILE = Path(__file__).with_name("clinic.csv")
-QUICKSTART = "https://example.github.io/followup/tutorial.html"
 START_TIME = "2026-12-01T09:00:00Z"
 """The mock's clock starts here, so that the appointments of the default file are always in the future."""
 
@@ -102,7 +101,9 @@ def demo(
     try:
         from followup_mockserver.service.server import MockServer
     except ModuleNotFoundError:
-        fail("it needs packages that are not installed: python -m pip install 'followup[all]'")
+        from followup._for_mockserver import installation
+
+        fail(f"it needs packages that are not installed: {installation('all')}")
     rows = read_rows(file)
     with file_errors("listen on 127.0.0.1"):
         mock = MockServer(start_time=START_TIME, rate_limit=0)
@@ -117,7 +118,7 @@ def demo(
     say("  followup-mock serve    Start the mock server, and develop against it.")
     say("  followup --help        Call the API from the command line.")
     say("  The quickstart         Write your own webhook receiver in five minutes:")
-    say(f"                         {QUICKSTART}")
+    say("                         docs/tutorial.md in your clone")
 
 
 def _demonstrate(server: "MockServer", client: "FollowUp", rows: list[Row]) -> bool:

@@ -36,7 +36,7 @@ _SHORTEST_SECRET = 6
 """Characters. A shorter value is no secret, and hiding it would make the texts unreadable."""
 
 _CHECK_URL = "Check the host, the port and the path in FOLLOWUP_BASE_URL: something else may respond in its place."
-_UPGRADE = "Upgrade followup: python -m pip install --upgrade followup"
+_UPGRADE = "Upgrade followup."
 
 
 def examine(seconds: float) -> Steps:
