@@ -170,9 +170,13 @@ def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
         assert status == 0, process.stdout.read()
 
 
+INSTALLATION = ("nox", "python ", "python3 -m venv", ". .venv", "git clone ", "cd followup", "pytest ")
+"""Commands that test_first_pages.py runs, in an environment of their own."""
+
+
 def _in_a_test(line: str, port: str) -> str:
     """Adapt a command: skip installations, and start a server in the background if the page leaves it running."""
-    if "pip install" in line or line.startswith(("nox", "python ", "python3 -m venv", ". .venv")):
+    if "pip install" in line or line.startswith(INSTALLATION):
         return line.partition("&& ")[2] if "&& followup" in line else ":"
     if line.startswith("followup-mock serve") and not line.endswith("&"):
         return f"{line} --port {port} & followup-mock wait"

@@ -28,25 +28,26 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
 
 
 def test_the_commands_of_the_readme_work_in_an_empty_folder(tmp_path: Path) -> None:
-    """They run as written and in order; git finds the repository where the README says ADDRESS."""
+    """They run as written and in order; ADDRESS is this repository."""
     *commands, tests = blocks(README, "shell")
     assert "nox" in tests
     first, _, second = README.partition("```python\n")
     assert [*blocks(first, "shell"), *blocks(second, "shell")] == [*commands, tests]
     assert blocks(first, "shell") == commands[:1]  # the first commands stand before the first test
     [test, *_] = blocks(README, "python")
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / ".gitconfig").write_text(
-        f'[url "file://{ROOT}"]\n\tinsteadOf = ADDRESS\n[safe]\n\tdirectory = *\n[clone]\n\trejectShallow = false\n'
-    )
+    (tmp_path / "ADDRESS").symlink_to(ROOT)
     save = f"cat > test_reminders.py <<'END'\n{test}END\n"
     python = sysconfig.get_config_var("BINDIR")  # not that of a virtual environment
     done = subprocess.run(
         ["bash", "-e", "-c", "\n".join([commands[0], save, *commands[1:]])],
         cwd=tmp_path,
         # Compiling all modules takes longer than the rest.
-        env={"HOME": str(home), "PATH": f"{python}:{os.environ['PATH']}", "PIP_NO_COMPILE": "1", "LC_ALL": "C.UTF-8"},
+        env={
+            "HOME": str(tmp_path),
+            "PATH": f"{python}:{os.environ['PATH']}",
+            "PIP_NO_COMPILE": "1",
+            "LC_ALL": "C.UTF-8",
+        },
         capture_output=True,
         text=True,
         timeout=600,

@@ -133,6 +133,25 @@ def test_a_release_needs_the_tag_of_its_version_and_the_repository_of_the_projec
     assert "install followup from a clone" in " ".join(problems(tmp_path, variables))
 
 
+def test_every_file_can_be_checked_out_on_windows() -> None:
+    """Git for Windows checks out nothing at all if one path is impossible there."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("this is no git repository")
+    files = listed.stdout.split("\0")[:-1]
+    assert len(files) > 500
+    impossible = re.compile(
+        r'(^|/)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$) *(\.|/|$)|[<>:"|?*\\\x00-\x1f]|[. ](/|$)',
+        re.I,
+    )
+    assert [each for each in files if impossible.search(each) or len(each) > 150] == []
+    folders = {str(folder) for each in files for folder in Path(each).parents}
+    names = [each.casefold() for each in [*files, *folders]]
+    assert len(names) == len({*names})
+    modes = subprocess.run(["git", "ls-files", "-s"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "\n120000 " not in modes  # symbolic links need a privilege there
+
+
 def test_the_workflow_runs_the_tests_with_each_supported_python() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     prefix = "Programming Language :: Python :: 3."
