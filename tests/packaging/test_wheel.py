@@ -142,7 +142,7 @@ def test_every_file_can_be_checked_out_on_windows() -> None:
     assert len(files) > 500
     impossible = re.compile(
         r'(^|/)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$) *(\.|/|$)|[<>:"|?*\\\x00-\x1f]|[. ](/|$)',
-        re.I,
+        re.IGNORECASE,
     )
     assert [each for each in files if impossible.search(each) or len(each) > 150] == []
     folders = {str(folder) for each in files for folder in Path(each).parents}
