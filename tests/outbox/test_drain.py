@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import Engine
 from support.databases import execute
 from support.responses import error
-from support.server import Action, Received, hang_up, reply
+from support.server import Action, Received, hang, hang_up, reply
 
 from followup import AsyncFollowUp, AuthenticationError, ConfigurationError, FollowUp, PermissionDeniedError
 from followup.outbox import DrainReport, Outbox
@@ -196,6 +196,52 @@ def test_all_relays_pause_longer_and_longer_while_calls_fail(outbox: Desk, servi
     outbox.drain(service.client)
     assert 29 < sum(service.clock.waits) <= 30
     assert "e3" in service.ids
+
+
+@pytest.mark.parametrize(
+    ("action", "failures"),
+    [(reply(504, b"<html>"), 3), (reply(408, error()), 4), (hang_up, 4)],
+    ids=["504", "408", "broken connection"],
+)
+def test_a_batch_that_takes_too_long_is_halved_until_it_succeeds_and_grows_again(
+    outbox: Desk, service: Service, action: Action, failures: int
+) -> None:
+    def act(connection: socket.socket, received: Received) -> bool:
+        is_large = len(json.loads(received.body)) > 20
+        return (action if is_large else batch(processed))(connection, received)
+
+    outbox.add(*(f"e{number}" for number in range(100)))
+    service.script = [act]
+    for _ in range(failures + 1):
+        outbox.drain(service.client)
+        service.clock.seconds += 60
+    assert outbox.status().sent == 100
+    assert [len(each) for each in service.batches][: failures + 1] == [100, 100, 50, 25, 12][-failures - 1 :]
+    assert sum(len(each) > 20 for each in service.batches) == failures
+    service.script = [batch(processed)]
+    outbox.add(*(f"later{number}" for number in range(300)))
+    outbox.drain(service.client)
+    assert max(map(len, service.batches[-3:])) > 40
+
+
+@pytest.mark.parametrize(("timeout", "deadline"), [(1, None), (30, 1)], ids=["of the call", "of the drain"])
+def test_a_batch_that_times_out_is_halved(
+    outbox: Desk, service: Service, timeout: float, deadline: float | None
+) -> None:
+    released = threading.Event()
+
+    def act(connection: socket.socket, received: Received) -> bool:
+        is_large = len(json.loads(received.body)) > 5
+        return (hang(released) if is_large else batch(processed))(connection, received)
+
+    outbox.add(*(f"e{number}" for number in range(8)))
+    service.script = [act]
+    client = service.client.with_options(timeout=timeout)
+    assert outbox.drain(client, deadline).failed == 8
+    released.set()
+    service.clock.seconds += 1
+    assert outbox.drain(client, deadline).sent == 8
+    assert [len(each) for each in service.batches] == [8, 4, 4]
 
 
 def test_the_retries_of_the_client_are_not_used(outbox: Desk, service: Service) -> None:

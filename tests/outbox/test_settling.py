@@ -42,9 +42,41 @@ def test_any_reason_for_the_rejection_of_a_whole_batch_is_stored(outbox: Desk, s
 @pytest.mark.parametrize("status", ["an unknown \0 status", "\ud800"])
 def test_any_status_of_the_service_is_stored(outbox: Desk, service: Service, status: str) -> None:
     outbox.add("e1", "e2")
-    service.script = [batch(lambda each: {**result(each, status), "accepted": each == "e1"})]
+    service.script = [batch(lambda each: result(each, "processed" if each == "e1" else status))]
     assert outbox.drain(service.client) == DrainReport(sent=1, failed=1, remaining=1)
     assert [each.id for each in outbox.failing()] == ["e2"]
+
+
+OUTCOMES = {
+    **{(True, status): "sent" for status in ("processed", "duplicate", "unhandled")},
+    **{(True, status): "again" for status in ("invalid", "failed", "queued")},
+    (False, "invalid"): "dead",
+    **{(False, status): "again" for status in ("processed", "duplicate", "unhandled", "failed", "queued")},
+}
+
+
+@pytest.mark.parametrize(("accepted", "status"), OUTCOMES)
+def test_a_contradictory_result_is_never_sent(outbox: Desk, service: Service, accepted: bool, status: str) -> None:
+    outbox.add("good", "e1")
+    service.script = [
+        batch(lambda each: {**result(each, status), "accepted": accepted} if each == "e1" else result(each))
+    ]
+    report = outbox.drain(service.client)
+    outcome = OUTCOMES[accepted, status]
+    assert (report.sent + report.duplicates - 1, report.rejected, report.failed) == tuple(
+        outcome == each for each in ("sent", "dead", "again")
+    )
+    if outcome == "again":
+        (failing,) = outbox.failing()
+        is_plain = not accepted and status in ("failed", "queued")
+        said = f"the service reported the status {status}"
+        contradiction = (
+            f"the service contradicts itself: accepted is {str(accepted).lower()}, but the status is {status}"
+        )
+        assert failing.error == (said if is_plain else contradiction)
+        service.script = [batch(lambda each: result(each, "duplicate"))]
+        service.clock.seconds += 1
+        assert outbox.drain(service.client) == DrainReport(duplicates=1), "if the service had accepted it, it says so"
 
 
 @pytest.mark.parametrize("id", ["a\0b", "\ud800", "x" * 10_000])

@@ -143,6 +143,54 @@ def test_a_batch_that_is_too_large_is_split(server: ScriptedServer, driver: Driv
     assert (results[7].status, results[7].error) == ("invalid", "The body is too large.")
 
 
+@pytest.mark.parametrize("action", [reply(504, b"<html>"), hang_up], ids=["504", "broken connection"])
+def test_a_batch_that_takes_too_long_is_halved(server: ScriptedServer, driver: Driver, action: Action) -> None:
+    def act(connection: socket.socket, received: Received) -> bool:
+        is_large = len(json.loads(received.body)) > 20
+        return (action if is_large else batch(result))(connection, received)
+
+    server.script = [act]
+    results = send_all(driver, server.url, many(150), max_retries=1)
+    assert [each.id for each in results if each.status == "processed"] == [f"e{number}" for number in range(150)]
+    sizes = [len(each) for each in sent_ids(server)]
+    assert sizes[:5] == [100, 100, 50, 25, 12]
+    assert sum(size > 20 for size in sizes) <= 7, "what was learned holds for the next batch, too"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "invalid"},
+        {"status": "failed"},
+        {"status": "queued"},
+        {"accepted": False},
+        {"accepted": False, "status": "duplicate"},
+        {"id": "another"},
+    ],
+    ids=str,
+)
+def test_a_contradictory_result_is_never_accepted(
+    server: ScriptedServer, driver: Driver, change: dict[str, Any]
+) -> None:
+    def contradict(id: str) -> dict[str, Any]:
+        return {**result(id), "accepted": True, **change} if id == "e1" else result(id)
+
+    server.script = [batch(contradict)]
+    results = send_all(driver, server.url, many(3), max_rounds=2)
+    assert [(each.id, each.accepted, each.status) for each in results] == [
+        ("e0", True, "processed"),
+        ("e1", False, "failed"),
+        ("e2", True, "processed"),
+    ]
+    accepted, status = change.get("accepted", True), change.get("status", "processed")
+    said = f"the service contradicts itself: accepted is {str(accepted).lower()}, but the status is {status}"
+    assert results[1].error == ("the response has no result for it" if "id" in change else said)
+    assert sent_ids(server) == [["e0", "e1", "e2"], ["e1"]]
+    server.script = [batch(contradict), batch(lambda each: result(each, "duplicate"))]
+    (settled,) = send_all(driver, server.url, many(3)[1:2])
+    assert (settled.accepted, settled.status, settled.error) == (True, "duplicate", None)
+
+
 def test_the_rate_limit_is_waited_for(server: ScriptedServer, driver: Driver) -> None:
     server.script = [reply(429, error(), {"Retry-After": "0"})] * 5 + [batch(result)]
     assert outcomes(send_all(driver, server.url, many(1))) == [("e0", "processed")]

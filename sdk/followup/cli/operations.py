@@ -19,6 +19,7 @@ from followup.cli.options import AsJson, keyword, option, sentence, spelling
 from followup.cli.output import connected, fail, reject, say, show_one, warn
 from followup.cli.values import argument_names, arms, body_of, bound_of, kebab, parts_of, value_of_option
 from followup.resources import all_groups
+from followup.resources.event_batches import outcome_of
 
 _All = Annotated[
     bool, typer.Option("--all", help=f"Fetch all pages, of {MAX_PAGE_SIZE} items each unless --limit is passed.")
@@ -81,7 +82,7 @@ def _command(declaration: Declaration) -> Callable[..., None]:
                 show_one(encode(result), as_json=values["as_json"])
             elif not isinstance(result, Page):
                 output.print(map(encode, result.results))
-                if rejected := sum(not each.accepted for each in result.results):
+                if rejected := sum(outcome_of(each) != "accepted" for each in result.results):
                     fail(f"{rejected} of {len(result.results)} events {'was' if rejected == 1 else 'were'} rejected")
             else:
                 output.print(map(encode, result if all_pages else result.data))

@@ -67,6 +67,7 @@ def claim(
     found: Sequence[int],
     *,
     requests_per_minute: int,
+    largest: int,
     lease_seconds: float,
     unreadable: UnreadableRows,
 ) -> Claim | Wait | None:
@@ -79,6 +80,7 @@ def claim(
         now: the current time, read under the lock.
         found: the rows that ``find_due`` has found.
         requests_per_minute: maximum number of calls in any 60 s.
+        largest: maximum number of events.
         lease_seconds: how long the events belong to this process.
         unreadable: takes the events that cannot be decrypted, and that stay as they are.
 
@@ -101,8 +103,8 @@ def claim(
     if wait:
         return Wait(wait / 1000)
     # The largest batch from the beginning that is within the limits of all of its events.
-    limits = itertools.accumulate((row.batch_limit for row in rows), min)
-    batch = rows[: max(1, sum(size <= limit for size, limit in enumerate(limits, 1)))]
+    limits = itertools.accumulate((row.batch_limit for row in rows), min, initial=largest)
+    batch = rows[: max(1, sum(size <= limit for size, limit in enumerate(limits)) - 1)]
     connection.execute(
         update(EVENTS)
         .where(EVENTS.c.seq.in_([row.seq for row in batch]))

@@ -24,9 +24,10 @@ from followup._store.cipher import Cipher, UnreadableRows
 from followup._store.database import StoreTime, reason_of, time_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, recording, verdicts
-from followup.outbox.events import SENT, NewEvent, Recorded, as_input, checked_event
+from followup.outbox.events import LARGEST_BATCH, SENT, NewEvent, Recorded, as_input, checked_event
 from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection
 from followup.outbox.upkeep import DrainReport, RecordedEvents
+from followup.resources.event_batches import larger_batch
 
 
 @clears_frames_of
@@ -81,6 +82,7 @@ class Outbox(RecordedEvents):
         self._on_rejected = on_rejected
         self._has_recorded = False
         self._has_renewed = False
+        self._largest_batch = LARGEST_BATCH  # that the service can finish in time, as far as is known
 
     def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
@@ -279,6 +281,7 @@ class Relay:
                 now,
                 found,
                 requests_per_minute=self._outbox._requests_per_minute,
+                largest=self._outbox._largest_batch,
                 lease_seconds=self._lease_seconds,
                 unreadable=self.unreadable,
             )
@@ -301,7 +304,8 @@ class Relay:
         except errors.FollowUpError as error:
             is_cut_off = isinstance(error, errors.APITimeoutError) and seconds < self._call_seconds
             deadline = "the deadline of the drain was over"
-            settlement = verdicts.cut_off(claimed, deadline) if is_cut_off else verdicts.of_error(claimed, error)
+            late = verdicts.cut_off(claimed, deadline, is_late=True) if is_cut_off else None
+            settlement = late or verdicts.of_error(claimed, error)
             raised = error if isinstance(error, _RAISED) else None
         except Exception as error:  # noqa: BLE001 - raised below
             # The error of one event, such as one that is nested too deeply, must not hold up the others for ever.
@@ -321,6 +325,10 @@ class Relay:
         """Store the outcome of a call, count it, and say so in the log."""
         if settlement.service is not None:
             self._failures = 0 if settlement.service == "works" else self._failures + 1
+        if settlement.is_late:
+            self._outbox._largest_batch = settlement.batch_limit or 1
+        elif settlement.service == "works":
+            self._outbox._largest_batch = larger_batch(self._outbox._largest_batch)
         states = Counter(verdict.state for verdict in settlement.verdicts.values())
         if self._settle(claimed, settlement):
             report.sent += states[SENT] - settlement.duplicates

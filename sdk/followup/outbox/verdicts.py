@@ -12,7 +12,15 @@ from followup._results.errors import APIStatusError, FollowUpError, IdempotencyE
 from followup._store.leases import retry_wait
 from followup._store.schema import DEAD, WAITING
 from followup.outbox.events import SENT, WIRE_NAMES
-from followup.resources.event_batches import EventBatchError, EventResult, without_position
+from followup.resources.event_batches import (
+    MISSING,
+    EventBatchError,
+    EventResult,
+    outcome_of,
+    problem_of,
+    takes_too_long,
+    without_position,
+)
 
 LONGEST_WAIT = 300.0
 """Seconds, at most, between two attempts to send an event."""
@@ -68,6 +76,7 @@ class Settlement:
         verdicts: by the id of the event. Events that are not named stay claimed for the rest of their lease.
         text: what happened, for the log.
         batch_limit: the largest batch in which the events may be sent from now on; None if that does not change.
+        is_late: whether the call took too long for so many events, so that others should be fewer, too.
         counts_as_attempt: whether the events were sent.
         duplicates: how many of the accepted events the service had before.
         service: whether the service works or fails; None if the call says nothing about it.
@@ -77,6 +86,7 @@ class Settlement:
     verdicts: Mapping[str, Verdict]
     text: str
     batch_limit: int | None = None
+    is_late: bool = False
     counts_as_attempt: bool = True
     duplicates: int = 0
     service: Literal["works", "fails"] | None = None
@@ -85,12 +95,13 @@ class Settlement:
 
 def of_results(claim: Claim, results: Sequence[EventResult]) -> Settlement:
     """Judge a call that has results for its events."""
-    # Of contradictory results for an event, that counts which loses nothing: accepted, else to be tried again.
-    in_order = sorted(results, key=lambda result: (result.accepted, result.status != "invalid"))
+    # Of several results for an event, that counts which loses nothing: accepted, else to be tried again.
+    in_order = sorted(results, key=lambda result: ("invalid", "failed", "accepted").index(outcome_of(result)))
     by_id = {result.id: result for result in in_order}
     verdicts = {event.id: _verdict(event, by_id.get(event.id)) for event in claim.events}
     states = Counter(verdict.state for verdict in verdicts.values())
-    duplicates = sum(each.accepted and each.status == "duplicate" for key, each in by_id.items() if key in verdicts)
+    sent = (by_id[key] for key, verdict in verdicts.items() if verdict.state == SENT)
+    duplicates = sum(each.status == "duplicate" for each in sent)
     accepted = f"{states[SENT]} accepted ({duplicates} duplicates)"
     text = f"{accepted}, {states[WAITING]} failed, {states[DEAD]} rejected"
     return Settlement(verdicts, text, duplicates=duplicates, service="works")
@@ -98,11 +109,12 @@ def of_results(claim: Claim, results: Sequence[EventResult]) -> Settlement:
 
 def _verdict(event: ClaimedEvent, result: EventResult | None) -> Verdict:
     if result is None:
-        return _wait(event, LONGEST_WAIT, "the response has no result for it")
-    if result.accepted:
+        return _wait(event, LONGEST_WAIT, MISSING)
+    outcome = outcome_of(result)
+    if outcome == "accepted":
         return Verdict(SENT)
-    reason = without_position(result.error or f"the service reported the status {result.status}")
-    return Verdict(DEAD, reason) if result.status == "invalid" else _wait(event, LONGEST_WAIT, reason)
+    reason = problem_of(result)
+    return Verdict(DEAD, reason) if outcome == "invalid" else _wait(event, LONGEST_WAIT, reason)
 
 
 def of_error(claim: Claim, error: FollowUpError) -> Settlement:
@@ -137,13 +149,29 @@ def _of_failure(
 ) -> Settlement:
     verdicts = {event.id: _wait(event, longest_wait, str(error)) for event in claim.events}
     text = f"a call failed, its events wait again: {error}"
-    return Settlement(verdicts, text, service="fails", retry_after=retry_after)
+    is_repeated = all(event.attempts > 1 for event in claim.events)
+    is_late = len(claim.events) > 1 and takes_too_long(error, is_repeated=is_repeated)
+    limit = _half(claim) if is_late else None
+    return Settlement(verdicts, text, limit, is_late, service="fails", retry_after=retry_after)
 
 
-def cut_off(claim: Claim, reason: str, longest_wait: float = _LONGEST_WAIT_AFTER_FAILED_CALL) -> Settlement:
-    """Let the events of a call wait that ended on this side, which says nothing about the service."""
+def cut_off(
+    claim: Claim, reason: str, longest_wait: float = _LONGEST_WAIT_AFTER_FAILED_CALL, *, is_late: bool = False
+) -> Settlement:
+    """Let the events of a call wait that ended on this side, which says nothing about the service.
+
+    Args:
+        claim: the events.
+        reason: why the call ended.
+        longest_wait: seconds, at most, until their next attempt.
+        is_late: whether it took too long: then fewer of them go into a call.
+    """
     verdicts = {event.id: _wait(event, longest_wait, reason) for event in claim.events}
-    return Settlement(verdicts, f"{reason}, the events wait again")
+    return Settlement(verdicts, f"{reason}, the events wait again", _half(claim) if is_late else None, is_late)
+
+
+def _half(claim: Claim) -> int | None:
+    return len(claim.events) // 2 or None
 
 
 def apart(claim: Claim, reason: str) -> Settlement:
@@ -151,7 +179,7 @@ def apart(claim: Claim, reason: str) -> Settlement:
     size = len(claim.events)
     if size == 1:
         return cut_off(claim, reason, LONGEST_WAIT)
-    return at_once(claim, f"a batch of {size} events was rejected as a whole", reason, batch_limit=size // 2)
+    return at_once(claim, f"a batch of {size} events was rejected as a whole", reason, batch_limit=_half(claim))
 
 
 def at_once(claim: Claim, text: str, reason: str | None = None, batch_limit: int | None = None) -> Settlement:

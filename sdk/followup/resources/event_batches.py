@@ -13,13 +13,20 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
-from followup._api_rules import SCHEMA_VERSION, Default, EventId, EventType
+from followup._api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, EventId, EventType
 from followup._call.options import Options
 from followup._call.retries import backoff
 from followup._call.steps import Call, Steps, Wait
 from followup._codec.decode import WireError, decode
 from followup._privacy.redaction import SentValues, redacted
-from followup._results.errors import APIStatusError, RateLimitError, ResponseDecodeError
+from followup._results.errors import (
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    FollowUpError,
+    RateLimitError,
+    ResponseDecodeError,
+)
 from followup._results.results import Model, Result, personal
 from followup._time import random_fraction
 
@@ -105,6 +112,58 @@ class EventBatch(Result):
     results: list[EventResult]
 
 
+_ACCEPTED = frozenset({"processed", "duplicate", "unhandled"})
+"""The statuses of events that the service accepted."""
+
+MISSING = "the response has no result for it"
+
+
+def outcome_of(result: EventResult) -> Literal["accepted", "failed", "invalid"]:
+    """Return what a result means for its event.
+
+    A result that contradicts itself decides nothing, and the event is sent again, which has no effect if the service
+    had accepted it:
+
+    ============  ================================  ============  ===================
+    ``accepted``  processed, duplicate, unhandled   invalid       failed, any other
+    ============  ================================  ============  ===================
+    true          accepted                          failed        failed
+    false         failed                            invalid       failed
+    ============  ================================  ============  ===================
+    """
+    if result.accepted != (result.status in _ACCEPTED):
+        return "failed"
+    return "accepted" if result.accepted else "invalid" if result.status == "invalid" else "failed"
+
+
+def problem_of(result: EventResult) -> str:
+    """Return why an event was not accepted."""
+    if result.accepted or result.status in _ACCEPTED:
+        accepted = str(result.accepted).lower()
+        return f"the service contradicts itself: accepted is {accepted}, but the status is {result.status}"
+    return without_position(result.error or f"the service reported the status {result.status}")
+
+
+def takes_too_long(error: FollowUpError, *, is_repeated: bool) -> bool:
+    """Return whether a call may have failed because of the size of its batch: a smaller one may succeed.
+
+    Args:
+        error: the error of the call.
+        is_repeated: whether the events had been sent before. A connection may break once for any reason.
+    """
+    if isinstance(error, APIStatusError):
+        is_late, is_broken = (error.status_code == each for each in (504, 408))
+    else:
+        is_broken = isinstance(error, APIConnectionError) and error.was_sent != "no"
+        is_late = is_broken and isinstance(error, APITimeoutError)
+    return is_late or (is_broken and is_repeated)
+
+
+def larger_batch(size: int) -> int:
+    """Return the size of the next batch after one that succeeded: it grows slowly, since a failure costs a timeout."""
+    return min(MAX_EVENTS_PER_BATCH, size + 1 + size // 10)
+
+
 _REASONS_SHOWN = 3
 
 
@@ -147,9 +206,12 @@ _PLACE = r"^events\[\d+\]\.?"
 """A position in a batch, which is meaningless to a caller of ``send_all``."""
 
 
-@attrs.frozen(eq=False, repr=False)
+@attrs.define(eq=False, repr=False)
 class Sender:
     """Sends batches of events.
+
+    It learns which size the service can finish in time: a call that times out halves it, each that succeeds lets it
+    grow a little.
 
     Attributes:
         events: all events; they are checked to be an iterable of events, and not a single one.
@@ -163,6 +225,7 @@ class Sender:
     events: Iterable[EventInput] | AsyncIterable[EventInput]
     max_rounds: int
     make_call: Callable[[Sequence[EventInput]], Call[EventBatch]]
+    _largest: int = attrs.field(default=MAX_EVENTS_PER_BATCH, init=False)
 
     def __attrs_post_init__(self) -> None:
         events: object = self.events
@@ -184,13 +247,22 @@ class Sender:
         results: dict[int, EventResult] = {}
         unsettled = list(range(len(events)))
         for sendings in itertools.count(1):
-            latest = yield from self._send_once([events[position] for position in unsettled], options)
+            latest = yield from self._send_in_parts([events[position] for position in unsettled], options)
             results.update(zip(unsettled, latest, strict=True))
-            unsettled = [position for position in unsettled if results[position].status == "failed"]
+            unsettled = [position for position in unsettled if outcome_of(results[position]) == "failed"]
             if not unsettled or sendings == self.max_rounds:
                 break
             yield Wait(backoff(sendings, random_fraction()))
         return [results[position] for position in range(len(events))]
+
+    def _send_in_parts(
+        self, events: Sequence[EventInput], options: Options, largest: int = MAX_EVENTS_PER_BATCH
+    ) -> Steps[list[EventResult]]:
+        results: list[EventResult] = []
+        while len(results) < len(events):
+            part = events[len(results) :][: min(largest, self._largest)]
+            results += yield from self._send_once(part, options)
+        return results
 
     def _send_once(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
         try:
@@ -224,22 +296,26 @@ class Sender:
     def _send_call(
         self, call: Call[EventBatch], events: Sequence[EventInput], options: Options
     ) -> Steps[list[EventResult]]:
+        if len(events) > 1 and self._largest < MAX_EVENTS_PER_BATCH:
+            options = attrs.evolve(options, max_retries=0)  # a smaller batch is the better retry
         try:
             batch = yield from self._patient_call(call, options)
+            self._largest = larger_batch(self._largest)
             return _results_of(call, batch.results, events, batch.last_response.status_code)
         except EventBatchError as error:
             if not error.results:
                 raise
             return _results_of(call, error.results, events, error.status_code)
-        except APIStatusError as error:
-            if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        except (APIStatusError, APIConnectionError) as error:
+            is_too_large = getattr(error, "status_code", None) == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+            if not is_too_large and (len(events) == 1 or not takes_too_long(error, is_repeated=True)):
                 raise
-            problem = error.message
+            if not is_too_large:
+                self._largest = len(events) // 2
+            problem = error.message if isinstance(error, APIStatusError) else ""
         if len(events) == 1:
             return [_invalid(events[0], problem)]
-        half = len(events) // 2
-        first = yield from self._send_once(events[:half], options)
-        return first + (yield from self._send_once(events[half:], options))
+        return (yield from self._send_in_parts(events, options, (len(events) + 1) // 2))
 
     def _patient_call(self, call: Call[EventBatch], options: Options) -> Steps[EventBatch]:
         """Make a call, and repeat it a limited number of times while the rate limit is reached."""
@@ -272,18 +348,26 @@ def _results_of(
             idempotency_key=call.idempotency_key,
             was_sent="yes",
         )
-    for result in results:
+    by_id = {result.id: result for result in results}
+    found = [
+        result if result.id == event["id"] else by_id.get(event["id"]) or _not_accepted(event["id"], "failed", MISSING)
+        for result, event in zip(results, events, strict=True)
+    ]
+    for result in found:
+        if result.accepted != (result.status in _ACCEPTED):
+            result.error, result.accepted, result.status = problem_of(result), False, "failed"
         result.error = result.error and without_position(result.error)
-    return results
+    return found
 
 
 def _invalid(event: Any, problem: str) -> EventResult:
     """Return the result of an event that cannot be sent."""
     id = event.get("id") if isinstance(event, Mapping) else None
     text = without_position(problem)
-    return EventResult(
-        id=id if isinstance(id, str) else "",
-        accepted=False,
-        status="invalid",
-        error=f"the event{text}" if text.startswith(" ") else text,
+    return _not_accepted(
+        id if isinstance(id, str) else "", "invalid", f"the event{text}" if text.startswith(" ") else text
     )
+
+
+def _not_accepted(id: str, status: EventResultStatus, error: str) -> EventResult:
+    return EventResult(id=id, accepted=False, status=status, error=error)
