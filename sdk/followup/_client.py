@@ -1,5 +1,6 @@
 """The two clients: options, connections and groups of operations."""
 
+import functools
 import itertools
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
@@ -16,6 +17,7 @@ from followup._call.options import DEFAULT_MAX_RETRIES, Options
 from followup._call.pagination import AsyncListing, Listing, Page
 from followup._call.steps import Call
 from followup._codec.names import kind_of
+from followup._declarations.declarations import lazy
 from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._http.connections import AsyncConnections, Connections, import_drivers
 from followup._privacy.frames import clears_frames, clears_frames_of
@@ -176,6 +178,11 @@ class _Client(Generic[HttpClient, AnyConnections]):
         # The constructor is not called, because it reads the environment and opens connections. A parameter that
         # turned this off would be visible to every user in its signature.
         derived = self.__new__(type(self))
+        for name, value in vars(self).items():
+            if not isinstance(
+                getattr(type(self), name, None), (lazy, functools.cached_property)
+            ):  # bound to this client
+                setattr(derived, name, value)
         derived._set_up(attrs.evolve(self._options, **changes), self._connections, owns_connections=False)
         return derived
 

@@ -12,10 +12,12 @@ from __future__ import annotations
 import hmac
 import json
 import math
+import os
 import re
 import time
 from collections.abc import Iterable, Mapping
 
+from followup._plain import surroundings, unwrapped
 from followup._privacy.frames import clears_frames
 from followup._results.errors import WebhookSignatureError
 
@@ -42,6 +44,8 @@ SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"
 EVENT_TYPE_HEADER = "x-service-event-type"
 ATTEMPT_HEADER = "x-service-delivery-attempt"
+
+SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
 
 _INVALID_NOW = "now must be seconds since the epoch or an aware datetime"
 
@@ -80,7 +84,7 @@ def verify_signature(
         payload: the raw body, exactly as it was received; text is encoded as UTF-8. Re-serialized JSON does not match
             the signature.
         headers: the headers of the request, as the framework provides them; their case does not matter.
-        secret: the endpoint's ``whsec_…`` secret, or several of them during a rotation.
+        secret: the endpoint's ``whsec_...`` secret, or several of them during a rotation.
         tolerance: seconds by which the timestamp may differ from ``now``, in either direction. None skips this check,
             for a stored request.
         now: current time, as seconds since the epoch or an aware datetime. Defaults to the system clock.
@@ -92,8 +96,7 @@ def verify_signature(
     body = _raw(payload)
     secrets = checked_secrets(secret)
     current = _seconds(now)
-    if tolerance is not None and (isinstance(tolerance, bool) or not 0 <= tolerance < math.inf):
-        raise ValueError("tolerance must be a number of seconds, 0 or more, or None")
+    _check_tolerance(tolerance)
     signature, sent = _header(headers, SIGNATURE_HEADER), _timestamp(headers)
     genuine = _is_signed_by_any(secrets, sent.encode() + b"." + body, signature)
     # A malformed signature never matches, so its format is checked only to explain the mismatch.
@@ -124,7 +127,7 @@ def construct_event(
         payload: the raw body, exactly as it was received; text is encoded as UTF-8. Re-serialized JSON does not match
             the signature.
         headers: the headers of the request, as the framework provides them; their case does not matter.
-        secret: the endpoint's ``whsec_…`` secret, or several of them during a rotation.
+        secret: the endpoint's ``whsec_...`` secret, or several of them during a rotation.
         tolerance: seconds by which the timestamp may differ from ``now``, in either direction. None skips this check,
             for a stored request.
         now: current time, as seconds since the epoch or an aware datetime. Defaults to the system clock.
@@ -164,8 +167,13 @@ def _raw(payload: object) -> bytes:
     elif isinstance(payload, (Mapping, list)):
         problem = "payload is parsed JSON: pass the raw body as bytes, exactly as it was received"
     else:
-        problem = f"payload must be the raw body as bytes, not {_kind_of(payload)}"
+        problem = f"payload must be the raw body as bytes, not {type(payload).__name__}"
     raise WebhookSignatureError(problem, reason="malformed_payload")
+
+
+def secrets_in(variable: str = SECRET_VARIABLE) -> list[str]:
+    """Return the secrets in an environment variable, where a comma separates several, without white space around."""
+    return [each.strip() for each in os.environ.get(variable, "").split(",") if each.strip()]
 
 
 def checked_secrets(secret: object) -> list[bytes]:
@@ -174,17 +182,28 @@ def checked_secrets(secret: object) -> list[bytes]:
     Raises:
         TypeError, ValueError: it is invalid.
     """
-    if isinstance(secret, str) and secret and secret.isascii():
-        return [secret.encode()]
     secrets = [secret] if isinstance(secret, str) else list(secret) if isinstance(secret, Iterable) else []
     if not secrets or isinstance(secret, (bytes, bytearray, Mapping)):
-        raise TypeError("secret must be a string or a non-empty iterable of strings")
+        kind = type(secret).__name__
+        raise TypeError(f"secret must be a string or a non-empty iterable of strings, not {kind}{unwrapped(secret)}")
     for each in secrets:
         if not isinstance(each, str):
-            raise TypeError(f"secret must be a string or an iterable of strings, and contains {_kind_of(each)}")
+            kind = type(each).__name__
+            raise TypeError(f"secret must be a string or an iterable of strings, and contains {kind}{unwrapped(each)}")
+        if problem := surroundings(each):
+            raise ValueError(f"secret {problem}")
         if not each or not each.isascii():
-            raise ValueError("secret must be non-empty ASCII text, such as whsec_…")
+            raise ValueError("secret must be non-empty ASCII text, such as whsec_...")
     return [each.encode() for each in secrets if isinstance(each, str)]
+
+
+def _check_tolerance(tolerance: object) -> None:
+    if tolerance is None:
+        return
+    if not isinstance(tolerance, (int, float)):
+        raise TypeError(f"tolerance must be a number of seconds or None, not {type(tolerance).__name__}")
+    if isinstance(tolerance, bool) or not 0 <= tolerance < math.inf:
+        raise ValueError("tolerance must be a number of seconds, 0 or more, or None")
 
 
 def _seconds(now: object) -> float:
@@ -206,12 +225,6 @@ def _seconds_of_datetime(now: object) -> float:
     if not isinstance(now, datetime):
         raise ValueError(_INVALID_NOW)  # noqa: TRY004 - as for a number that is out of range
     return in_utc(now, "now").timestamp()
-
-
-def _kind_of(value: object) -> str:
-    from followup._codec.names import kind_of
-
-    return kind_of(value)
 
 
 def _timestamp(headers: object) -> str:

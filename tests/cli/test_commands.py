@@ -329,7 +329,8 @@ def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
     (shell.directory / "lines").write_text("".join(f"{name}: {value}\n" for name, value in request.headers.items()))
     secret = endpoint.secret or ""
     for headers in ("headers", "lines"):
-        result = shell.run("verify-webhook", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secret)
+        secrets = f"whsec_other, {secret}\r\n"
+        result = shell.run("verify-webhook", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secrets)
         assert "Genuine: patient.upserted" in result.stdout
     stderr = shell.error("verify-webhook", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
     assert "signature is invalid" in stderr

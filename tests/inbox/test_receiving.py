@@ -99,7 +99,7 @@ def test_the_secret_comes_from_the_environment(sqlite_url: str, monkeypatch: pyt
     body = body_of()
     with pytest.raises(ConfigurationError, match="FOLLOWUP_WEBHOOK_SECRET"):
         inbox.receive(body, headers_of(body))
-    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", "whsec_other, " + SECRET)
+    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", f"whsec_other, {SECRET}\r\n")
     assert inbox.receive(body, headers_of(body)) == 204
 
 

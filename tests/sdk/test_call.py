@@ -1,7 +1,9 @@
 """The life of a call as a table, [outcomes] -> [steps]: no sockets, no sleeping, and a fake clock and jitter."""
 
 import json
+import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from email.utils import formatdate
 from typing import Any
 from unittest import mock
@@ -32,6 +34,7 @@ from followup._call.call import run_call
 from followup._call.options import Options
 from followup._call.retries import backoff
 from followup._call.steps import Broken, Call, Lost, NotSendable, NotSent, Outcome, Response, Send, TimedOut, Wait
+from followup._results.errors import parse_retry_after
 from followup._telemetry.calls import CallObserver
 from followup.resources.events import Events
 from followup.resources.patients import Patients
@@ -340,6 +343,20 @@ def assert_that_it_ends_so(run: Run, row: Row) -> None:
     assert run.error.idempotency_key == row.call.idempotency_key
     assert run.error.operation == row.call.operation
     assert row.end.text in str(run.error)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Argentina/Buenos_Aires", "Asia/Tokyo"])
+@pytest.mark.parametrize(
+    "text", ["Mon, 28 Sep 2026 12:00:19 GMT", "Mon Sep 28 12:00:19 2026", "Mon, 28 Sep 2026 12:00:19 -0000"]
+)
+def test_a_date_without_a_zone_is_in_utc(text: str, zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert parse_retry_after(text, datetime(2026, 9, 28, 12, tzinfo=UTC)) == 19
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_the_request_is_complete() -> None:

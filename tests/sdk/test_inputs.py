@@ -1,6 +1,7 @@
 """How arguments and options are encoded and sent, and which options are rejected."""
 
 import enum
+import functools
 import json
 import math
 import types
@@ -132,13 +133,62 @@ def test_a_path_in_the_base_url_stays(server: ScriptedServer) -> None:
     assert server.received[-1].target == "/api/v1/patients/pat_1"
 
 
-def test_text_of_a_string_enum_is_sent_as_its_value(server: ScriptedServer) -> None:
-    class Text(str, enum.Enum):  # noqa: UP042 - the form that prints its name
-        ANA = "ana"
+class Text(str, enum.Enum):  # noqa: UP042 - the form that prints its name
+    ANA = "ana"
+    VERSION = "2026-09-28"
 
+
+class Size(int, enum.Enum):
+    PAGE = 50
+
+
+class Day(date):
+    def isoformat(self) -> str:
+        return "28/9/2026"
+
+
+class Moment(datetime):
+    def isoformat(self, *_: Any, **__: Any) -> str:
+        return "28/9/2026 12:00"
+
+
+def test_a_subclass_is_sent_as_its_value_whatever_it_prints(server: ScriptedServer) -> None:
+    moment = Moment(2026, 9, 28, 12, tzinfo=BUENOS_AIRES)
+    sent(server, lambda client: client.appointments.list(limit=Size.PAGE, start_at_gte=moment))
+    query = {"limit": ["50"], "startAtGte": ["2026-09-28T15:00:00.000Z"]}
+    assert parse_qs(urlsplit(server.received[-1].target).query) == query
+    day = Day(2026, 9, 28)
+    body = sent(server, lambda c: c.patients.create(phone="1", date_of_birth=day, idempotency_key=Text.ANA))
+    assert body == {"phone": "1", "dateOfBirth": "2026-09-28"}
+    assert server.received[-1].headers["idempotency-key"] == "ana"
+    server.script = [reply(200, patient())]
+    with FollowUp(api_key=Text.ANA, base_url=server.url, service_version=Text.VERSION) as client:
+        client.patients.retrieve("pat_1")
+    headers = server.received[-1].headers
+    assert (headers["authorization"], headers["service-version"]) == ("Bearer ana", "2026-09-28")
+
+
+def test_text_of_a_string_enum_is_sent_as_its_value(server: ScriptedServer) -> None:
     sent(server, lambda client: client.patients.list(external_id=Text.ANA, dni="1"))
     assert parse_qs(urlsplit(server.received[-1].target).query) == {"externalId": ["ana"], "dni": ["1"]}
     assert sent(server, lambda client: client.patients.create(phone=Text.ANA)) == {"phone": "ana"}
+
+
+class SecretStr:
+    """As in pydantic."""
+
+    def get_secret_value(self) -> str:
+        return "key"
+
+
+class AnyHttpUrl:
+    """As in pydantic, which appends a slash."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"{self.text}/"
 
 
 class TestConfiguration:
@@ -150,6 +200,12 @@ class TestConfiguration:
             ({"api_key": ""}, "no api_key"),
             ({"api_key": "a\nb"}, "api_key must be printable ASCII"),
             ({"api_key": "ñ"}, "api_key must be printable ASCII"),
+            ({"api_key": "key\n"}, "api_key begins or ends with white space or a line break"),
+            ({"api_key": "'key'"}, "api_key begins or ends with a quotation mark"),
+            ({"api_key": b"key"}, "api_key must be a str, not bytes"),
+            ({"api_key": SecretStr()}, r"api_key must be a str, not SecretStr: pass its get_.*_value\(\)"),
+            ({"base_url": "https://x\r\n"}, "base_url begins or ends with white space or a line break"),
+            ({"base_url": 5}, "base_url must be a str, not int"),
             ({"base_url": "api.example.com"}, "http or https URL"),
             ({"base_url": "ftp://api.example.com"}, "http or https URL"),
             ({"base_url": "https://"}, "http or https URL"),
@@ -191,7 +247,7 @@ class TestConfiguration:
             FollowUp(**given)
         assert isinstance(caught.value, FollowUpError)
         assert isinstance(caught.value, ValueError)
-        assert "secret" not in str(caught.value)
+        assert "fu_secret_key" not in str(caught.value)
 
     def test_omitted_options_default_to_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FOLLOWUP_API_KEY", "fu_secret_key")
@@ -199,3 +255,27 @@ class TestConfiguration:
         text = repr(FollowUp())
         assert "https://api.example.com" in text
         assert "secret" not in text
+        monkeypatch.setenv("FOLLOWUP_BASE_URL", "https://api.example.com\n")
+        with pytest.raises(ConfigurationError, match="FOLLOWUP_BASE_URL begins or ends with white space"):
+            FollowUp()
+
+    @pytest.mark.parametrize("kind", [httpx.URL, AnyHttpUrl])
+    def test_a_base_url_may_be_an_object_of_another_library(self, kind: Callable[[str], Any]) -> None:
+        assert "'https://api.example.com'" in repr(FollowUp(api_key="k", base_url=kind("https://api.example.com")))
+
+    def test_a_subclass_keeps_its_attributes_with_other_options(self) -> None:
+        class Clinic(FollowUp):
+            def __init__(self, tenant: str) -> None:
+                self.tenant = tenant
+                super().__init__(api_key="k", base_url="https://api.example.com")
+
+            @functools.cached_property
+            def first_page(self) -> object:
+                return self.patients
+
+        clinic = Clinic("norte")
+        assert clinic.first_page is clinic.patients
+        derived = clinic.with_options(timeout=3)
+        assert (type(derived), derived.tenant) == (Clinic, "norte")
+        assert derived.patients is not clinic.patients
+        assert derived.first_page is derived.patients

@@ -80,6 +80,7 @@ def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little
     assert {name for name in verifying - needed if not name.startswith("followup")} == set()
     assert {name for name in verifying if name.startswith("followup")} == {
         "followup",
+        "followup._plain",
         "followup._privacy",
         "followup._privacy.frames",
         "followup._results",

@@ -87,6 +87,17 @@ def test_a_time_zone_that_fails_is_a_value_error_that_names_the_argument(
     assert "5555" not in "".join(traceback.format_exception(caught.value))
 
 
+LOCAL_MEAN_TIME = timezone(timedelta(hours=-3, minutes=-54), "LMT")
+"""What ``tzinfo=pytz.timezone("America/Argentina/Buenos_Aires")`` is, 54 minutes off."""
+
+
+@pytest.mark.parametrize("argument", TAKES_A_TIME)
+def test_local_mean_time_is_rejected_where_zones_have_it_no_more(argument: str) -> None:
+    with pytest.raises(ValueError, match=rf"{re.escape(argument)} is in local mean time \(LMT\).*zone\.localize"):
+        TAKES_A_TIME[argument](datetime(2026, 9, 28, 10, tzinfo=LOCAL_MEAN_TIME))
+    assert encode(datetime(1890, 1, 1, tzinfo=LOCAL_MEAN_TIME), argument) == "1890-01-01T03:54:00.000Z"
+
+
 @given(INSTANTS)
 def test_a_request_carries_the_instant_exactly_and_the_service_accepts_it(instant: datetime) -> None:
     text = format_exactly(instant)

@@ -5,7 +5,7 @@ import hmac
 import json
 import pickle
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.message import Message
 from typing import Any
 
@@ -163,14 +163,37 @@ def test_a_secret_that_cannot_be_one_is_a_programming_error(secret: Any) -> None
         verify_signature(BODY, headers(), secret, now=SENT)
 
 
+class SecretStr:
+    """A type of pydantic and others that hides a text."""
+
+    def __init__(self, text: str) -> None:
+        self.get_secret_value = lambda: text
+
+
+@pytest.mark.parametrize(
+    ("secret", "problem"),
+    [
+        (f"{SECRET}\n", "secret begins or ends with white space or a line break"),
+        ([SECRET, f" {SECRET}"], "secret begins or ends with white space or a line break"),
+        (f'"{SECRET}"', "secret begins or ends with a quotation mark"),
+        (SecretStr(SECRET), r"not SecretStr: pass its get_secret_value\(\)"),
+        ([SecretStr(SECRET)], r"contains SecretStr: pass its get_secret_value\(\)"),
+    ],
+)
+def test_a_secret_with_something_around_it_is_rejected_with_the_reason(secret: Any, problem: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=problem) as caught:
+        verify_signature(BODY, headers(), secret, now=SENT)
+    assert SECRET not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"tolerance": -1}, {"tolerance": True}, {"tolerance": float("nan")}, {"now": float("inf")}, {"now": "x"},
      {"now": datetime(2026, 1, 1)}, {"now": True}, {"now": SENT * 1000}, {"now": 10**400},  # noqa: DTZ001
-     {"now": float("nan")}, {"tolerance": float("inf")}],
+     {"now": float("nan")}, {"tolerance": float("inf")}, {"tolerance": timedelta(minutes=5)}],
 )  # fmt: skip
 def test_times_that_cannot_be_used_are_programming_errors(options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"tolerance|now"):
+    with pytest.raises((ValueError, TypeError), match=r"(tolerance|now) (must be|is a naive)"):
         verify_signature(BODY, headers(), SECRET, **options)
 
 

@@ -138,7 +138,8 @@ def check_receiver(
     secret: Annotated[
         str,
         typer.Option(
-            envvar=_SECRET, help="Signing secret of the endpoint, whsec_…; of several, separated by commas, the first."
+            envvar=_SECRET,
+            help="Signing secret of the endpoint, whsec_...; of several, separated by commas, the first.",
         ),
     ] = "",
     probe: Annotated[
@@ -162,9 +163,9 @@ def check_receiver(
     for argument, value in (("URL", url), ("--probe", probe)):
         if value is not None and not is_webhook_target(value):
             reject(f"{argument} must be an https URL, or an http URL of a loopback address")
-    usable = next(filter(None, secret.split(",")), "")
+    usable = next(filter(None, map(str.strip, secret.split(","))), "")
     if not usable:
-        reject(f"no secret: set {_SECRET} to the whsec_… secret of the endpoint")
+        reject(f"no secret: set {_SECRET} to the whsec_... secret of the endpoint")
     if not (usable.isascii() and usable.isprintable()):
         reject("--secret must be printable ASCII")
     try:

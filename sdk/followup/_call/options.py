@@ -12,6 +12,7 @@ import attrs
 from followup._api_rules import SERVICE_VERSION
 from followup._call.request_rate import Governor
 from followup._codec.encode import NotGiven
+from followup._plain import surroundings, unwrapped
 from followup._results.errors import ConfigurationError
 from followup._time import REAL_TIME, Time
 
@@ -102,10 +103,17 @@ def options_from(
 
 
 def _passed_or_environment(option: str, value: object, variable: str) -> str:
-    value = os.environ.get(variable) if value is None else value
-    if not isinstance(value, str) or not value.strip():
+    passed = value is not None
+    value = value if passed else os.environ.get(variable, "")
+    if type(value).__name__.lower().endswith("url"):  # such as httpx.URL, yarl.URL and pydantic's AnyHttpUrl
+        value = str(value)
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{option} must be a str, not {type(value).__name__}{unwrapped(value)}")
+    if not value.strip():
         raise ConfigurationError(f"no {option}: pass {option}=..., or set the environment variable {variable}")
-    return value
+    if problem := surroundings(value):
+        raise ConfigurationError(f"{option if passed else variable} {problem}")
+    return str.__str__(value)  # an f-string would show the name of a member of a string enum
 
 
 _VISIBLE = r"[\x21-\x7e]+"
@@ -122,7 +130,7 @@ def checked_key(key: str) -> str:
 def _checked_version(version: object) -> str:
     if not isinstance(version, str) or not re.fullmatch(_VISIBLE, version):
         raise ConfigurationError(f'service_version must be a dated version such as "{SERVICE_VERSION}"')
-    return version
+    return str.__str__(version)
 
 
 def checked_base_url(url: str) -> str:

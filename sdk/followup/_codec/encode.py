@@ -197,13 +197,13 @@ def _encode_timestamp(value: datetime, path: str) -> str:
 def _encode_date(value: date, path: str) -> str:
     if isinstance(value, datetime):
         raise ValueError(f"{path} must be a date, not a datetime: value.date() returns one")
-    return value.isoformat()
+    return date.isoformat(value)  # a subclass may have its own format
 
 
 def _encode_integer(value: int, path: str) -> int:
     if value.bit_length() > 64:
         raise ValueError(f"{path} is an integer with too many digits")
-    return value
+    return int.__int__(value)  # str() of a member of an integer enum would return its name
 
 
 def _as_is(value: Any, _: str) -> Any:

@@ -88,13 +88,31 @@ def in_utc(instant: datetime, name: str) -> datetime:
         ValueError: its offset is unknown, or UTC has no such time. The message begins with the name of the argument.
     """
     try:
-        if instant.utcoffset() is not None:
-            return instant.astimezone(UTC)
+        found = None if instant.utcoffset() is None else instant.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"{name} is out of range: in UTC it is before the year 1 or after the year 9999") from None
     except Exception:  # noqa: BLE001 - a time zone of the caller runs its own code
         raise ValueError(f"{name} has a time zone that does not say its offset from UTC") from None
-    raise ValueError(f"{name} is a naive datetime: pass one with a time zone, for example datetime.now(timezone.utc)")
+    if found is None:
+        example = "datetime.now(timezone.utc)"
+        raise ValueError(f"{name} is a naive datetime: pass one with a time zone, for example {example}")
+    if found.year > _LAST_YEAR_OF_LOCAL_MEAN_TIME and _zone_name(instant) == "LMT":
+        remedy = "use zoneinfo.ZoneInfo, or with pytz zone.localize(...)"
+        raise ValueError(
+            f"{name} is in local mean time (LMT), minutes off, as from a pytz zone passed as tzinfo: {remedy}"
+        )
+    return found
+
+
+_LAST_YEAR_OF_LOCAL_MEAN_TIME = 1972
+"""No zone has had it, or any other offset with seconds, since."""
+
+
+def _zone_name(instant: datetime) -> str | None:
+    try:
+        return instant.tzname()
+    except Exception:  # noqa: BLE001 - a time zone of the caller, which may have no name
+        return None
 
 
 def format_timestamp(instant: datetime) -> str:
@@ -105,4 +123,5 @@ def format_timestamp(instant: datetime) -> str:
 def format_exactly(instant: datetime) -> str:
     """Format an aware datetime for a request: in UTC, with milliseconds, or with microseconds where there are any."""
     instant = instant.astimezone(UTC)
-    return instant.isoformat(timespec="microseconds" if instant.microsecond % 1000 else "milliseconds")[:-6] + "Z"
+    precision = "microseconds" if instant.microsecond % 1000 else "milliseconds"
+    return datetime.isoformat(instant, timespec=precision)[:-6] + "Z"  # a subclass may have its own format

@@ -99,7 +99,7 @@ def checked_key(key: object) -> str:
         return str(new_uuid())
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ValueError(f"idempotency_key {IDEMPOTENCY_KEY_RULE}")
-    return key
+    return str.__str__(key)
 
 
 def query_string(values: Sequence[tuple[str, str, Any]]) -> str:

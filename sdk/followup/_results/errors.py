@@ -273,13 +273,28 @@ def parse_retry_after(value: str | None, now: datetime | None = None) -> float |
         seconds = float(value)
     except ValueError:
         from datetime import UTC, datetime  # late: verifying a webhook does not need them
-        from email.utils import parsedate_to_datetime
 
         try:
-            seconds = parsedate_to_datetime(value).timestamp() - (now or datetime.now(UTC)).timestamp()
+            seconds = parse_http_date(value) - (now or datetime.now(UTC)).timestamp()
         except (ValueError, OverflowError):
             return None
     return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def parse_http_date(text: str) -> float:
+    """Parse the date of an HTTP header; one without a time zone is in UTC (RFC 9110, section 5.6.7).
+
+    Returns:
+        Seconds since the epoch.
+
+    Raises:
+        ValueError, OverflowError: the text is not a date.
+    """
+    from datetime import UTC
+    from email.utils import parsedate_to_datetime
+
+    time = parsedate_to_datetime(text)
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def _error_fields(body: Any) -> tuple[str | None, str | None, str | None, str | None]:

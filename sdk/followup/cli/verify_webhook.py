@@ -1,7 +1,6 @@
 """``followup verify-webhook``, which checks the signature of a stored webhook request."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ from followup import WebhookSignatureError, construct_event
 from followup.cli.application import Application
 from followup.cli.output import fail, file_errors, reject, say
 from followup.cli.values import STANDARD_INPUT
-from followup.webhooks import WEBHOOK_TOLERANCE
+from followup.webhooks import SECRET_VARIABLE, WEBHOOK_TOLERANCE, secrets_in
 
 commands: Application = Application()
 
@@ -27,7 +26,7 @@ def verify_webhook(
     ],
     secret_env: Annotated[
         str, typer.Option(help="Environment variable with the endpoint's secret; several are separated by commas.")
-    ] = "FOLLOWUP_WEBHOOK_SECRET",  # noqa: S107 - the name of the variable
+    ] = SECRET_VARIABLE,
     check_time: Annotated[
         bool, typer.Option("--check-time", help=f"Also reject a timestamp more than {WEBHOOK_TOLERANCE} seconds off.")
     ] = False,
@@ -35,9 +34,9 @@ def verify_webhook(
     """Verify the signature of a stored webhook request; show its event."""
     if str(body) == str(headers) == STANDARD_INPUT:
         reject("the body and --headers cannot both come from standard input")
-    secrets = [each for each in os.environ.get(secret_env, "").split(",") if each]
+    secrets = secrets_in(secret_env)
     if not secrets:
-        fail(f"no secret: set the environment variable {secret_env} to the endpoint's whsec_… secret")
+        fail(f"no secret: set the environment variable {secret_env} to the endpoint's whsec_... secret")
     try:
         event = construct_event(
             _read(body), _headers(headers), secrets, tolerance=WEBHOOK_TOLERANCE if check_time else None

@@ -1,7 +1,6 @@
 """The inbox: the public class."""
 
 import logging
-import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -26,12 +25,10 @@ from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_ar
 from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, checked_types
 from followup.inbox.upkeep import DrainReport, ReceivedEvents
 from followup.inbox.worker import Worker
-from followup.webhooks import checked_secrets, construct_event
+from followup.webhooks import SECRET_VARIABLE, checked_secrets, construct_event, secrets_in
 
 if TYPE_CHECKING:
     from followup.webhooks import Headers
-
-SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
 
 LONGEST_HANDLER_TIMEOUT = 86_400
 
@@ -56,7 +53,7 @@ class Inbox(ReceivedEvents):
 
     Example::
 
-        inbox = Inbox("sqlite:///clinic.db", secret="whsec_…")
+        inbox = Inbox("sqlite:///clinic.db", secret="whsec_...")
         inbox.create_tables()
 
         @inbox.on("appointment.created", "appointment.rescheduled")
@@ -78,9 +75,9 @@ class Inbox(ReceivedEvents):
 
         Args:
             database: a SQLAlchemy URL or Engine, for SQLite or PostgreSQL.
-            secret: the endpoint's ``whsec_…`` secret, or several of them during a rotation. By default the environment
-                variable ``FOLLOWUP_WEBHOOK_SECRET``, where a comma separates several; it is read when a webhook
-                arrives, because a process that only handles events needs no secret.
+            secret: the endpoint's ``whsec_...`` secret, or several of them during a rotation. By default the
+                environment variable ``FOLLOWUP_WEBHOOK_SECRET``, where a comma separates several; it is read when a
+                webhook arrives, because a process that only handles events needs no secret.
             name: keeps several organizations in one database apart: each has its own events and order.
             max_attempts: number of attempts to handle an event, after which it is dead.
             handler_timeout: seconds that a handler may take. One that takes longer goes on, but is never committed,
@@ -298,7 +295,7 @@ class Inbox(ReceivedEvents):
 
 
 def _secrets_of_environment() -> list[str]:
-    secrets = [each.strip() for each in os.environ.get(SECRET_VARIABLE, "").split(",") if each.strip()]
+    secrets = secrets_in()
     if not secrets:
         raise followup.ConfigurationError(f"no secret: pass secret=..., or set {SECRET_VARIABLE}")
     return secrets

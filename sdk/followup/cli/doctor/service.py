@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Generator, Iterator, Mapping
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import attrs
@@ -18,7 +17,13 @@ from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of
 from followup._http.private_names import proxy_of
 from followup._privacy.redaction import HIDDEN, redacted
-from followup._results.errors import APIConnectionError, APIStatusError, AuthenticationError, InvalidRequestError
+from followup._results.errors import (
+    APIConnectionError,
+    APIStatusError,
+    AuthenticationError,
+    InvalidRequestError,
+    parse_http_date,
+)
 from followup._threads import result_within
 from followup.cli.doctor import Finding, Unchecked, fail, ok
 from followup.cli.doctor.network import API_KEY, BASE_URL, SECRET, check_variable, check_way
@@ -127,7 +132,7 @@ def _no_account(error: FollowUpError) -> Finding:
 def _check_clock(headers: Mapping[str, str], now: float) -> Finding | Unchecked:
     """Compare the clock of this computer with the ``Date`` of a response, which has whole seconds."""
     try:
-        offset = now - parsedate_to_datetime(headers["date"]).timestamp() - 0.5
+        offset = now - parse_http_date(headers["date"]) - 0.5
     except (KeyError, ValueError, OverflowError):
         return Unchecked(("clock",), "the response has no Date")
     shown = f"{abs(offset):,.0f} s {'ahead of' if offset > 0 else 'behind'} the service"
