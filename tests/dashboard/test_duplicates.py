@@ -139,3 +139,20 @@ class TestAppointments:
         assert "200 possible duplicate Found the appointment Ana Díaz" in text
         assert len(list(client.appointments.list())) == 1
         assert "Possible duplicate" not in views.text(f"appointments/{booked.id}")
+
+
+def test_a_duplicate_with_other_data_is_on_the_call_the_list_the_event_and_the_overview(
+    service: MockService, client: FollowUp, views: Views
+) -> None:
+    (accepted,) = client.events.create(visit("e-1")).results
+    client.events.create(visit("e-1"))
+    assert (views.tabs("calls")["Changed duplicates"], "Changed duplicates" in views.text("overview")) == (0, False)
+    client.events.create(visit("e-1", phone="+5491155550002"))
+    lost = "before, with other data. The change was not taken over: the id of an event must contain what changes."
+    assert f"Other data. The service had accepted e-1 {lost}" in views.text(f"calls/{service.requests[0].request_id}")
+    (row,) = views.rows("calls?show=changed_duplicates")
+    assert (row["no."], row["status"]) == ("3", "200 other data")
+    (shown,) = panels(views)["Changed duplicates 1"]
+    assert shown.endswith(f"The service had accepted e-1 {lost}")
+    assert "event resent" in views.text(f"events/{accepted.event}")
+    assert "the change was not taken over" in views.text(f"events/{accepted.event}")

@@ -105,19 +105,23 @@ def test_a_line_for_each_attempt_to_deliver_a_webhook() -> None:
     ]
 
 
-def test_a_line_has_a_limit() -> None:
+def test_a_line_names_what_was_lost_and_has_a_limit() -> None:
     data = {f"key{number:02}{'x' * 3_000}": 1 for number in range(60)}
     event = {"id": "e-1", "type": "patient.upserted", "data": {"patient": {"phone": "+5491155550000"}, **data}}
     with serving() as (process, url, _):
         headers = {"Authorization": "Bearer fu_test_mock"}
-        httpx.post(f"{url}/v1/events", json={"events": [event]}, headers=headers, trust_env=False)
+        for data in (event["data"], {}):
+            changed = {**event, "data": data}
+            httpx.post(f"{url}/v1/events", json={"events": [changed]}, headers=headers, trust_env=False)
         httpx.get(f"{url}/v1/{'p' * 3_000}", headers=headers, trust_env=False)
         httpx.get(f"{url}/%1b%5b2J%e2%80%ae", trust_env=False)
-        events, unknown, hostile = ended(process)
+        events, duplicate, unknown, hostile = ended(process)
     assert r"GET /\x1b[2J\u202e" in hostile
     assert "ignored: events[0].data.key00xxx" in events
     assert events.endswith("… and 55 more")
     assert len(events) < 600
+    lost = "the change was not taken over; the id of an event must contain what changes"
+    assert duplicate.endswith(f"duplicate with other data (e-1): {lost}")
     assert "ppp…  no operation" in unknown
     assert len(unknown) < 600
 

@@ -344,7 +344,7 @@ def graph(value: Any) -> Any:
 # set only while a call holds the lock or an attempt is in progress, or are made anew for each tenant.
 NOT_SAVED = {
     *("options", "journal", "waits", "rate_limiter"),
-    *("cause", "ignored_keys", "sends_webhooks", "attempts_in_progress"),
+    *("cause", "remarks", "sends_webhooks", "attempts_in_progress"),
     *("version", "ended", "lock", "changed", "_subscribers", "_wake", "_timers_seen"),
 }
 

@@ -148,7 +148,7 @@ def _add(
 
 
 def _with_outcome(row: Row) -> Row:
-    names = ("error_code", "ignored_keys", "possible_duplicate_of")
+    names = ("error_code", "ignored_keys", "changed_duplicates", "possible_duplicate_of")
     remarks = remarks_on({**row, **{name: row.get(camel(name)) for name in names}})
     return {**row, "outcome": ", ".join(remarks) or None}
 

@@ -8,7 +8,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self, TextIO
 
@@ -19,6 +19,7 @@ from followup.cli.texts import painted, style_of, with_local_times
 from followup_mockserver.schema.formats import without_query
 from followup_mockserver.state import observers
 from followup_mockserver.state.observers import EndedAttempt, EndedCall
+from followup_mockserver.state.outcomes import Kind, Outcome
 
 _LONGEST_QUEUE = 10_000
 """Lines that wait for the reader of the output; further ones are dropped."""
@@ -32,8 +33,8 @@ _LAST_LINES = 0.5
 _LONGEST_PARAM = 60
 """Characters of a parameter that are shown; a client can send any name."""
 _LONGEST_PATH = 200
-_IGNORED_SHOWN = 5
-"""Ignored keys that are shown; the journal has all."""
+_MOST_SHOWN = 5
+"""Ignored keys, and ids of events, that are shown; the journal has all."""
 
 _Item = tuple[str, EndedCall | EndedAttempt]
 
@@ -137,11 +138,17 @@ def remarks_on(call: Mapping[str, Any]) -> list[str]:
     if call.get("possible_duplicate_of"):
         remarks.append(f"duplicate of {call['possible_duplicate_of']}?")
     if call.get("ignored_keys"):
-        keys = call["ignored_keys"]
-        shown = ", ".join(redacted(key, max_length=_LONGEST_PARAM) for key in keys[:_IGNORED_SHOWN])
-        more = len(keys) - _IGNORED_SHOWN
-        remarks.append(f"ignored: {shown}" + (f" and {more} more" if more > 0 else ""))
+        remarks.append(f"ignored: {_first(call['ignored_keys'])}")
+    if call.get("changed_duplicates"):
+        outcome = Outcome(Kind.CHANGED_DUPLICATE)
+        remarks.append(f"{outcome.what} ({_first(call['changed_duplicates'])}): {outcome.why}")
     return remarks
+
+
+def _first(texts: Sequence[str]) -> str:
+    shown = ", ".join(redacted(each, max_length=_LONGEST_PARAM) for each in texts[:_MOST_SHOWN])
+    more = len(texts) - _MOST_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def line_of_attempt(ended: EndedAttempt) -> str:

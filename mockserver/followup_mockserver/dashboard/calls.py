@@ -40,6 +40,7 @@ _TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
     "refused_events": lambda call: call.entry.refused > 0,
     "faults": lambda call: call.outcome.fault is not None,
     "replays": lambda call: call.entry.replayed,
+    "changed_duplicates": lambda call: bool(call.entry.changed_duplicates),
 }
 """Value of the filter ``show`` to whether its tab shows a call, without the tab of possible duplicates."""
 

@@ -107,6 +107,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "calls": len(tenant.journal),
         "errors": errors,
         "suspects": suspects,
+        "changed": [entry for entry in tenant.journal.newest_first() if entry.changed_duplicates],
         "deliveries": Counter(map(state_of, tenant.webhook_deliveries)),
         "events": Counter(each.status for each in tenant.events),
         "refused": refused_events(tenant)["events"],

@@ -18,7 +18,7 @@ from followup_mockserver.schema.validation import Validator, decoded_json
 from followup_mockserver.settings.options import Options
 from followup_mockserver.settings.settings import KeyRecord
 from followup_mockserver.state.faults import Fault
-from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.journal import EventRemarks, JournalEntry
 from followup_mockserver.state.registry import Registry
 from followup_mockserver.state.requests import IdempotencyRecord
 from followup_mockserver.state.tenant import Tenant
@@ -211,7 +211,7 @@ class Exchange:
         replay_of: id of that earlier request; None if it is unknown.
         error: the error, if the request failed.
         request_id: id of the request; None until its rule runs.
-        ignored_keys: paths of the keys in the data of events that no rule reads.
+        remarks: what the request lost of its events.
         about: id of the object that the request created, changed or returned.
         response: the response.
         entry: the entry of the journal, when the request has been recorded.
@@ -233,7 +233,7 @@ class Exchange:
     replay_of: str | None = None
     error: ServiceError | None = None
     request_id: str | None = None
-    ignored_keys: list[str] = attrs.field(factory=list)
+    remarks: EventRemarks = attrs.field(factory=EventRemarks)
     about: str | None = None
     response: Response = attrs.field(init=False)
     entry: JournalEntry = attrs.field(init=False)

@@ -14,7 +14,7 @@ from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.copies import copied
 from followup_mockserver.state.faults import OPERATION_OF_EVENTS
-from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, JournalEntry
+from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, EventRemarks, JournalEntry
 
 _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
 
@@ -93,7 +93,7 @@ def _run_rule(exchange: Exchange) -> bytes:
             result = operation.row.rule(tenant, *found, **arguments)
         finally:
             tenant.cause = None
-            exchange.ignored_keys, tenant.ignored_keys = tenant.ignored_keys, []
+            exchange.remarks, tenant.remarks = tenant.remarks, EventRemarks()
         exchange.about = getattr(result, "id", None)
         body = _json_bytes(_encoded(exchange, result))
         if exchange.claimed is not None:
@@ -157,7 +157,7 @@ def record_call(exchange: Exchange) -> None:
             fault=None if fault is None else fault.kind,
             events=len(accepted),
             refused=accepted.count(False),
-            ignored_keys=exchange.ignored_keys,
+            **exchange.remarks._asdict(),
         )
         tenant.journal.record(
             exchange.entry,

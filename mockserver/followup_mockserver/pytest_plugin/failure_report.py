@@ -17,6 +17,7 @@ from followup_mockserver.control import access_to
 from followup_mockserver.service.service import Mock
 from followup_mockserver.state.faults import Fault, WebhookFault
 from followup_mockserver.state.journal import JournalEntry
+from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import Message
 from followup_mockserver.state.tenant import Tenant
 
@@ -103,6 +104,8 @@ def _call_line(entry: JournalEntry) -> str:
         remarks.append("replayed")
     if entry.refused:
         remarks.append(f"{entry.refused} of {entry.events} events refused")
+    if entry.changed_duplicates:
+        remarks.append(f"{len(entry.changed_duplicates)} {Outcome(Kind.CHANGED_DUPLICATE).what}")
     call = f"{entry.status or 'no response'} {entry.method} {redacted(entry.path)}"
     return f"{_time(entry.at)}  {call}" + (f" ({', '.join(remarks)})" if remarks else "") + _error(entry)
 

@@ -53,7 +53,7 @@ def create(
 
 def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointment:
     """Update an appointment. Omitted fields stay unchanged; a new start sets the status to ``rescheduled``."""
-    require_modifiable(appointment)
+    _require_modifiable(appointment)
     if "doctor" in changes:
         found = doctor_id(tenant, changes["doctor"])
         # A doctor who is not in the roster leaves the field unchanged; null removes the doctor.
@@ -72,7 +72,7 @@ def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointm
 
 def confirm(tenant: Tenant, appointment: Appointment) -> Appointment:
     """Set the status to ``confirmed``. No webhook exists for this change."""
-    require_modifiable(appointment)
+    _require_modifiable(appointment)
     if appointment.status != "confirmed":
         tenant.appointments.update(appointment, status="confirmed", updated_at=tenant.now())
     return appointment
@@ -106,7 +106,7 @@ def list_(tenant: Tenant, **query: Any) -> PageResult[Appointment]:
     return page(tenant.appointments, query, where=("patient", "status", "external_id"), between=between)
 
 
-def require_modifiable(appointment: Appointment) -> None:
+def _require_modifiable(appointment: Appointment) -> None:
     """Reject a change of an appointment that is cancelled or completed (400)."""
     if appointment.status in ("cancelled", "completed"):
         raise invalid("appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed.")

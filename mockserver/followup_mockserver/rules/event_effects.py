@@ -39,7 +39,8 @@ class EventData:
         Args:
             data: the ``data`` of the event, as the request has it.
             reject_mistaken: whether a key like ``full_name`` is an error where the schema knows ``fullName``, and a key
-                in another place than the schema has it, unless it is in its own place as well.
+                in another place than the schema has it: beside the object that it belongs into, or anywhere else
+                unless it is in its own place as well.
 
         Raises:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
@@ -55,7 +56,7 @@ class EventData:
 
     def ignored_keys(self, data: Mapping[str, Any]) -> Iterator[str]:
         """Iterate over the paths of the keys that the schema does not know, such as ``data.doctor``."""
-        return (dotted(("data", *path)) for path, _ in _unknown(self._shape.schema, without_nulls(data), ()))
+        return (dotted(("data", *path)) for path, *_ in _unknown(self._shape.schema, without_nulls(data), ()))
 
 
 def without_nulls(value: Any) -> Any:
@@ -66,24 +67,30 @@ def without_nulls(value: Any) -> Any:
 
 
 def _check_keys(schema: Schema, value: Any) -> None:
-    for path, properties in _unknown(schema, value, ()):
+    for path, properties, beside in _unknown(schema, value, ()):
         key = str(path[-1])
-        correct = next((name for name in properties if _letters(name) == _letters(key)), None)
-        if correct is None:
-            correct = _own_place(schema, value, key)
-        if correct is not None:
-            raise invalid("parameter_unknown", f"There is no such field; did you mean {correct}?", dotted(path))
+        correct = [name for name in properties if _letters(name) == _letters(key)]
+        if not correct:
+            objects = [name for name in properties if isinstance(beside.get(name), dict)]
+            places = [(*path[:-1], name, key) for name in objects if key in _properties(properties[name])]
+            correct = [dotted(place) for place in places or _own_places(schema, value, key)]
+        if correct:
+            message = f"There is no such field; did you mean {' or '.join(correct)}?"
+            raise invalid("parameter_unknown", message, dotted(path))
 
 
-def _own_place(schema: Schema, value: Any, key: str) -> str | None:
-    """Return the place that a schema has a key in; None if it has none, or the value has the key there as well."""
+def _own_places(schema: Schema, value: Any, key: str) -> list[Path]:
+    """Return the places that a schema has a key in; none if the value has the key in one of them."""
     places = [place for place in _known(schema, ()) if place[-1] == key]
     present = {tuple(step for step in path if isinstance(step, str)) for path in _paths(value, ())} if places else set()
-    return dotted(places[0]) if places and not present.intersection(places) else None
+    return [] if present.intersection(places) else places
 
 
-def _unknown(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Schema]]]:
-    """Iterate over the unknown keys: the path of each, and the properties beside it. A free object has none."""
+def _unknown(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Schema], Mapping[str, Any]]]:
+    """Iterate over the unknown keys: the path of each, with the properties and the values beside it.
+
+    A free object has none.
+    """
     if isinstance(value, list):
         for position, item in enumerate(value):
             yield from _unknown(schema.get("items", {}), item, (*path, position))
@@ -94,7 +101,7 @@ def _unknown(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Map
         if key in properties:
             yield from _unknown(properties[key], item, (*path, key))
         else:
-            yield (*path, key), properties
+            yield (*path, key), properties, value
 
 
 def _known(schema: Schema, path: Path) -> Iterator[Path]:
@@ -185,9 +192,7 @@ def _reschedule(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
 
 
 def _cancel(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
-    appointment = _find_appointment(tenant, data)
-    appointments.require_modifiable(appointment)
-    return appointments.cancel(tenant, appointment, reason=data["appointment"].get("reason"))
+    return appointments.cancel(tenant, _find_appointment(tenant, data), reason=data["appointment"].get("reason"))
 
 
 def _find_appointment(tenant: Tenant, data: Any) -> Appointment:

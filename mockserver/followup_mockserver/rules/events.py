@@ -7,12 +7,13 @@ from typing import Any
 
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
 from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, EventSource, encode
-from followup_mockserver.rules.event_effects import Effect, effects, patient_of_order
+from followup_mockserver.rules.event_effects import Effect, effects, patient_of_order, without_nulls
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.shapes import shape_of
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.faults import INJECTED
-from followup_mockserver.state.history import EVENT, EVENT_PREFIX, Record
+from followup_mockserver.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT, Record
+from followup_mockserver.state.journal import EventRemarks
 from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
@@ -32,7 +33,10 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
     """
     events = events_in(body, reject_unknown=tenant.options.refuse_unknown_fields)
     results = [process(tenant, raw) for raw in events]
-    tenant.ignored_keys = [*itertools.islice(_ignored_keys(body, events, results), MAX_IGNORED_KEYS)]
+    tenant.remarks = EventRemarks(
+        [*itertools.islice(_ignored_keys(body, events, results), MAX_IGNORED_KEYS)],
+        [each.id for raw, each in zip(events, results, strict=True) if _is_changed(tenant, raw, each)],
+    )
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = _detail(results)
@@ -48,6 +52,14 @@ def _ignored_keys(body: Any, events: list[Any], results: list[EventResult]) -> I
         if result.accepted and result.status != "duplicate":
             prefix = "" if is_one else f"events[{position}]."
             yield from (f"{prefix}{key}" for key in effects()[event["type"]].data.ignored_keys(event["data"]))
+
+
+def _is_changed(tenant: Tenant, raw: Any, result: EventResult) -> bool:
+    """Return whether an event is a duplicate by its id alone: the accepted one has another type or other data."""
+    known = tenant.events.get(result.event or "")
+    if known is None or result.status != "duplicate":
+        return False
+    return (known.type, without_nulls(known.data)) != (raw.get("type"), without_nulls(raw.get("data")))
 
 
 def all_failed(body: Any, reason: str) -> dict[str, Any]:
@@ -90,7 +102,14 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResul
     known = _known(tenant, raw, source)
     if known is not None and known.status != "failed":
         # Before any validation: an event that was accepted is a duplicate by its id, whatever its other fields are now.
-        return EventResult(id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result)
+        result = EventResult(
+            id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result
+        )
+        if _is_changed(tenant, raw, result):
+            about = None if known.result is None else known.result.id
+            lost = Outcome(Kind.CHANGED_DUPLICATE)
+            tenant.history.add(Record(tenant.now(), EVENT_RESENT, known.id, tenant.cause, lost, about))
+        return result
     reject_unknown = tenant.options.refuse_unknown_fields
     try:
         _envelope_validator(reject_unknown=reject_unknown).check(raw)

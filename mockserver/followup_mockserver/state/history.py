@@ -21,6 +21,7 @@ EVENT_PREFIX = "evt_"
 
 CONTROL = "control"
 EVENT = "event"
+EVENT_RESENT = "event.resent"
 MESSAGE = "message"
 DELIVERY = "webhook_delivery"
 ATTEMPT = "attempt"

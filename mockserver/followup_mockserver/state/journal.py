@@ -93,6 +93,9 @@ class JournalEntry(FrozenValue):
         refused: number of those that the service did not accept, because they are invalid or failed.
         ignored_keys: paths of the keys in the ``data`` of events that the service does not read, such as
             ``events[3].data.doctor``; at most 100 of a call. The control API has it only if there are any.
+        changed_duplicates: ids of the events of the call that are duplicates, but have another type or other data than
+            the event that was accepted under the id; that change was lost. The control API has it only if there are
+            any.
         possible_duplicate_of: id of the earlier call that the call seems to repeat, although it has another idempotency
             key, or of the earlier event or appointment. The control API has it only if there is one.
     """
@@ -112,6 +115,9 @@ class JournalEntry(FrozenValue):
     events: int = 0
     refused: int = 0
     ignored_keys: Sequence[str] = attrs.field(default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True})
+    changed_duplicates: Sequence[str] = attrs.field(
+        default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True}
+    )
     possible_duplicate_of: str | None = attrs.field(default=None, metadata={OMITTED_IF_EMPTY: True})
 
     def __repr__(self) -> str:
@@ -119,6 +125,13 @@ class JournalEntry(FrozenValue):
         refused = f", {self.refused} of {self.events} events refused" if self.refused else ""
         key = "" if self.idempotency_key is None else f", idempotency key {self.idempotency_key}"
         return f"<JournalEntry {call}{refused}, {self.request_id}{key}>"
+
+
+class EventRemarks(NamedTuple):
+    """What a call of ``events.create`` lost without an error: fields of its ``JournalEntry``."""
+
+    ignored_keys: Sequence[str] = ()
+    changed_duplicates: Sequence[str] = ()
 
 
 class CallOutcome(NamedTuple):

@@ -83,6 +83,11 @@ class Kind(Enum):
 
     # calls and inbound events
     PROCESSED = "succeeded", "processed"
+    CHANGED_DUPLICATE = (
+        "pending",
+        "duplicate with other data",
+        "the change was not taken over; the id of an event must contain what changes",
+    )
     FAILED = "failed", "failed", "{reason}"
     INVALID = "failed", "invalid", "{reason}"
     PARTLY_REFUSED = "pending", "{status}, {reason} events refused"

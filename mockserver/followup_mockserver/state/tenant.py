@@ -24,7 +24,7 @@ from followup_mockserver.state.faults import Faults, WebhookFaults
 from followup_mockserver.state.history import JOB_PREFIX, History, Receipt, Record
 from followup_mockserver.state.ids import IdFactory
 from followup_mockserver.state.jobs import Job, Scheduler, Timer
-from followup_mockserver.state.journal import Journal
+from followup_mockserver.state.journal import EventRemarks, Journal
 from followup_mockserver.state.outcomes import Outcome, other
 from followup_mockserver.state.records import AttemptInProgress, Attempts, Message
 from followup_mockserver.state.requests import IdempotencyRecords, RateLimiter
@@ -78,7 +78,7 @@ class Tenant:
         sends_webhooks: whether domain events are sent as webhooks.
         last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
         history: what happened, and what caused it.
-        ignored_keys: paths of the keys in the events of the current request that no rule reads.
+        remarks: what the current request lost of its events.
         cause: id of the request, inbound event, job or control call that causes what happens now; None if nothing does.
             It is set only while the lock is held.
         waits: the seconds of each wait of clients in this process, oldest first.
@@ -140,7 +140,7 @@ class Tenant:
 
         self.history: History = History()
         self.cause: str | None = None
-        self.ignored_keys: list[str] = []
+        self.remarks: EventRemarks = EventRemarks()
 
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)
 
