@@ -4,17 +4,20 @@ Error reporters send the local variables of each frame of a traceback. They are 
 """
 
 import asyncio
+import importlib
 import json
 import re
+import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from types import FrameType
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from contract import specification as spec
 from contract.specification import Operation
+from support import leaks
 from support.drivers import Driver
 from support.responses import page, patient
 from support.server import Action, ScriptedServer, hang_up, reply
@@ -29,7 +32,6 @@ from followup.outbox import Outbox
 pytestmark = pytest.mark.usefixtures("quick_backoff")
 
 PLANTED = re.compile(rf"{MARKS.pattern}|fu_secret_key", re.IGNORECASE)
-OURS = ("followup", "httpx", "httpcore", "h11")
 
 SECRET = f"whsec_{MARK}"
 EVENT: Any = {"id": f"{MARK}-1", "type": "patient.upserted", "data": {"patient": {"phone": PHONE, "fullName": ECHO}}}
@@ -48,36 +50,8 @@ class Odd:
         return ECHO
 
 
-def frames_of(error: BaseException) -> Iterator[FrameType]:
-    """Yield the frames of an error, and of the errors that it is chained to."""
-    left: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while left:
-        each = left.pop()
-        if each is None or id(each) in seen:
-            continue
-        seen.add(id(each))
-        left += [each.__cause__, each.__context__]
-        trace = each.__traceback__
-        while trace is not None:
-            yield trace.tb_frame
-            trace = trace.tb_next
-
-
 def assert_shows_nothing(call: Callable[[], Any]) -> BaseException:
-    """Assert that a call fails, and that no local variable of our frames shows anything that is planted."""
-    with pytest.raises(BaseException) as caught:
-        call()
-    ours = [each for each in frames_of(caught.value) if each.f_globals["__name__"].partition(".")[0] in OURS]
-    assert ours, "the call has to fail in a function of ours"
-    shown = [
-        f"{frame.f_code.co_qualname}: {name} = {value!r}"
-        for frame in ours
-        for name, value in frame.f_locals.items()
-        if PLANTED.search(repr(value))
-    ]
-    assert not shown
-    return caught.value
+    return leaks.assert_shows_nothing(call, PLANTED)
 
 
 OF_EACH_KIND = {"patients.create", "patients.list", "appointments.update", "webhook_endpoints.delete", "events.create"}
@@ -252,17 +226,110 @@ def test_an_event_that_is_not_built(build: Callable[..., Any]) -> None:
     assert_shows_nothing(lambda: build(unknown=ECHO, **arguments))
 
 
-def test_the_frames_of_the_user_are_kept(server: ScriptedServer) -> None:
-    def hook(request: httpx.Request) -> None:
-        note = request.method
-        raise Interrupt(note)
+async def with_timeout(cancel: list[Callable[[], Any]], call: Callable[[], Awaitable[Any]]) -> None:
+    async with asyncio.timeout(None) as limit:
+        cancel.append(lambda: limit.reschedule(0))
+        await call()
 
+
+async def with_task(cancel: list[Callable[[], Any]], call: Callable[[], Awaitable[Any]]) -> None:
+    task: Any = asyncio.current_task()
+    cancel.append(task.cancel)
+    await call()
+
+
+@pytest.mark.parametrize("way", [with_timeout, with_task])
+@pytest.mark.parametrize("length", [0, 900_000], ids=["while it waits", "while it sends"])
+def test_a_call_that_the_user_cancels(length: int, way: Callable[..., Any]) -> None:
+    async def make_call() -> None:
+        cancel: list[Callable[[], Any]] = []
+
+        async def begin_to_read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read(1)
+            cancel[0]()
+            await ended.wait()
+            writer.transport.abort()
+
+        ended = asyncio.Event()
+        silent = await asyncio.start_server(begin_to_read, "127.0.0.1", 0, limit=1)
+        url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
+        event = {**EVENT, "data": {"note": "x" * length, **EVENT["data"]}}
+        async with AsyncFollowUp(api_key="fu_secret_key", base_url=url) as client:
+            try:
+                await way(cancel, lambda: client.events.create([event] * 10))
+            finally:
+                ended.set()
+                silent.close()
+
+    error = assert_shows_nothing(lambda: asyncio.run(make_call()))
+    assert isinstance(error, (TimeoutError, asyncio.CancelledError))
+
+
+TRANSPORT = """
+import httpx
+
+class Transport(httpx.BaseTransport):
+    def handle_request(self, request):
+        authorization = request.headers["Authorization"]
+        raise Interrupt
+
+class Interrupt(BaseException): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "is_kept"), [("program", True), ("site-packages", False), ("with a distribution", False)]
+)
+def test_frames_of_the_users_own_code_are_kept_and_those_of_libraries_are_not(
+    folder: str, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / folder
+    path.mkdir()
+    if folder == "with a distribution":  # as what is installed with --target, or by AWS Lambda
+        (path / "a_library-1.0.dist-info").mkdir()
+    (path / "transport_of_a_test.py").write_text(TRANSPORT)
+    monkeypatch.syspath_prepend(str(path))
+    monkeypatch.delitem(sys.modules, "transport_of_a_test", raising=False)
+    module: Any = importlib.import_module("transport_of_a_test")
     with (
-        httpx.Client(event_hooks={"request": [hook]}, trust_env=False) as own,
-        FollowUp(api_key="fu_secret_key", base_url=server.url, http_client=own) as client,
+        httpx.Client(transport=module.Transport()) as own,
+        FollowUp(api_key="fu_secret_key", base_url=URL, http_client=own) as client,
+        pytest.raises(module.Interrupt) as caught,
     ):
-        error = assert_shows_nothing(lambda: client.patients.create(phone=PHONE, full_name=ECHO))
-    assert [each.f_locals["note"] for each in frames_of(error) if each.f_code is hook.__code__] == ["POST"]
+        client.patients.create(phone=PHONE, full_name=ECHO)
+    of_transport = [each for each in leaks.frames_of(caught.value) if each.f_code.co_name == "handle_request"]
+    shown = [each.f_locals.get("authorization") for each in of_transport if each.f_globals is vars(module)]
+    assert shown == (["Bearer fu_secret_key"] if is_kept else [None])
+
+
+def test_errors_of_the_user_stay_chained_and_keep_their_frames(server: ScriptedServer) -> None:
+    def look_up() -> None:
+        note = "mine"
+        raise KeyError(note)
+
+    def events() -> Iterator[Any]:
+        try:
+            json.loads("{")
+        except ValueError as error:
+            raise Interrupt from error
+        yield
+
+    with FollowUp(api_key="fu_secret_key", base_url=server.url) as client:
+
+        def create() -> None:
+            try:
+                look_up()
+            except KeyError:
+                client.patients.create(phone=Odd(), full_name=ECHO)  # type: ignore[arg-type]
+
+        with pytest.raises((TypeError, ValueError)) as caught:
+            create()
+        assert isinstance(caught.value.__context__, KeyError)
+        assert [each.f_locals.get("note") for each in leaks.frames_of(caught.value.__context__)][-1] == "mine"
+        with pytest.raises(Interrupt) as interrupted:
+            list(client.events.send_all(events()))
+    assert isinstance(interrupted.value.__cause__, json.JSONDecodeError)
+    assert interrupted.value.__cause__.doc == "{"
 
 
 def test_classes_without_a_client(tmp_path: Any) -> None:

@@ -177,7 +177,7 @@ class Runner:
         """Remember an exception of the user's code, unless it is the consequence of a fault."""
         if error is None:
             return
-        clear_frames(error, of_user=True)
+        clear_frames(error)
         if isinstance(error, Exception) and not isinstance(error, FollowUpError):
             self.problem = error
 
@@ -223,7 +223,7 @@ class Runner:
                 return None, None
             if not isinstance(error, Exception):
                 raise
-            clear_frames(error, of_user=True)
+            clear_frames(error)
             return None, error
         return result, None
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Row, Table, bindparam, func, select, update
 
-from followup._privacy.frames import clears_frames
 from followup._privacy.redaction import redacted
 from followup._results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, is_hashed, unhashed
@@ -75,7 +74,6 @@ class Store:
         """
         return self._schema.ddl(self._database.dialect, from_version)
 
-    @clears_frames
     def create_tables(self) -> None:
         """Create the tables that do not exist yet, and bring those of an earlier release up to date.
 
@@ -88,7 +86,6 @@ class Store:
         if self._cipher.is_on:
             self._check_tables()
 
-    @clears_frames
     def reencrypt(self) -> int:
         """Rewrite all rows under the present cipher, those in clear too.
 

@@ -10,7 +10,6 @@ import attrs
 from sqlalchemy import select, update
 
 from followup._codec.decode import decode
-from followup._privacy.frames import clears_frames
 from followup._store.database import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
@@ -99,7 +98,6 @@ class ReceivedEvents(PersonalData):
             age = self._age_of_oldest(connection, EVENTS.c.received_at)
             return InboxStatus(**counts, oldest_waiting_seconds=age)
 
-    @clears_frames
     def dead(self) -> list[DeadEvent]:
         """Return the dead events, oldest first, with their errors, which may contain personal data."""
         query = select(EVENTS).where(EVENTS.c.name == self.name, EVENTS.c.state == DEAD, EVENTS.c.body.is_not(None))

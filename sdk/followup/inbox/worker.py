@@ -179,7 +179,7 @@ class Worker:
     def _settle_failed(self, claim: claims.Claim, error: Exception, *, may_be_done: bool) -> str:
         if not self._raises:
             # A connection that only these frames hold is closed now, and with it a transaction that locks the row.
-            clear_frames(error, of_user=True)
+            clear_frames(error)
             if self._database.dialect == "sqlite":
                 gc.collect(1)  # a connection of sqlite3 refers to itself
         outcome = "this cannot be recorded now"

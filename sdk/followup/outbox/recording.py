@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from sqlalchemy import Connection, Insert, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect as Compiler
-from sqlalchemy.exc import StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
@@ -268,12 +267,8 @@ def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
     # The database of such a pool may be in memory, and end with its connection.
     is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
     forbid_more = (lambda: None) if is_kept else connection.invalidate
-    try:
-        with _noticing_a_rollback(driver, forbid_more):
-            run(recording(executing(connection), dialect))
-    except StatementError as error:
-        error.hide_parameters = True  # its text would contain the event
-        raise
+    with _noticing_a_rollback(driver, forbid_more):
+        run(recording(executing(connection), dialect))
 
 
 def _is_psycopg(connection: object, name: str) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exists, func, select
 
-from followup._privacy.frames import clears_frames
 from followup._store.database import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.execution import executing, run
@@ -122,7 +121,6 @@ class RecordedEvents(PersonalData):
     _emptied = MappingProxyType({"event": "", "subject": "", "blocks_subject": False, "trace_context": None})
     _is_there = EVENTS.c.event != ""
 
-    @clears_frames
     def status(self) -> OutboxStatus:
         """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
         with self._checked_transaction() as connection:
@@ -151,13 +149,11 @@ class RecordedEvents(PersonalData):
         held = (unfinished.c.state == WAITING, unfinished.c.is_behind == 1)
         return connection.execute(select(func.count()).select_from(unfinished).where(*held)).scalar_one()
 
-    @clears_frames
     def dead(self) -> list[DeadEvent]:
         """Return the events that the service rejected, each with the reason, in the order of recording."""
         found = self._shown(EVENTS.c.state == DEAD)
         return [DeadEvent(died_at=datetime_of(row["finished_at"]), **shown) for row, shown in found]
 
-    @clears_frames
     def failing(self) -> list[FailingEvent]:
         """Return the events whose last call failed, each with the reason, in the order of recording."""
         found = self._shown(EVENTS.c.state == WAITING, EVENTS.c.error.is_not(None))
