@@ -6,6 +6,7 @@ does, or for the relays whose client is a client of the mock.
 """
 
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -57,6 +58,19 @@ _DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgr
 UNSTORABLE = "the database cannot store the reason"
 """What is stored instead of a reason that the database refuses, as by an encoding that lacks a character of it."""
 
+_READ_ONLY = "25006"
+
+_STATES_OF_USELESS_CONNECTIONS = (
+    _READ_ONLY,
+    "08",  # the connection is broken
+    "25P",  # the server has ended the session, which was idle in a transaction, or its transaction took too long
+    "57P",  # the server is shutting down or starting, or an administrator has ended the session
+    "0A000",  # as "cannot set transaction read-write mode during recovery", or plans of before the tables changed
+    "26000",  # a prepared statement is not there: the pooler has another session of the server by now
+    "42P05",  # ... or is there already
+)
+"""Beginnings of the SQLSTATE of errors that a connection to PostgreSQL would have again and again."""
+
 _ABOUT_THE_FILE = ("file is not a database", "database disk image is malformed")
 """Texts of SQLite that contain no data."""
 
@@ -72,6 +86,10 @@ def _check_transactions() -> None:
                 "in the locale of this process, sqlite3 of this Python commits each INSERT by itself: "
                 "set LC_ALL=C.UTF-8, or use Python 3.13 or later"
             )
+
+
+class ReadOnlyError(FollowUpError):
+    """The server of a connection takes no writes."""
 
 
 class Database:
@@ -119,10 +137,38 @@ class Database:
             # Connections that were open at a fork belong to the parent, which still uses them.
             self.engine.dispose(close=False)
             self._process = os.getpid()
-        with self._transactions.connect() as connection, _waiting_at_most(connection, longest_wait), connection.begin():
+        with (
+            self._transactions.connect() as connection,
+            self._dropping_if_useless(connection),
+            _waiting_at_most(connection, longest_wait),
+            connection.begin(),
+        ):
             if longest_wait is not None and self.dialect == "postgresql":
                 connection.execute(sa.text(f"SET LOCAL statement_timeout = {round(longest_wait * 1000)}"))
             yield connection
+
+    @contextmanager
+    def _dropping_if_useless(self, connection: Connection) -> Iterator[None]:
+        """Close the connection after an error that it would have again, where the pool takes it for a good one."""
+        try:
+            yield
+        except Exception as error:
+            if _is_useless(error) and not connection.closed:
+                connection.invalidate()
+            if isinstance(error, ReadOnlyError) or sqlstate_of(error) == _READ_ONLY:
+                self.engine.dispose()  # the others in the pool are to the same server
+            raise
+
+    def check_writable(self, connection: Connection) -> None:
+        """Check that the server takes writes, where nothing was found to do: what is due may be at another one.
+
+        Raises:
+            ReadOnlyError: it is read-only.
+        """
+        if self.dialect == "postgresql" and connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
+            raise ReadOnlyError(
+                "the server is read-only, as after a failover, or the address of the database is that of a replica"
+            )
 
     def _open_existing_file(self, _: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
         """Connect to a file that exists, where SQLite would create an empty one."""
@@ -228,9 +274,14 @@ def _check_is_a_file(url: sa.URL) -> None:
 
 
 def insert_if_absent(table: sa.Table, dialect: str, **values: Any) -> sa.Insert:
-    """Return an INSERT that does nothing if the row, by its primary or unique key, is there already."""
+    """Return an INSERT that does nothing if the row, by its unique key, else its primary key, is there already.
+
+    Any other conflict is an error, such as one of numbers from a sequence that is behind the rows.
+    """
     insert = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
-    return insert.values(**values).on_conflict_do_nothing()
+    unique = (each.columns for each in table.constraints if isinstance(each, sa.UniqueConstraint))
+    key = next(unique, table.primary_key.columns)
+    return insert.values(**values).on_conflict_do_nothing(index_elements=[*key])
 
 
 def execute_unless_refused(
@@ -247,9 +298,41 @@ def execute_unless_refused(
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
-        if connection.invalidated:
+        if connection.invalidated or _is_useless(error):
             raise
         return reason_of(error)  # the error itself would keep the frames of its callers alive
+
+
+def _cause_of(error: BaseException) -> Any:
+    """Return the error of the driver, which SQLAlchemy or Django may have wrapped."""
+    return getattr(error, "orig", None) or error.__cause__ or error
+
+
+def sqlstate_of(error: BaseException) -> str | None:
+    """Return the SQLSTATE of an error; None if it has none, as in SQLite."""
+    cause = _cause_of(error)
+    found = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    return found if isinstance(found, str) else None
+
+
+def _is_useless(error: BaseException) -> bool:
+    state = sqlstate_of(error)
+    return isinstance(error, ReadOnlyError) or (state is not None and state.startswith(_STATES_OF_USELESS_CONNECTIONS))
+
+
+def is_missing_table(error: BaseException) -> bool:
+    """Return whether a statement failed because its table does not exist, and for no other reason."""
+    return sqlstate_of(error) == "42P01" or "no such table" in str(_cause_of(error))
+
+
+def kind_of_error(error: BaseException) -> str:
+    """Return the type of an error, with the SQLSTATE and its name if it has one; none of it ever has data."""
+    kind, state = type(error).__name__, sqlstate_of(error)
+    if state is None:
+        return kind
+    # Drivers have a class for each SQLSTATE, such as UndefinedTable.
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(_cause_of(error)).__name__).lower()
+    return f"{kind} ({state} {name})"
 
 
 def reason_of(error: Exception) -> str:
@@ -258,10 +341,24 @@ def reason_of(error: Exception) -> str:
         return str(error)
     if isinstance(error, TimeoutError):
         return "the database does not respond"
-    kind = type(error).__name__
-    if isinstance(error, DBAPIError) and kind in ("OperationalError", "ProgrammingError"):
-        return f"{kind}: {str(error.orig).partition(chr(10))[0]}"
-    return f"{kind}: {error.orig}" if isinstance(error, DBAPIError) and str(error.orig) in _ABOUT_THE_FILE else kind
+    kind = kind_of_error(error)
+    if not isinstance(error, DBAPIError):
+        return kind
+    text = str(error.orig).partition("\n")[0]
+    if type(error).__name__ in ("OperationalError", "ProgrammingError") or text in _ABOUT_THE_FILE:
+        return f"{kind}: {text}"
+    advice = advice_on(error)
+    return kind if advice is None else f"{kind}: {advice}"
+
+
+def advice_on(error: BaseException) -> str | None:
+    """Return what to do about a conflict in an INSERT that names the one it expects; None for other errors."""
+    if sqlstate_of(error) != "23505":
+        return None
+    table = getattr(getattr(_cause_of(error), "diag", None), "table_name", None) or "TABLE"
+    column = "id" if table == "followup_imports" else "seq"
+    repair = f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"  # noqa: S608 - our names
+    return f"the sequence of {table} is behind its rows, as after logical replication or a copy of rows: run {repair}"
 
 
 _NOW = MappingProxyType(

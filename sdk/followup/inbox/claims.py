@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, sel
 
 from followup._store import leases
 from followup._store.cipher import UnreadableRows
-from followup._store.database import UNSTORABLE, Dialect, StoreTime, execute_unless_refused
+from followup._store.database import UNSTORABLE, Dialect, StoreTime, execute_unless_refused, is_missing_table
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
@@ -162,7 +162,7 @@ async def mark_done_on(
             # Older versions of SQLite do not know RETURNING.
             is_marked = bool((await execute(text("SELECT changes()")))[0][0])
     except Exception as error:
-        if _is_about_a_missing_table(error):
+        if is_missing_table(error):
             raise ValueError(_ANOTHER_DATABASE) from None
         raise
     if not is_marked:
@@ -177,12 +177,6 @@ def _marking_done(claim: Claim, clock: StoreTime, dialect: str) -> Update:
     now = clock.sql(dialect)
     valid = update(EVENTS).where(_is_ours(claim), EVENTS.c.lease_ends_at > now)
     return valid.values(state=DONE, finished_at=now, error=None)
-
-
-def _is_about_a_missing_table(error: Exception) -> bool:
-    cause = getattr(error, "orig", None) or error.__cause__ or error  # SQLAlchemy and Django wrap the driver's error
-    code = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    return code == "42P01" or "no such table" in str(cause)
 
 
 def is_marked(connection: Connection, claim: Claim) -> bool:

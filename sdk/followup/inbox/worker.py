@@ -4,6 +4,7 @@ import gc
 import json
 import logging
 import sys
+import sysconfig
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -12,12 +13,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import sqlalchemy
 from sqlalchemy.exc import SQLAlchemyError, StatementError
 
+import followup
 from followup._codec.decode import decode
 from followup._privacy.frames import clear_frames
 from followup._store.cipher import UnreadableRows
-from followup._store.database import Dialect
+from followup._store.database import Dialect, kind_of_error
 from followup._store.leases import limit_idle_time
 from followup._webhook_event import WebhookEvent
 from followup.inbox import claims
@@ -41,6 +44,8 @@ _LARGEST_STACK = 30
 """Calls of an exception that a log shows; a recursion without end has a thousand."""
 
 _OURS = str(Path(__file__).parent)
+_OF_OURS_AND_SQLALCHEMY = tuple(each.__path__[0] for each in (followup, sqlalchemy))
+_LIBRARIES = tuple(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib"))
 
 
 _NOT_DONE = (
@@ -79,6 +84,7 @@ class Worker:
         with self._database.transaction() as connection:
             now = self._clock.sql(self._database.dialect)
             if not claims.is_work_due(connection, name, now, self._timeout, self.unreadable):
+                self._database.check_writable(connection)
                 return False
         with self._inbox._locked_transaction() as (connection, present):
             claim, died = claims.claim_next(connection, name, present, self._timeout, max_attempts, self.unreadable)
@@ -205,7 +211,7 @@ class Worker:
 
 def _log_failure(claim: claims.Claim, error: Exception, outcome: str) -> None:
     # Of an error of ours, the text has no data.
-    text = str(error) if isinstance(error, HandlerError) else f"{type(error).__name__}{_places(error)}"
+    text = str(error) if isinstance(error, HandlerError) else f"{kind_of_error(error)}{_places(error)}"
     trace = _logged_traceback(error)
     logger.warning("event %s, attempt %d failed: %s; %s\n%s", claim.event_id, claim.attempt, text, outcome, trace)
 
@@ -247,7 +253,9 @@ def _type(error: BaseException) -> str:
 
 
 def _places(error: BaseException) -> str:
-    """Return the file and line of the calls that led to the error, from the handler on."""
-    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    found = [f"{Path(name).name}:{line}" for name, line in frames if not name.startswith(_OURS)]
-    return f" at {' > '.join(found[:5])}" if found else ""
+    """Return the file and line of the calls of the user's code that led to the error, from the handler on."""
+    frames = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
+    calls = [(name, line) for name, line in frames if not name.startswith(_OF_OURS_AND_SQLALCHEMY)]
+    # The user's code may be installed too, where nobody can tell it from a library.
+    chosen = [each for each in calls if not each[0].startswith(_LIBRARIES)] or calls
+    return f" at {' > '.join(f'{Path(name).name}:{line}' for name, line in chosen[:5])}" if chosen else ""

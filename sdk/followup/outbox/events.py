@@ -87,7 +87,7 @@ OLDER_SUBJECTS: Final = "outbox_subjects"
 
 # No SQL can compute the present ones.
 _TO_VERSION_3 = (
-    f"INSERT INTO followup_locks (name, times_taken) VALUES ('{OLDER_SUBJECTS}', 0) ON CONFLICT DO NOTHING",  # noqa: S608 - a constant
+    f"INSERT INTO followup_locks (name, times_taken) VALUES ('{OLDER_SUBJECTS}', 0) ON CONFLICT (name) DO NOTHING",  # noqa: S608 - a constant
 )
 
 _MIGRATIONS = {2: _TO_VERSION_2, 3: _TO_VERSION_3, 4: TO_SALTS}

@@ -264,8 +264,9 @@ class Relay:
             with self._outbox._database.transaction() as connection:
                 now = self.clock.milliseconds(connection)
                 found = claims.find_due(connection, self._outbox.name, now, self.unreadable)
-            if found is None:
-                return
+                if found is None:
+                    self._outbox._database.check_writable(connection)
+                    return
             began = self.clock.monotonic()
             claimed = self._claim(found)
             if isinstance(claimed, claims.Wait):

@@ -20,9 +20,9 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._codec.names import kind_of
 from followup._store.cipher import Hash, RowCipher, unhashed
-from followup._store.database import Dialect, StoreTime, checked_dialect, insert_if_absent
+from followup._store.database import Dialect, StoreTime, advice_on, checked_dialect, insert_if_absent, is_missing_table
 from followup._store.execution import Execute, Rows, Statement, executing, run
-from followup._store.schema import VERSIONS, WAITING
+from followup._store.schema import WAITING
 from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded, hash_subjects
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ async def store(
             is_asked = cipher.is_on or check_version
             hashed = await cipher.hash_on(execute, dialect, hash_subjects) if is_asked else unhashed
             await execute(insertion(cipher.name, dialect, clock).values(columns_of(event, cipher, hashed)))
-    except Exception:
+    except Exception as error:
+        if (advice := advice_on(error)) is not None:
+            error.add_note(advice)
         if not check_version:  # it was right, but perhaps in another database than that of this connection
             async with _savepoint(execute, dialect):
                 await _check_version(execute)
@@ -122,8 +124,7 @@ async def _check_version(execute: Execute) -> None:
     try:
         rows = await execute(_VERSION)
     except Exception as error:
-        # The text of SQLAlchemy's error contains the statement, which names the table in any case.
-        if VERSIONS.name not in str(getattr(error, "orig", None) or error):
+        if not is_missing_table(error):
             raise
         rows = []
     SCHEMA.check_version(rows[0][0] if rows else None)

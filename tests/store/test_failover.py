@@ -1,0 +1,142 @@
+"""After a failover, connections in the pool are to a server that is read-only; new ones are to the new primary."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from support.databases import engine_of, execute, with_psycopg
+from support.stores import receive, record
+from support.webhook_events import SECRET
+
+from followup import FollowUp, FollowUpError
+from followup.inbox import Inbox, Received
+from followup.outbox import DrainReport, Outbox
+from followup_mockserver import MockService
+
+OPEN = 3
+"""Connections that are open when the server becomes read-only."""
+
+
+@pytest.fixture(params=["url", "engine"])
+def stores(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[tuple[Outbox, Inbox]]:
+    """An outbox and an inbox, which have never used their connections."""
+    for each in (Outbox(postgresql_url), Inbox(postgresql_url, secret=SECRET)):
+        each.create_tables()
+        each.close()
+    with ExitStack() as stack:
+
+        def database() -> str | Engine:
+            if request.param == "url":
+                return postgresql_url
+            engine = create_engine(with_psycopg(postgresql_url), pool_pre_ping=True)
+            stack.callback(engine.dispose)
+            return engine
+
+        outbox, inbox = Outbox(database()), Inbox(database(), secret=SECRET)
+        stack.callback(outbox.close)
+        stack.callback(inbox.close)
+        yield outbox, inbox
+
+
+def fail_over(store: Outbox | Inbox) -> None:
+    """Fill the pool of a store with connections to a server that is read-only."""
+    engine = store._database.engine
+
+    def become_read_only(connection: Any, _: object) -> None:
+        connection.execute("SET default_transaction_read_only = on")
+        connection.commit()
+
+    event.listen(engine, "connect", become_read_only)
+    with ExitStack() as stack:
+        for _ in range(OPEN):
+            stack.enter_context(engine.connect())
+    event.remove(engine, "connect", become_read_only)
+
+
+@pytest.fixture
+def client() -> Iterator[FollowUp]:
+    with MockService(rate_limit=0) as service, service.client() as client:
+        yield client
+
+
+def test_the_next_webhook_is_stored(stores: tuple[Outbox, Inbox], caplog: pytest.LogCaptureFixture) -> None:
+    _, inbox = stores
+    fail_over(inbox)
+    assert [receive(inbox, f"whd_{number}") for number in range(OPEN + 1)] == [503, 204, 204, 204]
+    assert "webhook whd_0 not stored: InternalError (25006 read_only_sql_transaction)" in caplog.text
+
+
+def test_a_relay_and_a_worker_go_on(stores: tuple[Outbox, Inbox], postgresql_url: str, client: FollowUp) -> None:
+    outbox, inbox = stores
+    inbox.otherwise(lambda _: None)
+    record(outbox, engine_of(postgresql_url), "e1")
+    assert receive(inbox) == 204
+    for each in stores:
+        fail_over(each)
+    with pytest.raises(DBAPIError, match="read-only"):
+        outbox.drain(client)
+    with pytest.raises(DBAPIError, match="read-only"):
+        inbox.drain()
+    assert (outbox.drain(client).sent, inbox.drain().done) == (1, 1)
+
+
+def test_nobody_takes_a_server_that_is_read_only_for_one_without_work(
+    stores: tuple[Outbox, Inbox], postgresql_url: str, client: FollowUp
+) -> None:
+    outbox, inbox = stores
+    for each in stores:
+        fail_over(each)
+    with pytest.raises(FollowUpError, match="the server is read-only"):
+        outbox.drain(client)
+    with pytest.raises(FollowUpError, match="the server is read-only"):
+        inbox.drain()
+    assert (outbox.status().waiting, inbox.status().waiting) == (0, 0), "other work may be done there"
+    assert (outbox.drain(client).remaining, inbox.drain().remaining) == (0, 0)
+
+
+def test_what_a_handler_leaves_in_the_session_stops_no_worker(stores: tuple[Outbox, Inbox]) -> None:
+    _, inbox = stores
+
+    @inbox.otherwise
+    def change_the_session(received: Received) -> None:
+        if received.event.id == "whd_1":
+            received.connection.exec_driver_sql("SET default_transaction_read_only = on")
+
+    assert [receive(inbox, each) for each in ("whd_1", "whd_2")] == [204, 204]
+    with pytest.raises(DBAPIError, match="read-only"):
+        inbox.drain()
+    assert inbox.drain().done == 1
+
+
+def test_the_log_of_a_failed_handler_names_the_sqlstate_and_the_users_code(
+    stores: tuple[Outbox, Inbox], caplog: pytest.LogCaptureFixture
+) -> None:
+    _, inbox = stores
+
+    @inbox.otherwise
+    def read(received: Received) -> None:
+        received.connection.exec_driver_sql("SELECT * FROM no_such_table WHERE name = 'Ana'")
+
+    assert receive(inbox) == 204
+    with caplog.at_level(logging.WARNING):
+        assert inbox.drain().failed == 1
+    line = read.__code__.co_firstlineno + 2
+    message = caplog.messages[-1].partition(";")[0]
+    assert (
+        message == f"event whd_1, attempt 1 failed: ProgrammingError (42P01 undefined_table) at test_failover.py:{line}"
+    )
+
+
+def test_the_log_of_a_relay_names_the_sqlstate(
+    stores: tuple[Outbox, Inbox], postgresql_url: str, client: FollowUp, caplog: pytest.LogCaptureFixture
+) -> None:
+    outbox, _ = stores
+    outbox.status()
+    execute(engine_of(postgresql_url), "DROP TABLE followup_outbox")
+    next(outbox._sending(client, DrainReport(), threading.Event()))
+    assert "ProgrammingError (42P01 undefined_table): relation" in caplog.text
