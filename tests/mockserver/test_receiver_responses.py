@@ -2,6 +2,7 @@
 
 import json
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from support.http import Api
-from support.server import Action, Received, ScriptedServer, endless, hang_up, reply
+from support.server import Action, Received, ScriptedServer, endless, hang, hang_up, reply
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
@@ -142,6 +143,98 @@ class TestSockets:
             networked.advance(hours=1)
             assert [each.status_code for each in networked.attempts(networked.deliveries[0].id)] == [500, 500, 200]
             assert receiver.connections == 1
+
+
+MANY = b"".join(b"X-%d: a\r\n" % number for number in range(150))
+LONG = b"X-Long: " + b"a" * (2 * 65_536 - 8) + b"\r\n"
+CLOSED = "No response (the connection was closed without a response)."
+OK = b"HTTP/1.1 200 OK\r\n"
+EMPTY = b"Content-Length: 0\r\n\r\n"
+
+
+def reset_by_peer(*data: bytes) -> Action:
+    """Send these bytes, and reset the connection."""
+
+    def act(connection: socket.socket, _: Received) -> bool:
+        for each in data:
+            connection.sendall(each)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return False
+
+    return act
+
+
+class TestStatusLine:
+    """Section 6.2: an attempt succeeds when the endpoint answers any 2xx."""
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            OK + MANY + EMPTY,
+            OK + LONG + EMPTY,
+            OK + MANY + LONG,
+            b"HTTP/1.1 103 Early Hints\r\n" + MANY + b"\r\n" + OK + EMPTY,
+            b"HTTP/1.1 100 Continue\r\n" + LONG + b"\r\n" + OK + EMPTY,
+            b"HTTP/1.1 102 Processing\r\n\r\n" * 5_000 + OK + EMPTY,
+        ],
+        ids=["many headers", "long header", "neither ends", "many in a hint", "long in an interim", "many interim"],
+    )
+    def test_it_decides_whatever_the_headers_are(self, networked: MockService, data: bytes) -> None:
+        attempt, response = answered(networked, raw(data, close=True))
+        assert (attempt.status_code, attempt.error, response.status_line) == (200, None, "HTTP/1.1 200 OK")
+
+    @pytest.mark.parametrize(
+        ("action", "error"),
+        [
+            (raw(b"HTTP/1.1 500 Oops\r\n" + MANY + b"\r\nlocked", close=True), "HTTP status 500."),
+            (raw(b"HTTP/1.1 103 Early Hints\r\n\r\n", close=True), CLOSED),
+            (raw(b"HTTP/2 200\r\n\r\n", close=True), "No response (the response is not HTTP)."),
+            (raw(b"HTTP/1.1 " + b"2" * 70_000, close=True), "No response (the response is not HTTP)."),
+            (raw(b"220 smtp.example ESMTP\r\n", close=True), "No response (the response is not HTTP)."),
+            (hang_up, CLOSED),
+            (reset_by_peer(), CLOSED),
+        ],
+    )
+    def test_an_error_is_a_sentence(self, networked: MockService, action: Action, error: str) -> None:
+        with ScriptedServer([action]) as receiver:
+            assert attempt_at(networked, receiver.url).error == error
+
+
+class TestKeptConnections:
+    @pytest.mark.parametrize(
+        ("actions", "outcomes", "connections"),
+        [
+            ([hang_up, reply(204, b"")], [None], 2),
+            ([reset_by_peer(), reply(204, b"")], [None], 2),
+            ([hang_up, reply(500, b"")], ["HTTP status 500."], 2),
+            ([hang_up, hang_up], [CLOSED], 2),
+            ([raw(b"HTTP/1.1 ", close=True)], ["No response (the response is not HTTP)."], 1),
+            ([raw(b"HTTP/1.1 100 Continue\r\n\r\n", close=True)], [CLOSED], 1),
+        ],
+    )
+    def test_one_that_was_closed_without_a_byte_is_replaced_once_within_the_attempt(
+        self, networked: MockService, actions: list[Action], outcomes: list[str | None], connections: int
+    ) -> None:
+        with ScriptedServer([reply(204, b""), *actions]) as receiver:
+            assert attempt_at(networked, receiver.url).error is None
+            with networked.client() as client:
+                client.webhook_endpoints.ping(networked.deliveries[0].webhook_endpoint)
+            networked.advance()
+            sent = receiver.received[1:]
+        (delivery,) = [each for each in networked.deliveries if each.event_type == "webhook.ping"]
+        assert [each.error for each in networked.attempts(delivery.id)] == outcomes
+        assert (delivery.attempts, receiver.connections, len(sent)) == (1, connections, len(actions))
+        assert {(each.body, each.headers["x-service-delivery-attempt"]) for each in sent} == {(sent[0].body, "1")}
+
+    def test_one_on_which_nothing_comes_is_not_tried_again(self, networked: MockService) -> None:
+        with ScriptedServer() as receiver:
+            receiver.script = [reply(204, b""), hang(receiver.released)]
+            attempt_at(networked, receiver.url)
+            with networked.client() as client:
+                client.webhook_endpoints.ping(networked.deliveries[0].webhook_endpoint)
+            networked.advance()
+            assert len(receiver.received) == 2
+        assert [each.last_error for each in networked.deliveries if each.last_error] == ["No response within 1 s."]
 
 
 Parts = list[bytes]

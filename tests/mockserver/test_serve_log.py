@@ -100,7 +100,7 @@ def test_a_line_for_each_attempt_to_deliver_a_webhook() -> None:
         attempts = sorted(line[10:] for line in ended(process) if "  webhook " in line)
     failed = "---  webhook patient.upserted  attempt 1 to http://127.0.0.1:9/hooks?…"  # a query may have a secret
     assert attempts == [
-        f"{failed}  No response (ConnectionRefusedError).  next attempt at 2026-09-28 12:01 UTC",
+        f"{failed}  No response (the connection was refused).  next attempt at 2026-09-28 12:01 UTC",
         f"204  webhook patient.upserted  attempt 1 to {receiver}",
     ]
 

@@ -31,7 +31,7 @@ def test_a_name_that_does_not_exist() -> None:
 
 def test_an_untrusted_certificate(tmp_path: Path) -> None:
     with served(Receiver(tmp_path / "clinic.db"), certificate=CERTIFICATE) as url:
-        assert "its TLS certificate is not trusted (self" in problem(f"{url}/webhooks")
+        assert "its TLS certificate is not trusted: self" in problem(f"{url}/webhooks")
 
 
 def test_no_tls_at_the_port_of_an_https_url(tmp_path: Path) -> None:

@@ -5,10 +5,8 @@ The connections are those of the service's webhooks; only the reasons of failure
 
 import http.client
 import json
-import socket
-import ssl
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,7 +15,7 @@ import attrs
 from followup_mockserver.judge.receiver_cases import WebhookRequest
 from followup_mockserver.schema.formats import parse_webhook_url, without_query
 from followup_mockserver.state.clock import RealTime
-from followup_mockserver.webhooks.network_sender import Connection, Connections, NotALoopbackAddressError
+from followup_mockserver.webhooks.connections import Connection, Connections, reason_of
 
 MAX_PROBE_BYTES = 16 * 1024 * 1024
 
@@ -156,8 +154,7 @@ class Origin:
         except TimeoutError:
             raise Unreachable(f"{self._shown} did not respond within {self._timeout:g} s") from None
         except (OSError, http.client.HTTPException) as error:
-            problem = _without_response(error)
-            raise Unreachable(f"{self._shown}: {problem[0].lower()}{problem[1:]}") from None
+            raise Unreachable(f"{self._shown}: {reason_of(error)}") from None
         finally:
             self._connections.release(connection)
 
@@ -165,8 +162,7 @@ class Origin:
         try:
             return self._connections.take(self._url, ends)
         except Exception as error:  # noqa: BLE001 - whatever it is, there is no connection
-            reason = next((_REASONS[kind](error) for kind in _REASONS if isinstance(error, kind)), type(error).__name__)
-            timed_out = isinstance(error, TimeoutError)
+            reason, timed_out = reason_of(error), isinstance(error, TimeoutError)
         raise Unreachable(f"cannot connect to {self._shown}: {reason}", timed_out=timed_out)
 
     def _posted(self, connection: Connection, request: WebhookRequest, ends: float) -> Response:
@@ -178,7 +174,8 @@ class Origin:
         except TimeoutError:
             problem, timed_out = self._late(), True
         except (OSError, http.client.HTTPException) as error:
-            problem = _without_response(error)
+            reason = reason_of(error)
+            problem = reason[0].upper() + reason[1:]
         finally:
             self._connections.release(connection)
         return Response(status=status, seconds=RealTime.monotonic() - began, problem=problem, timed_out=timed_out)
@@ -258,23 +255,3 @@ def _problem_of(handled: Any) -> str:
     if not all(isinstance(each, int) and not isinstance(each, bool) and each >= 0 for each in handled.values()):
         return "has a count that is not a whole number, 0 or more"
     return ""
-
-
-def _without_response(error: Exception) -> str:
-    if isinstance(error, http.client.HTTPException) and not isinstance(error, http.client.RemoteDisconnected):
-        return "The response is not HTTP"
-    return "The connection was closed without a response"
-
-
-_REASONS: Mapping[type[Exception], Callable[[Exception], str]] = {
-    TimeoutError: lambda _: "no connection in time",
-    ssl.SSLCertVerificationError: lambda error: (
-        f"its TLS certificate is not trusted ({getattr(error, 'verify_message', '')})"
-    ),
-    ssl.SSLError: lambda _: "the TLS handshake failed",
-    ConnectionRefusedError: lambda _: "the connection was refused",
-    NotALoopbackAddressError: lambda _: "http is for loopback addresses, and this host is not one",
-    socket.gaierror: lambda _: "the name of the host is unknown",
-    OSError: lambda error: str(getattr(error, "strerror", None) or "the connection failed").lower(),
-}
-"""Why a connection could not be opened, by exception class; the first that fits."""

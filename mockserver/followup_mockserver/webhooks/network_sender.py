@@ -1,259 +1,14 @@
-"""Delivery attempts over sockets (specification, section 6.2, Delivery and retries).
+"""Delivery attempts over sockets (specification, section 6.2, Delivery and retries)."""
 
-They use the standard library instead of httpx, because tests patch httpx and httpcore for the whole process and must
-not intercept the mock's own webhooks. For the same reason they ignore the proxy variables of the environment.
-
-An attempt has one time limit for all of its operations together, from lookup to response. The timeout of a socket
-applies to each read: a peer that sends a byte now and then, or one interim response after another, never exceeds it, so
-the timeout is set to the remaining time before each operation. Lookups of the operating system can take minutes and
-cannot be interrupted: each has a thread of its own, which its attempt abandons.
-"""
-
-import contextlib
 import http.client
-import ipaddress
-import math
-import selectors
-import socket
-import ssl
-import threading
-import weakref
-from functools import cached_property
-from typing import Any
 
-from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, result_within
-from followup_mockserver.schema.formats import WebhookUrl, is_loopback_address, parse_webhook_url
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
+from followup_mockserver.schema.formats import WebhookUrl, parse_webhook_url
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.outcomes import Kind, Outcome
 from followup_mockserver.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
+from followup_mockserver.webhooks.connections import Connection, Connections, reason_of
 from followup_mockserver.webhooks.deliveries import AttemptResult, PreparedAttempt
-
-
-class NotALoopbackAddressError(OSError):
-    """Raised for a host of an http URL that is not this machine: only those may receive webhooks in clear text."""
-
-
-def addresses(host: str, port: int, ends: float) -> list[str]:
-    """Return the addresses of a host, in the order in which they should be tried.
-
-    Raises:
-        OSError, NoThreadError: the host does not exist, or cannot be looked up now.
-        TimeoutError: the lookup has not ended at the instant ``ends`` of ``RealTime.monotonic``.
-    """
-    with contextlib.suppress(ValueError):
-        return [str(ipaddress.ip_address(host))]
-    return result_within(time_left(ends), lambda: addresses_of(host, port), "followup-mock-lookup")
-
-
-class TimedSocket(socket.socket):
-    """A socket whose operations raise ``TimeoutError`` after a fixed instant.
-
-    Attributes:
-        ends: that instant, of ``RealTime.monotonic``.
-    """
-
-    ends: float = math.inf
-
-    def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        """Receive, within the time limit."""
-        self.settimeout(time_left(self.ends))
-        return super().recv_into(*args, **kwargs)
-
-    def sendall(self, *args: Any, **kwargs: Any) -> None:
-        """Send, within the time limit."""
-        self.settimeout(time_left(self.ends))
-        super().sendall(*args, **kwargs)
-
-
-class TimedTLSSocket(TimedSocket, ssl.SSLSocket):
-    """The same with TLS."""
-
-
-def time_left(ends: float) -> float:
-    """Return the seconds until an instant of ``RealTime.monotonic``.
-
-    Raises:
-        TimeoutError: the instant has passed.
-    """
-    left = ends - RealTime.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def connect(url: WebhookUrl, found: list[str], ends: float) -> socket.socket:
-    """Connect to the first address of a URL's host that accepts the connection.
-
-    Args:
-        url: the URL; the host of an http URL must be this machine.
-        found: the addresses of the host.
-        ends: the instant of ``RealTime.monotonic`` at which the attempt to connect has timed out.
-
-    Raises:
-        OSError: the host is not this machine although it must be; the error of the last address.
-        TimeoutError: the last address did not respond in time.
-    """
-    allowed = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
-    for position, address in enumerate(allowed):
-        # Each address gets its share of the remaining time, so that one that hangs leaves time for the others.
-        share = time_left(ends) / (len(allowed) - position)
-        try:
-            connected = socket.create_connection((address, url.port), share)
-        except OSError:
-            if position + 1 == len(allowed):
-                raise
-        else:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connected
-    raise NotALoopbackAddressError(f"{url.host} is not this machine")
-
-
-MAX_KEPT = 32
-"""Idle connections that a sender keeps open."""
-
-
-class _Response(http.client.HTTPResponse):
-    def _read_status(self) -> tuple[str, int, str]:
-        # http.client skips only the interim response 100. Reporting the others as 100 makes it skip them too.
-        version, status, reason = super()._read_status()  # type: ignore[misc]
-        return version, 100 if 101 < status < 200 else status, reason
-
-
-class Connection(http.client.HTTPConnection):
-    """An open connection to the origin of a URL, on which each request has one time limit as a whole."""
-
-    response_class: type[http.client.HTTPResponse] = _Response
-
-    def __init__(self, url: WebhookUrl, connected: TimedSocket) -> None:
-        super().__init__(url.host, url.port)
-        self.origin: str = url.origin
-        self.sock: Any = connected
-        # A response that closes the connection takes the socket over, and ``sock`` is None from then on.
-        self._socket = connected
-
-    def send_request(
-        self, method: str, url: WebhookUrl, headers: dict[str, str], body: bytes | None, ends: float
-    ) -> http.client.HTTPResponse:
-        """Send a request, and return its response, of which only status and headers have been read.
-
-        Args:
-            method: the HTTP method.
-            url: where to send it; the connection is open to its origin.
-            headers: headers besides ``Host`` and ``Content-Length``.
-            body: the request body, if it has one.
-            ends: the instant of ``RealTime.monotonic`` at which the request, and reading its response, has timed out.
-
-        Raises:
-            TimeoutError: the response has not begun in time.
-            OSError: the connection failed.
-        """
-        self.limit(ends)
-        # A receiver may respond and close the connection before it has read the whole request: its status counts.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.request(method, url.target, body, {"Host": url.authority, **headers})
-        return self.getresponse()
-
-    def limit(self, ends: float) -> None:
-        """Let the request in progress time out at an instant of ``RealTime.monotonic``."""
-        self._socket.ends = ends
-
-    def is_usable(self) -> bool:
-        """Whether the connection is open, and no unexpected data has arrived on it."""
-        if self.sock is None:
-            return False
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._socket, selectors.EVENT_READ)
-            return not selector.select(0)
-
-    def interrupt(self) -> None:
-        """Abort the request in progress, which another thread may have sent."""
-        with contextlib.suppress(OSError):  # it may have been closed already
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-
-class Connections:
-    """The open connections of a sender. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: list[Connection] = []
-        self._in_use: set[Connection] = set()
-        self._closed = False
-        # Closes the sockets even if the mock is garbage-collected without being closed.
-        self._finalizer = weakref.finalize(self, _close, self._kept)
-
-    def take(self, url: WebhookUrl, ends: float) -> Connection:
-        """Return an open connection to the origin of a URL, for one attempt.
-
-        Args:
-            url: the URL of the receiver.
-            ends: the instant of ``RealTime.monotonic`` by which the connection must be open.
-
-        Raises:
-            OSError: the connection failed.
-            TimeoutError: it was not open in time.
-        """
-        connection = self._usable(url.origin) or Connection(url, self._opened(url, ends))
-        with self._lock:
-            self._in_use.add(connection)
-            closed = self._closed
-        if closed:
-            self.release(connection)
-            raise ConnectionAbortedError
-        return connection
-
-    def release(self, connection: Connection, *, reusable: bool = False) -> None:
-        """Close a connection, or keep it for the next attempt if its response has been read completely."""
-        unwanted: Connection | None = connection
-        with self._lock:
-            self._in_use.discard(connection)
-            if reusable and not self._closed:
-                self._kept.append(connection)
-                unwanted = self._kept.pop(0) if len(self._kept) > MAX_KEPT else None
-        if unwanted is not None:
-            unwanted.close()
-
-    def close(self) -> None:
-        """Close all connections; attempts in progress fail."""
-        with self._lock:
-            self._closed = True
-            in_use = list(self._in_use)
-        for connection in in_use:
-            connection.interrupt()
-        self._finalizer()
-
-    def _usable(self, origin: str) -> Connection | None:
-        """Return the connection to an origin that was used last and still works; None if there is none."""
-        with self._lock:
-            kept = [each for each in reversed(self._kept) if each.origin == origin]
-            for connection in kept:
-                self._kept.remove(connection)
-                if connection.is_usable():
-                    return connection
-                connection.close()
-        return None
-
-    def _opened(self, url: WebhookUrl, ends: float) -> TimedSocket:
-        connected = connect(url, addresses(url.host, url.port, ends), ends)
-        if url.scheme == "http":
-            return TimedSocket(fileno=connected.detach())
-        with contextlib.closing(connected):  # the TLS socket takes the connection over, unless the handshake fails
-            connected.settimeout(time_left(ends))
-            encrypted = self._tls.wrap_socket(connected, server_hostname=url.host)
-        assert isinstance(encrypted, TimedSocket)
-        return encrypted
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        context.sslsocket_class = TimedTLSSocket
-        return context
-
-
-def _close(kept: list[Connection]) -> None:
-    while kept:
-        kept.pop().close()
-
 
 _BODY_TIMEOUT = 1.0
 """Seconds that the beginning of a response's body has to arrive after its head."""
@@ -275,17 +30,11 @@ class Sender:
         began = RealTime.monotonic()
         ends = began + self._timeout
         try:
-            url = parse_webhook_url(attempt.url)
-            connection = self._connections.take(url, ends)
-            try:
-                response = connection.send_request("POST", url, attempt.headers, attempt.body, ends)
-            except BaseException:
-                self._connections.release(connection)
-                raise
+            connection, response = self._sent(attempt, parse_webhook_url(attempt.url), ends)
         except TimeoutError:
             return AttemptResult(Outcome(Kind.TIMED_OUT, seconds=self._timeout), RealTime.monotonic() - began)
         except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
-            return AttemptResult(Outcome(Kind.UNREACHABLE, type(problem).__name__), RealTime.monotonic() - began)
+            return AttemptResult(Outcome(Kind.UNREACHABLE, reason_of(problem)), RealTime.monotonic() - began)
         seconds = RealTime.monotonic() - began
         outcome = Outcome(Kind.RESPONDED, status=response.status)
         return AttemptResult(outcome, seconds, response=self._read(connection, response, ends))
@@ -293,6 +42,19 @@ class Sender:
     def close(self) -> None:
         """Close all connections; attempts in progress fail."""
         self._connections.close()
+
+    def _sent(
+        self, attempt: PreparedAttempt, url: WebhookUrl, ends: float, *, again: bool = False
+    ) -> tuple[Connection, http.client.HTTPResponse]:
+        """Send an attempt: over a new connection if a kept one turns out to be closed before any response."""
+        connection = self._connections.take(url, ends, is_new=again)
+        try:
+            return connection, connection.send_request("POST", url, attempt.headers, attempt.body, ends)
+        except BaseException as error:
+            self._connections.release(connection)
+            if not connection.was_closed_before(error):
+                raise
+        return self._sent(attempt, url, ends, again=True)
 
     def _read(self, connection: Connection, response: http.client.HTTPResponse, ends: float) -> ReceiverResponse:
         """Read the beginning of the body, and keep the connection if that is all of it.
