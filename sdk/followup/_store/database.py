@@ -1,4 +1,4 @@
-"""A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine: what each spells differently, errors, a clock.
+"""A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine: what each spells differently, and a clock.
 
 The tables use one clock; nothing else in a store reads a clock or sleeps. In production that is the clock of the
 database, and real waiting. A mock in this process can replace both by its own clock: for all stores, as its simulation
@@ -6,10 +6,9 @@ does, or for the relays whose client is a client of the mock.
 """
 
 import os
-import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import sqlalchemy as sa
 from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, event, literal, literal_column, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from followup._results.errors import ConfigurationError, FollowUpError
-from followup._threads import NoThreadError
+from followup._results.errors import ConfigurationError
+from followup._store.failures import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of
 from followup._time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
 from followup._version import installation
 
@@ -55,25 +54,6 @@ _LIBPQ_OPTIONS = MappingProxyType(
 _VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql://host/clinic", or an Engine'
 _DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"})
 
-UNSTORABLE = "the database cannot store the reason"
-"""What is stored instead of a reason that the database refuses, as by an encoding that lacks a character of it."""
-
-_READ_ONLY = "25006"
-
-_STATES_OF_USELESS_CONNECTIONS = (
-    _READ_ONLY,
-    "08",  # the connection is broken
-    "25P",  # the server has ended the session, which was idle in a transaction, or its transaction took too long
-    "57P",  # the server is shutting down or starting, or an administrator has ended the session
-    "0A000",  # as "cannot set transaction read-write mode during recovery", or plans of before the tables changed
-    "26000",  # a prepared statement is not there: the pooler has another session of the server by now
-    "42P05",  # ... or is there already
-)
-"""Beginnings of the SQLSTATE of errors that a connection to PostgreSQL would have again and again."""
-
-_ABOUT_THE_FILE = ("file is not a database", "database disk image is malformed")
-"""Texts of SQLite that contain no data."""
-
 
 def _check_transactions() -> None:
     # Before Python 3.13, sqlite3 compares statements in the locale. In a Turkish one it does not recognize INSERT, and
@@ -86,10 +66,6 @@ def _check_transactions() -> None:
                 "in the locale of this process, sqlite3 of this Python commits each INSERT by itself: "
                 "set LC_ALL=C.UTF-8, or use Python 3.13 or later"
             )
-
-
-class ReadOnlyError(FollowUpError):
-    """The server of a connection takes no writes."""
 
 
 class Database:
@@ -153,9 +129,9 @@ class Database:
         try:
             yield
         except Exception as error:
-            if _is_useless(error) and not connection.closed:
+            if is_useless(error) and not connection.closed:
                 connection.invalidate()
-            if isinstance(error, ReadOnlyError) or sqlstate_of(error) == _READ_ONLY:
+            if isinstance(error, ReadOnlyError) or sqlstate_of(error) == READ_ONLY:
                 self.engine.dispose()  # the others in the pool are to the same server
             raise
 
@@ -282,83 +258,6 @@ def insert_if_absent(table: sa.Table, dialect: str, **values: Any) -> sa.Insert:
     unique = (each.columns for each in table.constraints if isinstance(each, sa.UniqueConstraint))
     key = next(unique, table.primary_key.columns)
     return insert.values(**values).on_conflict_do_nothing(index_elements=[*key])
-
-
-def execute_unless_refused(
-    connection: Connection, statement: sa.Update, rows: Sequence[dict[str, Any]] | None = None
-) -> sa.CursorResult[Any] | str:
-    """Execute a statement in a savepoint; return its result, or why the database or its driver refuses a row.
-
-    Raises:
-        sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError: the database itself failed.
-    """
-    try:
-        with connection.begin_nested():
-            return connection.execute(statement, rows)
-    except (OperationalError, InterfaceError):
-        raise
-    except Exception as error:
-        if connection.invalidated or _is_useless(error):
-            raise
-        return reason_of(error)  # the error itself would keep the frames of its callers alive
-
-
-def _cause_of(error: BaseException) -> Any:
-    """Return the error of the driver, which SQLAlchemy or Django may have wrapped."""
-    return getattr(error, "orig", None) or error.__cause__ or error
-
-
-def sqlstate_of(error: BaseException) -> str | None:
-    """Return the SQLSTATE of an error; None if it has none, as in SQLite."""
-    cause = _cause_of(error)
-    found = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    return found if isinstance(found, str) else None
-
-
-def _is_useless(error: BaseException) -> bool:
-    state = sqlstate_of(error)
-    return isinstance(error, ReadOnlyError) or (state is not None and state.startswith(_STATES_OF_USELESS_CONNECTIONS))
-
-
-def is_missing_table(error: BaseException) -> bool:
-    """Return whether a statement failed because its table does not exist, and for no other reason."""
-    return sqlstate_of(error) == "42P01" or "no such table" in str(_cause_of(error))
-
-
-def kind_of_error(error: BaseException) -> str:
-    """Return the type of an error, with the SQLSTATE and its name if it has one; none of it ever has data."""
-    kind, state = type(error).__name__, sqlstate_of(error)
-    if state is None:
-        return kind
-    # Drivers have a class for each SQLSTATE, such as UndefinedTable.
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(_cause_of(error)).__name__).lower()
-    return f"{kind} ({state} {name})"
-
-
-def reason_of(error: Exception) -> str:
-    """Return what a log may show of a database's error. Other texts than these may contain what was to be stored."""
-    if isinstance(error, (FollowUpError, NoThreadError)):
-        return str(error)
-    if isinstance(error, TimeoutError):
-        return "the database does not respond"
-    kind = kind_of_error(error)
-    if not isinstance(error, DBAPIError):
-        return kind
-    text = str(error.orig).partition("\n")[0]
-    if type(error).__name__ in ("OperationalError", "ProgrammingError") or text in _ABOUT_THE_FILE:
-        return f"{kind}: {text}"
-    advice = advice_on(error)
-    return kind if advice is None else f"{kind}: {advice}"
-
-
-def advice_on(error: BaseException) -> str | None:
-    """Return what to do about a conflict in an INSERT that names the one it expects; None for other errors."""
-    if sqlstate_of(error) != "23505":
-        return None
-    table = getattr(getattr(_cause_of(error), "diag", None), "table_name", None) or "TABLE"
-    column = "id" if table == "followup_imports" else "seq"
-    repair = f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"  # noqa: S608 - our names
-    return f"the sequence of {table} is behind its rows, as after logical replication or a copy of rows: run {repair}"
 
 
 _NOW = MappingProxyType(

@@ -13,8 +13,9 @@ from sqlalchemy import URL, ColumnElement, Connection, Engine, Row, Table, bindp
 from followup._privacy.redaction import redacted
 from followup._results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, is_hashed, unhashed
-from followup._store.database import Database, StoreTime, reason_of
+from followup._store.database import Database, StoreTime
 from followup._store.execution import Execute, executing, run
+from followup._store.failures import reason_of
 from followup._store.imported import reencrypt_salts
 from followup._store.leases import retry_wait, take_lock
 from followup._store.schema import IN_FLIGHT, SALTS, WAITING, Schema, checked_text

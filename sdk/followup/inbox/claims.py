@@ -15,7 +15,8 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, sel
 
 from followup._store import leases
 from followup._store.cipher import UnreadableRows
-from followup._store.database import UNSTORABLE, Dialect, StoreTime, execute_unless_refused, is_missing_table
+from followup._store.database import Dialect, StoreTime
+from followup._store.failures import UNSTORABLE, execute_unless_refused, is_missing_table
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED

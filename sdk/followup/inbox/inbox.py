@@ -18,7 +18,7 @@ from followup._codec.names import in_utc, kind_of
 from followup._declarations.declarations import lazy
 from followup._privacy.frames import clears_frames_of
 from followup._store.cipher import Cipher
-from followup._store.database import reason_of
+from followup._store.failures import reason_of
 from followup._threads import NoThreadError, result_in_thread
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store

@@ -20,7 +20,8 @@ import followup
 from followup._codec.decode import decode
 from followup._privacy.frames import clear_frames
 from followup._store.cipher import UnreadableRows
-from followup._store.database import Dialect, kind_of_error
+from followup._store.database import Dialect
+from followup._store.failures import kind_of_error
 from followup._store.leases import limit_idle_time
 from followup._webhook_event import WebhookEvent
 from followup.inbox import claims

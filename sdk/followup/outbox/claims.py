@@ -25,7 +25,8 @@ from sqlalchemy import Connection, Update, and_, bindparam, delete, func, select
 
 from followup._store import leases
 from followup._store.cipher import RowCipher, UnreadableRows
-from followup._store.database import UNSTORABLE, execute_unless_refused, insert_if_absent
+from followup._store.database import insert_if_absent
+from followup._store.failures import UNSTORABLE, execute_unless_refused
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.outbox.events import CALLS, EVENTS, LARGEST_BATCH, RATES

@@ -21,7 +21,8 @@ from followup._call.options import checked_deadline
 from followup._privacy.frames import clears_frames_of
 from followup._results import errors
 from followup._store.cipher import Cipher, UnreadableRows
-from followup._store.database import StoreTime, reason_of, time_of
+from followup._store.database import StoreTime, time_of
+from followup._store.failures import reason_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, recording, verdicts
 from followup.outbox.events import LARGEST_BATCH, SENT, NewEvent, Recorded, as_input, checked_event

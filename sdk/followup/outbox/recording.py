@@ -20,8 +20,9 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._codec.names import kind_of
 from followup._store.cipher import Hash, RowCipher, unhashed
-from followup._store.database import Dialect, StoreTime, advice_on, checked_dialect, insert_if_absent, is_missing_table
+from followup._store.database import Dialect, StoreTime, checked_dialect, insert_if_absent
 from followup._store.execution import Execute, Rows, Statement, executing, run
+from followup._store.failures import advice_on, is_missing_table
 from followup._store.schema import WAITING
 from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded, hash_subjects
 
