@@ -1,6 +1,7 @@
 """The two clients: options, connections and groups of operations."""
 
 import functools
+import inspect
 import itertools
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
@@ -178,10 +179,9 @@ class _Client(Generic[HttpClient, AnyConnections]):
         # The constructor is not called, because it reads the environment and opens connections. A parameter that
         # turned this off would be visible to every user in its signature.
         derived = self.__new__(type(self))
+        # The attributes of a subclass, except those that are computed from this client.
         for name, value in vars(self).items():
-            if not isinstance(
-                getattr(type(self), name, None), (lazy, functools.cached_property)
-            ):  # bound to this client
+            if not isinstance(inspect.getattr_static(type(self), name, None), (lazy, functools.cached_property)):
                 setattr(derived, name, value)
         derived._set_up(attrs.evolve(self._options, **changes), self._connections, owns_connections=False)
         return derived

@@ -5,9 +5,12 @@ import io
 import json
 import re
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.responses import page, patient
+from support.server import ScriptedServer, reply
 from support.shell import Shell
 
 from followup_mockserver import MockServer
@@ -167,3 +170,20 @@ class TestFormats:
         first, second = sorted(pair, key=("--json", "--csv", "--ids").index)
         assert shell.error("patients", "list", *pair) == f"followup: {first} and {second} cannot be combined\n"
         assert server.requests == []
+
+
+def test_a_foreign_web_server_is_named_with_the_command_that_examines_it(tmp_path: Path) -> None:
+    with ScriptedServer([reply(404, b"<h1>Not Found</h1>", {"Content-Type": "text/html"})]) as foreign:
+        shown = Shell(foreign.url, "k", tmp_path).error("patients", "list")
+    assert '404 Not Found [patients.list]. This may be no response of the service: "followup doctor" finds out' in shown
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.000-14:00"])
+def test_one_time_that_utc_cannot_express_does_not_cost_the_page(tmp_path: Path, time: str) -> None:
+    listed = page(patient(), patient("pat_2", createdAt=time))
+    with ScriptedServer([reply(200, listed)]) as service:
+        shell = Shell(service.url, "k", tmp_path)
+        for option in ("--json", "--csv"):
+            result = shell.run("patients", "list", option)
+            assert (result.returncode, time in result.stdout) == (0, True), result.stderr
+        assert time[:10] in shell.on_a_terminal(200, "patients", "list", "--columns", "id,created-at")

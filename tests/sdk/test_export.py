@@ -1,7 +1,9 @@
 """Results as dicts, as JSON, and as they are displayed: with personal data only where somebody asked for it."""
 
 import asyncio
+import copy
 import json
+import pickle
 import threading
 from collections.abc import Iterator
 from datetime import date
@@ -12,8 +14,18 @@ import pytest
 from support.drivers import Driver
 from support.responses import page, patient
 from support.server import ScriptedServer, reply
+from support.webhook_events import SECRET, body_of, headers_of
 
-from followup import EventBatch, FollowUp, Patient, show_personal_data
+from followup import (
+    EventBatch,
+    FollowUp,
+    NotFoundError,
+    Patient,
+    ResponseDecodeError,
+    WebhookSignatureError,
+    construct_event,
+    show_personal_data,
+)
 from followup._codec.decode import decode
 from followup_mockserver import MockService
 
@@ -66,6 +78,52 @@ def test_unknown_fields_are_exported_under_their_names(server: ScriptedServer) -
     assert json.loads(found.to_json())["newField"] == {"innerKey": [1, {"deepKey": None}]}
     found.to_dict()["newField"]["innerKey"].append(2)
     assert found.extra["newField"] == {"innerKey": [1, {"deepKey": None}]}, "an export is a copy"
+
+
+def test_a_known_field_wins_over_an_unknown_one_of_its_name(server: ScriptedServer) -> None:
+    server.script = [reply(200, {**patient(), "created_at": "x"})]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        found = client.patients.retrieve("pat_1")
+    assert found.to_dict()["created_at"] == found.created_at
+    assert json.loads(found.to_json())["created_at"] == found.extra["created_at"] == "x"
+
+
+def test_half_a_character_is_escaped_in_json(server: ScriptedServer) -> None:
+    server.script = [reply(200, json.dumps({**patient(), "fullName": "\ud800 Ana"}).encode())]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        text = client.patients.retrieve("pat_1").to_json()
+    assert text.encode()
+    assert json.loads(text)["fullName"] == "\ud800 Ana"
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.000-14:00"])
+def test_a_time_that_utc_cannot_express_is_exported_as_it_came(server: ScriptedServer, time: str) -> None:
+    server.script = [reply(200, patient(createdAt=time))]
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        found = client.patients.retrieve("pat_1")
+    assert json.loads(found.to_json())["createdAt"] == time
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def nested(levels: int) -> Any:
+    return json.loads("[" * levels + "]" * levels)
+
+
+def test_what_is_nested_too_deeply_to_be_exported_is_no_result(server: ScriptedServer) -> None:
+    with FollowUp(api_key="k", base_url=server.url) as client:
+        server.script = [reply(200, {**patient(), "later": nested(90)})]
+        found = client.patients.retrieve("pat_1")
+        assert found.to_dict()["later"] == json.loads(found.to_json())["later"] == copy.deepcopy(found).extra["later"]
+        server.script = [reply(200, {**patient(), "later": nested(800)})]
+        with pytest.raises(ResponseDecodeError, match="has an unknown field of more than 100 levels"):
+            client.patients.retrieve("pat_1")
+        server.script = [reply(404, {"error": nested(800)})]
+        with pytest.raises(NotFoundError) as caught:
+            client.patients.retrieve("pat_1")
+        assert pickle.loads(pickle.dumps(caught.value)).body == caught.value.body == json.dumps({"error": nested(800)})
+    body = body_of(data={"later": nested(800)})
+    with pytest.raises(WebhookSignatureError, match="data is not an object of at most 100 levels"):
+        construct_event(body, headers_of(body), SECRET)
 
 
 def test_by_default_no_display_shows_personal_data(client: FollowUp, ana: Patient) -> None:

@@ -1,7 +1,11 @@
 """Pages in both directions, fetched on demand."""
 
 import asyncio
+import copy
+import pickle
 import re
+import warnings
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,6 +15,7 @@ from support.responses import page, patient
 from support.server import Received, ScriptedServer, reply
 
 from followup import AsyncFollowUp, FollowUp, Page, PaginationError, Patient
+from followup_mockserver import MockService
 
 
 def serve_list(server: ScriptedServer, total: int) -> None:
@@ -149,6 +154,52 @@ def test_both_cursors_together_are_rejected_before_anything_is_sent(server: Scri
     with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(ValueError, match="before, not both"):
         client.patients.list(starting_after="pat_1", ending_before="pat_2")
     assert server.received == []
+
+
+def test_the_list_of_the_asynchronous_client_is_a_coroutine_that_may_be_left_alone(server: ScriptedServer) -> None:
+    serve_list(server, 3)
+
+    async def use() -> None:
+        async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
+            assert asyncio.iscoroutine(client.patients.list())
+            async with asyncio.TaskGroup() as group:
+                task = group.create_task(client.patients.list())
+            assert ids((await asyncio.create_task(client.patients.list())).data) == ids(task.result().data) == [3, 2, 1]
+            assert [number async for number in client.patients.list()] == task.result().data
+            one = client.patients.list()
+            assert [ids((await one).data), ids((await one).data)] == [[3, 2, 1]] * 2
+            cancelled = asyncio.create_task(client.patients.list())
+            cancelled.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await cancelled
+            client.patients.list().close()
+            running = asyncio.get_running_loop()
+            future = await asyncio.to_thread(asyncio.run_coroutine_threadsafe, client.patients.list(), running)
+            assert ids((await asyncio.wrap_future(future)).data) == [3, 2, 1]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asyncio.run(use())
+    assert asyncio.run(MockService().async_client().patients.list()).data == []
+
+
+@pytest.mark.parametrize(
+    ("use", "hint"),
+    [
+        (lambda page: page[0], r"page\.first\(\).*page\.data"),
+        (len, r"page\.data"),
+        (pickle.dumps, "cannot be pickled or copied"),
+        (copy.deepcopy, "cannot be pickled or copied"),
+    ],
+)
+def test_what_a_page_cannot_do_is_an_error_that_says_what_it_can(
+    server: ScriptedServer, driver: Driver, use: Callable[[Any], Any], hint: str
+) -> None:
+    serve_list(server, 0)
+    found = driver.call(server.url, lambda client: client.patients.list())
+    with pytest.raises(TypeError, match=hint):
+        use(found)
+    assert found
 
 
 @pytest.mark.parametrize(

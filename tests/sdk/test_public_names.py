@@ -6,6 +6,8 @@ import inspect
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from contract import specification as spec
@@ -46,6 +48,19 @@ def test_a_client_offers_its_groups_and_two_methods_and_a_group_its_operations(k
         assert {name for name in dir(derived) if not name.startswith("_")} == {*METHODS, "with_options", "close"}
         for group, methods in METHODS.items():
             assert {name for name in dir(getattr(derived, group)) if not name.startswith("_")} == methods
+
+
+@pytest.mark.parametrize("options", [{}, {"instance": True}])
+def test_autospec_knows_the_operations_and_their_signatures(options: dict[str, Any]) -> None:
+    spec = create_autospec(FollowUp, **options)
+    spec.patients.create.return_value = 5
+    assert spec.patients.create(phone="1") == 5
+    with pytest.raises(TypeError, match="nonsense"):
+        spec.patients.create(phone="1", nonsense=1)
+    with pytest.raises(TypeError):
+        spec.patients.retrieve()
+    with pytest.raises(AttributeError):
+        _ = spec.patients.creat
 
 
 def test_every_class_is_documented_and_errors_print_under_their_public_name() -> None:

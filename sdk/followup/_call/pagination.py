@@ -5,7 +5,7 @@ older than the one before, with ``ending_before`` each one is newer.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import attrs
 
@@ -126,6 +126,23 @@ class _Page(Generic[T]):
         caption = f"{count}{', and more' if self.has_more else ''}"
         return html_table(caption, columns, rows, complete=shows_personal_data())
 
+    if not TYPE_CHECKING:  # for type checkers, a page has none of them
+
+        def __bool__(self) -> bool:  # otherwise the length would decide
+            return True
+
+        def __getitem__(self, _: object) -> NoReturn:
+            name = type(self).__name__
+            raise TypeError(f"a {name} has no positions: page.first() is its first item, page.data a list of its items")
+
+        def __len__(self) -> NoReturn:
+            raise TypeError(
+                f"a {type(self).__name__} has no length: page.data is a list of the items of this page alone"
+            )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be pickled or copied, since it fetches others: use its data")
+
     def first(self) -> T | None:
         """Return the first item of this page in the direction of iteration; None if the page is empty.
 
@@ -222,12 +239,16 @@ class AsyncPage(_Page[T]):
                 yield item
 
 
-class AsyncListing(Generic[T]):
-    """The return value of ``list()`` on ``AsyncFollowUp``: await it for the first page, or iterate over all items."""
+class AsyncListing(Coroutine[Any, Any, AsyncPage[T]]):
+    """The return value of ``list()`` on ``AsyncFollowUp``: await it for the first page, or iterate over all items.
+
+    It is a coroutine, so ``asyncio.create_task`` and a ``TaskGroup`` take it too.
+    """
 
     def __init__(self, listing: Listing[T], fetch: AsyncFetch[T]) -> None:
         self._listing = listing
         self._fetch = fetch
+        self._running: Coroutine[Any, Any, AsyncPage[T]] | None = None
 
     @clears_frames
     async def _first_page(self) -> AsyncPage[T]:
@@ -235,6 +256,26 @@ class AsyncListing(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, AsyncPage[T]]:
         return self._first_page().__await__()
+
+    # What a task drives. The coroutine is made with the first step: one that is never awaited would cause a warning.
+
+    def send(self, value: Any) -> Any:
+        """Run until the next suspension, as a coroutine does."""
+        return self._started().send(value)
+
+    def throw(self, *failure: Any) -> Any:
+        """Raise an exception where it is suspended, as in a coroutine."""
+        return self._started().throw(*failure)
+
+    def close(self) -> None:
+        """End it where it is suspended, as a coroutine."""
+        if self._running is not None:
+            self._running.close()
+
+    def _started(self) -> Coroutine[Any, Any, AsyncPage[T]]:
+        if self._running is None:
+            self._running = self._first_page()
+        return self._running
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
         """Yield all pages, each fetched on demand.

@@ -5,6 +5,7 @@ content codings: 300 bytes can become 100 MB. For a body like ``[[],[],...]`` th
 much memory, and nothing can interrupt it.
 """
 
+import contextlib
 import json
 import re
 import zlib
@@ -14,7 +15,7 @@ from urllib.parse import parse_qsl
 
 from followup._call.options import Options
 from followup._call.steps import Call, NoResponse, NotSendable, Outcome, Response
-from followup._codec.decode import WireError
+from followup._codec.decode import WireError, is_deep
 from followup._privacy.redaction import redacted
 from followup._results import errors
 from followup._results.results import ResponseInfo, Result
@@ -273,11 +274,12 @@ def _status_error(call: Call[Any], options: Options, response: Response, attempt
 
 
 def _error_body(response: Response) -> Any:
-    try:
-        return _json(response)
-    except (WireError, ValueError, RecursionError):
-        # A character has at most four bytes, so this suffices for the characters that are kept.
-        return response.content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
+    with contextlib.suppress(WireError, ValueError, RecursionError):
+        body = _json(response)
+        if not is_deep(body):
+            return body
+    # A character has at most four bytes, so this suffices for the characters that are kept.
+    return response.content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
 
 
 def _strings_sent(call: Call[Any]) -> Iterator[str]:

@@ -72,7 +72,33 @@ LEAVES: dict[Any, Leaf] = {
     datetime: Leaf("a timestamp", str, names.parse_timestamp),
     date: Leaf("a date", str, date.fromisoformat),
 }
-_OBJECT = Leaf("an object", dict)
+
+LONGEST_NESTING = 100
+"""Levels of objects and lists in an unknown field or an object without a schema. Far more could be neither pickled nor
+exported."""
+
+
+def is_deep(value: Any) -> bool:
+    """Return whether lists and objects are nested too deeply in a JSON value."""
+    level = [value]
+    for _ in range(LONGEST_NESTING):
+        level = [item for each in level if each.__class__ in (dict, list) for item in _items(each)]
+        if not level:
+            return False
+    return True
+
+
+def _items(container: Any) -> Any:
+    return container.values() if container.__class__ is dict else container
+
+
+def _shallow(value: Any) -> Any:
+    if value.__class__ is not dict or is_deep(value):
+        raise ValueError
+    return value
+
+
+_OBJECT = Leaf(f"an object of at most {LONGEST_NESTING} levels", dict, _shallow)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -196,7 +222,7 @@ def _compiled(annotation: Any) -> Decoder:
         "cls": cls,
         "new": cls.__new__,
         "known": known,
-        "others": lambda raw: {name: value for name, value in raw.items() if name not in known},
+        "others": lambda raw: _shallow({name: value for name, value in raw.items() if name not in known}),
         "no_extra": defaults["extra"],
         "no_response": defaults.get("last_response"),
         **{f"decode_{field.value}": field.decode for field in fields},
@@ -292,6 +318,8 @@ def decode_slowly(annotation: Any, raw: Any, path: str = "") -> Any:
         elif field.required:
             raise WireError(f"{path}.{field.wire_name}".removeprefix("."), "is missing")
     if others:
+        if is_deep(others):
+            raise WireError(path, f"has an unknown field of more than {LONGEST_NESTING} levels")
         values["extra"] = others
     return class_of(annotation)(**values)
 

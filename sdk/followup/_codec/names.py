@@ -116,8 +116,14 @@ def _zone_name(instant: datetime) -> str | None:
 
 
 def format_timestamp(instant: datetime) -> str:
-    """Format an aware datetime as the service does: in UTC, with milliseconds."""
-    return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    """Format an aware datetime as the service does: in UTC, with milliseconds.
+
+    A time that UTC cannot express, at either end of the calendar, keeps its offset.
+    """
+    try:
+        return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    except OverflowError:
+        return instant.isoformat(timespec="milliseconds")
 
 
 def format_exactly(instant: datetime) -> str:

@@ -96,10 +96,10 @@ class WebhookSignatureError(FollowUpError):
 
     Attributes:
         reason: the check that failed: ``missing_header``, ``malformed_header``, ``malformed_payload``, ``too_old``,
-            ``too_new`` or ``wrong_signature``.
+            ``too_new`` or ``wrong_signature``. Empty in an error that was restored from its text alone.
     """
 
-    def __init__(self, message: str, *, reason: str) -> None:
+    def __init__(self, message: str, *, reason: str = "") -> None:
         super().__init__(message)
         self.reason = reason
 
@@ -119,11 +119,11 @@ class ResponseDecodeError(FollowUpError):
     the path. The service carried out the request. The message names the problem, and never shows the body.
 
     Attributes:
-        status_code: HTTP status of the response.
+        status_code: HTTP status of the response; 0 in an error that was restored from its text alone.
         request_id: id of the request, which the service's support asks for.
     """
 
-    def __init__(self, message: str, *, status_code: int, request_id: str | None = None, **call: Any) -> None:
+    def __init__(self, message: str, *, status_code: int = 0, request_id: str | None = None, **call: Any) -> None:
         super().__init__(message, **call)
         self.status_code = status_code
         self.request_id = request_id
@@ -157,8 +157,9 @@ class APIStatusError(FollowUpError):
 
     def __init__(
         self,
+        text: str = "",
         *,
-        status_code: int,
+        status_code: int = 0,
         headers: Mapping[str, str] | None = None,
         body: Any = None,
         sent_values: Iterable[str] = (),
@@ -181,7 +182,20 @@ class APIStatusError(FollowUpError):
         self.message: str = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
         self.request_id: str | None = self.headers.get("request-id")
         self.retry_after: float | None = parse_retry_after(self.headers.get("retry-after"))
-        self.args: tuple[Any, ...] = (self._text(message, SentValues(sent_values)) + (f". {note}" if note else ""),)
+        if text:
+            self._restore(text)
+        else:
+            text = self._text(message, SentValues(sent_values)) + (f". {note}" if note else "")
+        self.args: tuple[Any, ...] = (text,)
+
+    def _restore(self, text: str) -> None:
+        """Set the attributes that the text shows. Celery's JSON passes errors on as class and text."""
+        import re
+
+        self.message = text
+        if found := re.match(_PARTS_OF_TEXT, text, re.DOTALL):
+            status, self.type, self.code, self.param, operation, self.request_id = found.groups()
+            self.status_code, self.operation = int(status), operation or ""
 
     def _text(self, message: str | None, sent: SentValues) -> str:
         from followup._privacy.redaction import redacted  # late: verifying a webhook does not need it
@@ -204,6 +218,13 @@ class APIStatusError(FollowUpError):
     def _details(self, sent: SentValues) -> str:  # noqa: ARG002 - for subclasses
         """Return the redacted text that a subclass adds after the message."""
         return ""
+
+
+_PARTS_OF_TEXT = (
+    r"(\d{3})(?:(?: (\w+))?(?: \((\w+)\))?:)?.*?"
+    r"(?: \[param ([^\]]+)\])?(?: \[(\w+\.\w+)(?:, request ([^,\]]+))?[^\]]*\])?$"
+)
+"""Status, type, code, param, operation and request id in the text of an ``APIStatusError``."""
 
 
 class InvalidRequestError(APIStatusError):

@@ -2,6 +2,7 @@
 
 import contextvars
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -139,11 +140,12 @@ class Model(Value):
         """Return the fields as a dict of their own, with snake_case keys and Python values.
 
         Objects and lists within are dicts and lists, times are aware ``datetime`` and dates ``date``. Fields that this
-        version of the package does not know have their JSON names; the response that the object came from is not
-        included.
+        version of the package does not know have their JSON names, unless a known field has the name; the response that
+        the object came from is not included.
         """
         names = [field.name for field in _fields(self) if field.name not in NOT_IN_JSON]
-        fields: dict[str, Any] = {name: getattr(self, name) for name in names} | dict(self.extra)
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        fields |= {name: value for name, value in self.extra.items() if name not in fields}
         return {name: _plain(value) for name, value in fields.items()}
 
     def to_json(self) -> str:
@@ -155,7 +157,9 @@ class Model(Value):
 
         from followup._codec.encode import encode
 
-        return json.dumps(encode(self), ensure_ascii=False)
+        text = json.dumps(encode(self), ensure_ascii=False)
+        # Half a character, which JSON permits and UTF-8 cannot express.
+        return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
     def __repr__(self) -> str:
         # Without the kind of object, which the class name states.

@@ -261,7 +261,9 @@ def connected(
     except followup.APIConnectionError as error:
         fail(f'{error}. Check FOLLOWUP_BASE_URL and the network: "followup doctor" finds out what is wrong.')
     except followup.APIStatusError as error:
-        fail(_with_option(error, options or {}))
+        foreign = error.type is None and error.code is None and error.status_code < 500
+        hint = '. This may be no response of the service: "followup doctor" finds out what is at FOLLOWUP_BASE_URL.'
+        fail(_with_option(error, options or {}) + (hint if foreign else ""))
     except followup.FollowUpError as error:
         fail(str(error))
     except (ValueError, TypeError) as error:

@@ -53,7 +53,15 @@ def short_ids(text: str) -> str:
 
 def zone_at(text: str) -> str | None:
     """Return the name of the local time zone at a timestamp of the API; None for any other text."""
-    return zone_of(parse_timestamp(text).astimezone()) if re.fullmatch(_TIMESTAMP, text) else None
+    return zone_of(_local(text)) if re.fullmatch(_TIMESTAMP, text) else None
+
+
+def _local(text: str) -> datetime:
+    time = parse_timestamp(text)
+    try:
+        return time.astimezone()
+    except (OverflowError, ValueError):  # at either end of the calendar
+        return time
 
 
 def with_local_times(text: str, zone: str | None = None) -> str:
@@ -66,7 +74,7 @@ def with_local_times(text: str, zone: str | None = None) -> str:
     """
 
     def local(found: re.Match[str]) -> str:
-        time = parse_timestamp(found[0]).astimezone()
+        time = _local(found[0])
         own = zone_of(time)
         return f"{time:%Y-%m-%d %H:%M}" + ("" if own == zone else f" {own}")
 

@@ -179,12 +179,12 @@ class EventBatchError(APIStatusError):
 
     results: list[EventResult]
 
-    def __init__(self, *, body: Any = None, **response: Any) -> None:
+    def __init__(self, text: str = "", *, body: Any = None, **response: Any) -> None:
         try:
             self.results = decode(list[EventResult], body["results"])
         except (WireError, TypeError, KeyError):
             self.results = []
-        super().__init__(body=body, **response)
+        super().__init__(text, body=body, **response)
 
     def _details(self, sent: SentValues) -> str:
         reasons = [

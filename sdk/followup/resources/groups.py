@@ -10,8 +10,15 @@ from followup._declarations.declarations import lazy
 from followup.resources import GROUPS, group_class
 
 
-def _created_on_first_access(name: str) -> lazy[Any]:
-    return lazy(lambda client: group_class(name)(client))
+class _Group(lazy[Any]):
+    """A group, created on first access. That of the class has no client; ``create_autospec`` reads it."""
+
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        return self._compute(None) if instance is None else super().__get__(instance, owner)
+
+
+def _created_on_first_access(name: str) -> _Group:
+    return _Group(lambda client: group_class(name)(client))
 
 
 SyncGroups = AsyncGroups = type("Groups", (), {name: _created_on_first_access(name) for name in GROUPS})
