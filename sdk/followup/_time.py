@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.util import module_from_spec
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakKeyDictionary
 
@@ -44,9 +45,27 @@ class Time(Protocol):
         ...
 
 
+def _unpatched_monotonic() -> Callable[[], float]:
+    # freezegun replaces the functions of the ``time`` module that is in ``sys.modules``, possibly before this module is
+    # imported. It does not reach a second copy of the built-in module. A clock that it had stopped would let a call
+    # that has to wait for its turn, or for its deadline, wait for ever.
+    spec = time.__spec__
+    assert spec is not None
+    assert spec.loader is not None
+    copy = module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    monotonic: Callable[[], float] = copy.monotonic
+    return monotonic
+
+
+_monotonic = _unpatched_monotonic()
+
+
 class _RealTime:
+    """Real time. ``monotonic`` runs on while a test has stopped the clock of this process."""
+
     def monotonic(self) -> float:
-        return time.monotonic()
+        return _monotonic()
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -68,13 +87,13 @@ _ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("followup_a
 
 def set_time_limit(seconds: float | None) -> None:
     """Set the time limit of the attempt that runs in this context; None for no limit. Network code reads it below."""
-    _ends.set(None if seconds is None else time.monotonic() + seconds)
+    _ends.set(None if seconds is None else _monotonic() + seconds)
 
 
 def seconds_left() -> float | None:
     """Return the seconds that are left of the attempt, 0 or less once the limit is reached; None without a limit."""
     ends = _ends.get()
-    return None if ends is None else ends - time.monotonic()
+    return None if ends is None else ends - _monotonic()
 
 
 TimeOf = Callable[[str], Time]

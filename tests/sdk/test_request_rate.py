@@ -1,6 +1,7 @@
 """``requests_per_minute``: never more requests in any 60 s, whatever threads, tasks and derived clients do."""
 
 import asyncio
+import functools
 import heapq
 import json
 import random
@@ -14,11 +15,14 @@ from types import FrameType
 from typing import Any
 
 import attrs
+import freezegun
 import pytest
+import time_machine
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.drivers import Driver
 from support.responses import patient
-from support.server import Action, Received, ScriptedServer, hang, reply
+from support.server import Action, Received, ScriptedServer, drip, hang, reply
 from support.times import ManualTime
 from support.waiting import wait_for
 
@@ -225,6 +229,34 @@ class Clocked:
     def are_at_most(self, number: int, seconds: float) -> bool:
         times = sorted(self.times)
         return all(later - earlier >= seconds for earlier, later in zip(times, times[number:], strict=False))
+
+
+FREEZERS = [
+    functools.partial(freezegun.freeze_time, real_asyncio=True),
+    functools.partial(time_machine.travel, tick=False),
+]
+
+
+@pytest.mark.parametrize("freeze", FREEZERS, ids=["freezegun", "time-machine"])
+@pytest.mark.usefixtures("short_minute")
+def test_no_wait_hangs_while_a_test_has_stopped_the_clock(
+    server: ScriptedServer, driver: Driver, freeze: Callable[[str], Any]
+) -> None:
+    def retrieve(client: Any) -> Any:
+        return client.patients.retrieve("pat_1")
+
+    async def retrieve_three(client: Any) -> list[Any]:
+        return [await retrieve(client) for _ in range(3)]
+
+    server.script = [reply(200, patient())]
+    with freeze("2026-09-28T12:00:00Z"):
+        make = retrieve_three if driver.name == "async" else lambda client: [retrieve(client) for _ in range(3)]
+        assert len(driver.call(server.url, make, requests_per_minute=2)) == 3
+        server.script = [drip(server.released)]
+        for limit in ({"timeout": 0.2}, {"timeout": 60, "deadline": 0.2}):
+            with pytest.raises(APITimeoutError):
+                driver.call(server.url, retrieve, max_retries=0, **limit)
+    assert len(server.received) == 5
 
 
 def test_threads_and_derived_clients_share_it(server: ScriptedServer, short_minute: float) -> None:

@@ -1,23 +1,8 @@
 """The clock of one tenant. It runs with real time or is frozen; a test can advance it, and it never goes back."""
 
-import importlib.util
-import time
 from datetime import UTC, datetime, timedelta
-from types import ModuleType
 
-
-def _unpatched_time() -> ModuleType:
-    # freezegun replaces the functions of the ``time`` module that is in ``sys.modules``, possibly before this module
-    # is imported. It does not reach a second copy of the built-in module.
-    spec = importlib.util.find_spec(time.__name__)
-    assert spec is not None
-    assert spec.loader is not None
-    copy = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(copy)
-    return copy
-
-
-_time = _unpatched_time()
+from followup._for_mockserver import REAL_TIME
 
 
 class RealTime:
@@ -26,8 +11,7 @@ class RealTime:
     @staticmethod
     def monotonic() -> float:
         """Return seconds since an arbitrary instant, as ``time.monotonic`` does."""
-        seconds: float = _time.monotonic()
-        return seconds
+        return REAL_TIME.monotonic()
 
 
 class Clock:
