@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import dropwhile
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 _TESTS = str(Path(__file__).parents[1])
 _ATTRIBUTES = ("args", "object", "doc", "params", "orig", "__notes__")
+_NEVER = re.compile(r"\d|_secret")
 
 
 def chain_of(error: BaseException) -> Iterator[BaseException]:
@@ -28,31 +30,31 @@ def chain_of(error: BaseException) -> Iterator[BaseException]:
 def frames_of(error: BaseException) -> Iterator[FrameType]:
     """Yield the frames of an error, and of those that it is chained to."""
     for each in chain_of(error):
-        trace = each.__traceback__
-        while trace is not None:
-            yield trace.tb_frame
-            trace = trace.tb_next
+        yield from _frames(each)
 
 
 def shown_by(error: BaseException, marks: "re.Pattern[str]") -> list[str]:
-    """Return the texts and local variables with marks, except those of the tests' own frames.
+    """Return the texts and local variables with marks, except those of the tests' own code.
 
-    The text of the error itself is looked at if a library has made it. Ours have texts that other tests are about.
+    The text of an error of ours may have a name, as only what was sent is recognized, but never a number or a key.
     """
-    below = [*frames_of(error)]
-    while below and not _name(below[0]).startswith("followup"):  # above the public function
-        del below[0]
-    shown = [
-        f"{frame.f_code.co_filename}:{frame.f_lineno} {name} = {value!r}"
-        for frame in below
-        if not frame.f_code.co_filename.startswith(_TESTS)
-        for name, value in frame.f_locals.items()
-        if marks.search(repr(value))
-    ]
-    is_ours = type(error).__module__.partition(".")[0] in ("followup", "builtins", "support", "sdk")
-    for each in [*chain_of(error)][is_ours:]:
-        texts = [str(each), repr(each), *(repr(getattr(each, name, None)) for name in _ATTRIBUTES)]
-        shown += [f"{type(each).__name__}: {text}" for text in texts if marks.search(text)]
+    shown = []
+    for each in chain_of(error):
+        frames = [*_frames(each)]
+        if each is error:  # those above the public function are the caller's
+            frames = [*dropwhile(lambda frame: not _name(frame).startswith("followup"), frames)]
+        others = [frame for frame in frames if not frame.f_code.co_filename.startswith(_TESTS)]
+        shown += [
+            f"{frame.f_code.co_filename}:{frame.f_lineno} {name} = {value!r}"
+            for frame in others
+            for name, value in frame.f_locals.items()
+            if marks.search(repr(value))
+        ]
+        if others == frames:  # the tests have not raised it
+            is_ours = each is error and type(each).__module__.partition(".")[0] in ("followup", "builtins")
+            texts = [str(each), repr(each), *(repr(getattr(each, name, None)) for name in _ATTRIBUTES)]
+            found = {text for text in texts for match in marks.finditer(text) if not is_ours or _NEVER.search(match[0])}
+            shown += [f"{type(each).__name__}: {text}" for text in found]
     return shown
 
 
@@ -64,6 +66,13 @@ def assert_shows_nothing(call: Callable[[], Any], marks: "re.Pattern[str]") -> B
     shown = shown_by(caught.value, marks)
     assert not shown, "\n".join(shown)
     return caught.value
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame
+        trace = trace.tb_next
 
 
 def _name(frame: FrameType) -> str:

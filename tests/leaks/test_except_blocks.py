@@ -1,0 +1,79 @@
+"""What leaves a public function shows nothing, wherever in SDK, outbox, inbox and import an ``except`` block runs.
+
+Each scenario reaches some blocks. Then it runs once more for each of them, and an error is raised in the block itself,
+as a signal handler could do.
+"""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import leaks
+from support.clients import quick_backoff, server
+from support.server import ScriptedServer
+from telemetry.conftest import exported
+
+import followup
+
+from . import of_calls, of_imports, of_stores
+from .blocks import Block, Tracer, blocks_of
+from .place import PLANTED, Place, Scenario
+
+__all__ = ["exported", "quick_backoff", "server"]
+
+BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_privacy/frames.py", "_http/"])]
+
+NOT_REACHED = {
+    "_call/call.py _end: BaseException": "only the exception of a signal handler gets there",
+    "_store/scrub.py _execute: sqlite3.OperationalError": "another process has to use the file, as in tests/erasure",
+    "_threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
+    "_threads.py result_within: queue.Empty": "a look-up has to hang",
+    "_threads.py run_in_thread: KeyError": "a signal handler has to raise while a thread starts",
+    "_threads.py run_in_thread: RuntimeError": "the process has to run out of threads",
+    "imports/maps.py load: RecursionError": "the tracer, too, runs out of stack there; the scenario runs without it",
+    "inbox/inbox.py _store_in_time: queue.Empty": "a server has to be silent for 10 s, as in tests/inbox",
+}
+"""Blocks with a ``raise`` that no scenario reaches, with the reason."""
+
+
+def run(scenario: Scenario, place: Place, tracer: Tracer) -> None:
+    """Run a scenario, and assert that what it raises shows nothing."""
+
+    # Python keeps the exception that is being handled for each generator. What a tracer raises at the end of a block
+    # leaves it set, and it would become the context of every later one.
+    def steps() -> Iterator[None]:
+        with place.stack, tracer.tracing():
+            scenario(place)
+        yield
+
+    try:
+        next(steps())
+    except BaseException as error:
+        shown = leaks.shown_by(error, PLANTED)
+    else:
+        shown = []
+    assert not shown, "\n".join(shown)
+
+
+@pytest.fixture
+def places(tmp_path: Path, server: ScriptedServer, postgresql_url: str) -> Iterator[Place]:
+    """Return places, each with a folder of its own."""
+    first = Place(tmp_path / "first", server, postgresql_url)
+    with first.stack:
+        first.outbox()
+        first.inbox()
+    return (Place(tmp_path / str(number), server, postgresql_url, first) for number in itertools.count())
+
+
+@pytest.mark.usefixtures("exported", "quick_backoff")
+def test_no_error_shows_anything_wherever_it_is_raised(places: Iterator[Place]) -> None:
+    reached: set[Block] = set()
+    for scenario in (*of_calls.SCENARIOS, *of_stores.SCENARIOS, *of_imports.SCENARIOS):
+        tracer = Tracer(BLOCKS)
+        run(scenario, next(places), tracer)
+        for block in sorted(tracer.reached - reached, key=BLOCKS.index):
+            run(scenario, next(places), Tracer(BLOCKS, target=block))
+        reached |= tracer.reached
+    assert {each.name for each in BLOCKS if each.raises and each not in reached} <= set(NOT_REACHED)
+    assert set(NOT_REACHED) <= {each.name for each in BLOCKS if each.raises}
