@@ -14,6 +14,7 @@ from followup._codec.encode import NOT_GIVEN, encode
 from followup._codec.names import *  # noqa: F403 - all of its public names
 from followup._declarations.declarations import Declaration, Parameter, descriptions_in, lazy
 from followup._declarations.operations import declarations_of, group_name
+from followup._package_data import package_data, package_text, zone_of
 from followup._privacy.frames import clear_frames, clears_frames_of
 from followup._privacy.redaction import redacted, visible
 from followup._results.results import NO_EXTRA, FrozenValue, Model, Value

@@ -5,7 +5,6 @@ The gateway validates requests with the schemas of the document, under the optio
 
 import functools
 import json
-from pathlib import Path
 from typing import Any, cast
 
 from followup import EventBatch, WebhookEvent
@@ -18,10 +17,7 @@ from followup_mockserver.webhooks.payloads import USER_AGENT
 Document = dict[str, Any]
 
 
-def _text(name: str) -> str:
-    """Return the text of a file beside this module."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
-
+_text = functools.partial(sdk.package_text, __name__)
 
 _EXAMPLES = json.loads(_text("request_examples.json"))
 """Request bodies by operation."""
@@ -29,7 +25,7 @@ _EXAMPLES = json.loads(_text("request_examples.json"))
 COMPONENTS = json.loads(_text("components.json"))
 """Components that no declaration has: the error, the credentials, headers, and responses that match no operation."""
 
-_ERRORS = json.loads(Path(__file__).with_name("errors.json").read_text(encoding="utf-8"))
+_ERRORS = json.loads(_text("errors.json"))
 """The descriptions of error responses, by status."""
 
 

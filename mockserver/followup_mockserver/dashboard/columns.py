@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any, Literal, get_args
-from zoneinfo import ZoneInfo
 
 import attrs
 
 from followup import Appointment, Event, Patient
-from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus
+from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
 from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.titles import STOPPED, state_of
 from followup_mockserver.dashboard.texts import events_in, json_body
@@ -104,7 +103,7 @@ def _attribute(name: str) -> Facet:
 
 def day_in(tenant: Tenant, at: datetime) -> str:
     """Return the day of a time in the time zone of the organization."""
-    return at.astimezone(ZoneInfo(tenant.organization.time_zone)).date().isoformat()
+    return at.astimezone(zone_of(tenant.organization.time_zone)).date().isoformat()
 
 
 def title_of_view(name: str) -> str:

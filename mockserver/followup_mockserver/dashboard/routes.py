@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, render_template, request
+from jinja2 import FunctionLoader
+from werkzeug.exceptions import NotFound
 
+from followup._for_mockserver import package_data, package_text
 from followup_mockserver.control import access_to
 from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.http.guard import current_control, current_mock
@@ -20,14 +23,26 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-dashboard: Blueprint = Blueprint(
-    "dashboard",
-    __name__,
-    url_prefix=PREFIX,
-    template_folder="templates",
-    static_folder="static",
-    static_url_path="/static",
-)
+dashboard: Blueprint = Blueprint("dashboard", __name__, url_prefix=PREFIX)
+dashboard.jinja_loader = FunctionLoader(lambda name: package_text(__name__, f"templates/{name}"))
+
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+@dashboard.get("/static/<filename>", endpoint="static", provide_automatic_options=False)
+def static_file(filename: str) -> Response:
+    """Serve a script, a style or the icons."""
+    name, _, suffix = filename.partition(".")
+    if not name.isalpha() or suffix not in _TYPES:
+        raise NotFound
+    try:
+        response = Response(package_data(__name__, f"static/{filename}"), mimetype=_TYPES[suffix])
+    except OSError:
+        raise NotFound from None
+    response.headers["Cache-Control"] = "no-cache"
+    response.add_etag()
+    response.make_conditional(request)
+    return response
 
 
 @dashboard.before_request

@@ -8,13 +8,12 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, get_origin
 
 import attrs
 
 from followup import NOT_GIVEN, __version__
-from followup._for_mockserver import Model, annotations_of, camel, descriptions_in
+from followup._for_mockserver import Model, annotations_of, camel, descriptions_in, package_text
 from followup_mockserver.contract.openapi import COMPONENTS, response_of
 from followup_mockserver.contract.operations import for_any_language
 from followup_mockserver.http.control import health, input_of, restore_snapshot, save_snapshot
@@ -24,7 +23,7 @@ from followup_mockserver.state.journal import OMITTED_IF_EMPTY
 
 Document = dict[str, Any]
 
-_EXAMPLES = json.loads(Path(__file__).with_name("control_examples.json").read_text(encoding="utf-8"))
+_EXAMPLES = json.loads(package_text(__name__, "control_examples.json"))
 """Request bodies by method and path."""
 
 _STATUS: Schema = {"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]}

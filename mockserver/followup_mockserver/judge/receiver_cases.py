@@ -11,13 +11,12 @@ import time
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import attrs
 
 from followup import Appointment, WebhookDelivery
-from followup._for_mockserver import SIGNATURE_HEADER, sign
+from followup._for_mockserver import SIGNATURE_HEADER, package_text, sign
 from followup_mockserver.rules import appointments, doctors, patients, stages, webhook_endpoints
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.ids import IdFactory
@@ -33,7 +32,7 @@ _MINUTES_OFF = 6
 
 _ORGANIZATION = "org_check"
 
-_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_DECLARED = tomllib.loads(package_text(__name__, "receiver_cases.toml"))
 """By name: the cases, and the patients of their events."""
 
 

@@ -6,9 +6,9 @@ They are jobs, which are scheduled, moved and cancelled with what they are about
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from followup import Appointment, IntakeRequest, Patient, Visit
+from followup._for_mockserver import package_text, zone_of
 from followup_mockserver.rules.stages import UPCOMING, follows_appointment, patient_about
 from followup_mockserver.state.history import MESSAGE, Record
 from followup_mockserver.state.jobs import Job
@@ -16,9 +16,7 @@ from followup_mockserver.state.outcomes import Kind, Outcome, other
 from followup_mockserver.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.state.tenant import DomainEvent, Tenant
 
-TEXTS: Mapping[str, Mapping[str, str]] = json.loads(
-    Path(__file__).with_name("messages.json").read_text(encoding="utf-8")
-)
+TEXTS: Mapping[str, Mapping[str, str]] = json.loads(package_text(__name__, "messages.json"))
 """The texts by language."""
 
 OPTED_OUT = Outcome(Kind.OPTED_OUT)
@@ -96,9 +94,7 @@ def _text(tenant: Tenant, patient: Patient | None, kind: str, **values: str) -> 
 
 
 def _local(tenant: Tenant, instant: datetime) -> datetime:
-    from zoneinfo import ZoneInfo  # imported late, because every start would wait for it
-
-    return instant.astimezone(ZoneInfo(tenant.organization.time_zone))
+    return instant.astimezone(zone_of(tenant.organization.time_zone))
 
 
 def send_reminder(tenant: Tenant, job: Job) -> Outcome:

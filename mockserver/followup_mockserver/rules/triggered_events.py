@@ -8,13 +8,12 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import attrs
 
 from followup import Appointment, Event, Patient, PatientInput, WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import OutboundEventType, encode
+from followup._for_mockserver import OutboundEventType, encode, package_text
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits, webhook_endpoints
 from followup_mockserver.rules.doctors import add_roster
 from followup_mockserver.rules.event_effects import patient_of_order
@@ -27,7 +26,7 @@ from followup_mockserver.webhooks.payloads import data_of
 
 HANDOFF_REASON = "The patient asks for a person."
 
-_INVENTED = json.loads(Path(__file__).with_name("invented_objects.json").read_text(encoding="utf-8"))
+_INVENTED = json.loads(package_text(__name__, "invented_objects.json"))
 """The fields of the invented objects that depend on nothing else."""
 
 _INVENTED_PATIENT: PatientInput = _INVENTED["patient"] | {"date_of_birth": date(1980, 5, 17)}

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import attrs
 
-from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine, Value
+from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine, Value, zone_of
 from followup_mockserver.schema import checks
 from followup_mockserver.schema.shapes import object_shape
 
@@ -38,11 +38,9 @@ def is_time_zone(name: str) -> bool:
     if name == _DEFAULT_TIME_ZONE:
         return True  # without the import, which every start would wait for
 
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
     try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+        zone_of(name)
+    except (KeyError, ValueError, OSError):
         return False
     return True
 

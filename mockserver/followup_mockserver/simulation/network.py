@@ -10,12 +10,12 @@ import tomllib
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal
 
 import attrs
 import httpx
 
+from followup._for_mockserver import package_text
 from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation import history as steps
@@ -45,8 +45,7 @@ class RequestFault:
 
 
 REQUEST_FAULTS = tuple(
-    RequestFault(**each)
-    for each in tomllib.loads(Path(__file__).with_name("request_faults.toml").read_text(encoding="utf-8"))["faults"]
+    RequestFault(**each) for each in tomllib.loads(package_text(__name__, "request_faults.toml"))["faults"]
 )
 _INSTEAD = REQUEST_FAULTS[2]
 """For a request that cannot fail in the way that was drawn."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 from rich.cells import cell_len, set_cell_size
 
+from followup._package_data import package_text
 from followup._privacy.redaction import HIDDEN, visible
 from followup.cli.output import json_line, say, say_wrapped, write_line
 
@@ -140,7 +141,7 @@ class Shown:
 
     def page(self) -> str:
         """Return the report as an HTML page without any other file."""
-        template = Template(Path(__file__).with_suffix(".html").read_text(encoding="utf-8"))
+        template = Template(package_text(__name__, "import_report.html"))
         groups = "".join(map(self._section, _grouped(self.report, _FIRST_ON_PAGE)))
         summary = "".join(f"<li>{escape(visible(line))}</li>" for line in self.summary())
         return template.substitute(

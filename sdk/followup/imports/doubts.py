@@ -2,10 +2,11 @@
 
 import tomllib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import attrs
+
+from followup._package_data import package_text
 
 
 @attrs.frozen
@@ -47,10 +48,8 @@ class Code:
     text: str
 
 
-_FILE: Final = Path(__file__).with_name("doubts.toml")
-
 CODES: Final[Mapping[str, Code]] = {
-    code: Code(**each) for code, each in tomllib.loads(_FILE.read_text(encoding="utf-8")).items()
+    code: Code(**each) for code, each in tomllib.loads(package_text(__name__, "doubts.toml")).items()
 }
 """The codes of doubts."""
 

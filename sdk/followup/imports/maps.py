@@ -14,6 +14,7 @@ import phonenumbers
 
 from followup import ConfigurationError, DoctorInput, PatientInput
 from followup._codec.names import annotations_of
+from followup._package_data import zone_of
 from followup._store.schema import LONGEST_TEXT
 
 Kind = Literal["appointments", "patients", "visits"]
@@ -171,7 +172,7 @@ class _Reader:
 
     def _zone(self, name: str) -> ZoneInfo:
         try:
-            return ZoneInfo(name)
+            return zone_of(name)
         except (KeyError, ValueError, OSError):
             self._fail("zone", "must be the IANA name of a time zone, such as America/Argentina/Buenos_Aires")
 

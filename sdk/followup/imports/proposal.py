@@ -14,16 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from string import Template
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import attrs
 import phonenumbers
 
+from followup._package_data import package_text, zone_of
 from followup._privacy.redaction import visible
 from followup.imports.files import Table, text_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
 
-_WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_WORDS: Final[dict[str, Any]] = tomllib.loads(package_text(__name__, "words.toml"))
 _ZONES: Final[Mapping[str, str]] = _WORDS["zones"]
 _HEADERS = {field: re.compile(form.format(**_WORDS["parts"])) for field, form in _WORDS["fields"].items()}
 _MOBILE = re.compile(_WORDS["parts"]["mobile"])
@@ -364,5 +364,5 @@ def _own_zone() -> str:
     link = Path("/etc/localtime")
     for name in (os.environ.get("TZ", "").lstrip(":"), str(link.resolve()).rpartition("zoneinfo/")[2]):
         with contextlib.suppress(KeyError, ValueError, OSError):
-            return ZoneInfo(name).key
+            return zone_of(name).key
     return ""

@@ -2,12 +2,12 @@
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
 import httpx
 
+from followup._for_mockserver import package_text
 from followup_mockserver.judge.calibration.phones import country_of
 from followup_mockserver.judge.calibration.run import NAME, Run
 from followup_mockserver.judge.calibration.service import NotAsked, body_of, error_of, summary_of, word
@@ -41,7 +41,7 @@ class Point:
         return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
 
 
-OPEN_POINTS = tomllib.loads(Path(__file__).with_name("points.toml").read_text(encoding="utf-8"))
+OPEN_POINTS = tomllib.loads(package_text(__name__, "points.toml"))
 
 _points: list[Point] = []
 

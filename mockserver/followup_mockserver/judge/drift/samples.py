@@ -5,15 +5,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
+from followup._for_mockserver import package_text
 from followup_mockserver.judge.drift.alternatives import KINDS, Alternative, alternatives, kind_of
 from followup_mockserver.judge.drift.schemas import Schema, Schemas
 
-FORMATS: Mapping[str, Sequence[str]] = json.loads(
-    Path(__file__).with_name("format_examples.json").read_text(encoding="utf-8")
-)
+FORMATS: Mapping[str, Sequence[str]] = json.loads(package_text(__name__, "format_examples.json"))
 """Examples of the formats of JSON Schema that contracts use. A format without an example is compared in writing."""
 
 _PLAIN = ("a", "", "A", "0", "-1", "1.5", "true", "a b", "é", "+5491155550000", "[")

@@ -8,11 +8,11 @@ OpenAPI 3.0 has a dialect of its own, with ``nullable`` and boolean ``exclusiveM
 import json
 import re
 import tomllib
-from pathlib import Path
 from typing import Any, Literal
 
 import attrs
 
+from followup._for_mockserver import package_text
 from followup_mockserver.judge.drift.reading import DocumentError, Raw
 
 Schema = dict[str, Any]
@@ -23,7 +23,7 @@ NOTHING: Schema = {"not": {}}
 Direction = Literal["request", "response"]
 """The direction of a message: from the client to the service, or back. A webhook has the direction of a response."""
 
-KEYWORDS = tomllib.loads(Path(__file__).with_name("keywords.toml").read_text(encoding="utf-8"))
+KEYWORDS = tomllib.loads(package_text(__name__, "keywords.toml"))
 """Keywords of JSON Schema: how they are converted, and which of them are compared."""
 
 _CONVERTED = KEYWORDS["converted"]
