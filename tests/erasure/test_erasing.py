@@ -10,7 +10,7 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 from sqlalchemy import Engine, event
-from support.databases import execute
+from support.databases import TAKES_LOCK, execute
 from support.exports import MORNING, export, import_of, row, types
 from support.stores import record
 from support.webhook_events import SECRET, body_of, headers_of
@@ -274,7 +274,7 @@ def test_a_number_of_a_row_that_is_used_again_erases_nobody_else(outbox: Outbox,
     execute(engine, "UPDATE followup_outbox SET state = 'sent', finished_at = 5")
 
     def replace(*arguments: Any) -> None:
-        if "UPDATE followup_locks" in arguments[2] and outbox.export(phone=PHONE):
+        if TAKES_LOCK.search(arguments[2]) and outbox.export(phone=PHONE):
             execute(engine, "DELETE FROM followup_outbox")
             record(outbox, engine, created("o1", "T-2", OF_OTHERS))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet, MultiFernet
 from sqlalchemy import event
-from support.databases import engine_of
+from support.databases import TAKES_LOCK, engine_of
 from support.exports import MORNING, codes, export, import_of, row, types
 
 from followup import ConfigurationError
@@ -338,7 +338,7 @@ def test_a_run_that_commits_just_before_another_one(database_url: str, outbox: O
 
     @event.listens_for(engine, "before_cursor_execute")
     def run_another(connection: Any, cursor: Any, statement: str, *_: object) -> None:
-        if "UPDATE followup_locks" in statement and not inner:
+        if TAKES_LOCK.search(statement) and not inner:
             inner.append(None)
             inner[0] = job.run(export(folder, [row(number) for number in range(5)]), outbox)
 

@@ -142,7 +142,7 @@ def test_done_in_another_database_is_an_error(
 
 def test_done_in_another_postgresql_database_is_an_error(inbox: Desk, postgresql_url: str) -> None:
     """It has no tables; or the inbox is in SQLite."""
-    other = engine_of(postgresql_url.replace("search_path", "search_path%3Dpg_temp%20-c%20my.path"))
+    other = engine_of(postgresql_url.replace("/postgres?", "/template1?"))
 
     @inbox.otherwise(transaction="own")
     def handle(received: Received) -> None:

@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from sqlalchemy.exc import DBAPIError
@@ -11,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 from followup._store import leases
 from followup._store.database import Database
 from followup._store.leases import take_lock
-from followup._store.schema import LOCKS, Schema
+from followup._store.schema import Schema
 
 pytestmark = pytest.mark.on_both
 
@@ -41,7 +42,6 @@ def test_one_holder_at_a_time(database: Database) -> None:
         list(pool.map(lambda _: count(), range(4)))
     with database.transaction() as connection:
         assert connection.exec_driver_sql("SELECT value FROM counter").scalar_one() == 100
-        assert connection.execute(LOCKS.select()).all() == [("counter", 100)]
 
 
 def test_the_next_holder_sees_what_the_previous_one_committed(database: Database) -> None:
@@ -52,16 +52,41 @@ def test_the_next_holder_sees_what_the_previous_one_committed(database: Database
         with database.transaction() as connection:
             waiting.set()
             take_lock(connection, "a")
-            seen.put([name for name, _ in connection.execute(LOCKS.select().order_by(LOCKS.c.name))])
+            seen.put([*connection.exec_driver_sql("SELECT value FROM work").scalars()])
 
+    with database.transaction() as connection:
+        connection.exec_driver_sql("CREATE TABLE work (value INTEGER)")
     with database.transaction() as connection:
         take_lock(connection, "a")
         thread = threading.Thread(target=look)
         thread.start()
         waiting.wait()
-        take_lock(connection, "b")
+        connection.exec_driver_sql("INSERT INTO work VALUES (1)")
     thread.join()
-    assert seen.get() == ["a", "b"]
+    assert seen.get() == [1]
+
+
+def test_locks_of_other_names_and_of_other_kinds_are_apart(postgresql_url: str) -> None:
+    database = Database(postgresql_url)
+    schema = Schema("outbox", 1, [])
+    schema.create(database)
+    with ExitStack() as stack:
+        for name in ("outbox:a", "outbox:b", "inbox:a", "import:a", "a" * 255 + "b", "a" * 255 + "c"):
+            take_lock(stack.enter_context(database.transaction()), name)
+        schema.create(database)
+    database.close()
+
+
+def test_a_lock_leaves_no_dead_rows(postgresql_url: str) -> None:
+    database = Database(postgresql_url)
+    Schema("outbox", 1, []).create(database)
+    for _ in range(3):
+        with database.transaction() as connection:
+            take_lock(connection, "a")
+            assert connection.exec_driver_sql("SELECT count(*) FROM followup_locks").scalar_one() == 0
+            written = connection.exec_driver_sql("SELECT pg_current_xact_id_if_assigned() IS NOT NULL")
+            assert not written.scalar_one()
+    database.close()
 
 
 def test_a_frozen_holder_loses_its_lock(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

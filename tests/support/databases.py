@@ -15,6 +15,9 @@ import sqlalchemy
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
+TAKES_LOCK = re.compile("UPDATE followup_locks|pg_advisory_xact_lock")
+"""The statement with which a transaction takes a lock."""
+
 
 @functools.cache
 def server_url() -> str:

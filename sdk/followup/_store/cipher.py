@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from followup._codec.names import kind_of
 from followup._results.errors import ConfigurationError
 from followup._store.database import insert_if_absent
-from followup._store.execution import Execute, Rows
+from followup._store.execution import Execution, Rows
 from followup._store.schema import LONGEST_REASON, SALTS
 
 MARK: Final = "followup-encrypted:"
@@ -170,31 +170,28 @@ class RowCipher:
         self._last_hash = stored, hashed
         return hashed
 
-    async def hash_on(
-        self, execute: Execute, dialect: str, adopt: Callable[[Execute, str, str, Hash], Awaitable[None]]
-    ) -> Hash:
+    async def hash_on(self, execute: Execution, adopt: Callable[[Execution, str, Hash], Awaitable[None]]) -> Hash:
         """Return the hash of subjects; store the salt, where a cipher is used for the first time.
 
         Args:
             execute: executes a statement in a transaction.
-            dialect: the database of it.
             adopt: then hashes the subjects that later events are compared with.
 
         Raises:
             ConfigurationError: as ``hash_in`` raises it.
         """
-        if self.is_on and dialect == "sqlite":
+        if self.is_on and execute.dialect == "sqlite":
             # There, a transaction that reads first cannot write once another process has written.
             await execute(sa.delete(SALTS).where(sa.false()))
         hashed = self.hash_in(await execute(self.salt_query))
         if hashed is not None:
             return hashed
         new = self.encrypt(_SALT_MARK + secrets.token_hex(32))
-        await execute(insert_if_absent(SALTS, dialect, component=self.component, name=self.name, salt=new))
+        await execute(insert_if_absent(SALTS, execute.dialect, component=self.component, name=self.name, salt=new))
         rows = await execute(self.salt_query)
         hashed = self.hash_in(rows) or unhashed
         if rows[0][0] == new:
-            await adopt(execute, dialect, self.name, hashed)
+            await adopt(execute, self.name, hashed)
         return hashed
 
 

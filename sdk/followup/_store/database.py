@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from followup._results.errors import ConfigurationError
+from followup._store.execution import FIND_SCHEMA, tables_in
 from followup._store.failures import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of
 from followup._time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
 from followup._version import installation
@@ -74,7 +75,10 @@ class Database:
     Attributes:
         engine: the user's Engine, or one made from the user's URL.
         dialect: ``sqlite`` or ``postgresql``.
+        schema: the schema of our tables in PostgreSQL; None as long as they were not found.
     """
+
+    schema: str | None
 
     def __init__(self, source: str | sa.URL | Engine) -> None:
         """Check the URL or Engine. Nothing is connected yet.
@@ -93,6 +97,7 @@ class Database:
         # A user's Engine may have another default, which would make a statement see less than the lock protects.
         options = {"isolation_level": "READ COMMITTED"} if self.dialect == "postgresql" else {}
         self._transactions = self.engine.execution_options(**options)
+        self.use_schema(None)
         self._process = os.getpid()
         self._file = _file_of(self.engine) if self._is_own else None
         if self._file is not None:
@@ -101,21 +106,34 @@ class Database:
     def __repr__(self) -> str:
         return f"Database({self.engine.url.render_as_string(hide_password=True)!r})"
 
+    def use_schema(self, schema: str | None) -> None:
+        """Let all later transactions use our tables in a schema."""
+        self.schema = schema
+        self._of_ours = self._transactions.execution_options(**tables_in(schema))
+
+    def find_tables(self, connection: Connection) -> None:
+        """Find the schema of our tables in PostgreSQL, for this transaction and all later ones."""
+        if self.dialect == "postgresql":
+            self.use_schema(connection.scalar(FIND_SCHEMA))
+            connection.execution_options(**tables_in(self.schema))
+
     @contextmanager
-    def transaction(self, longest_wait: float | None = None) -> Iterator[Connection]:
+    def transaction(self, longest_wait: float | None = None, *, of_user: bool = False) -> Iterator[Connection]:
         """Open a connection and begin a transaction, which commits at the end of the with block.
 
         Args:
             longest_wait: seconds, at most, that a statement or the commit waits for other processes; by default as long
                 as the Engine says.
+            of_user: whether it is for tables of the user; otherwise it is for ours, in their schema.
         """
         if self._process != os.getpid():
             # Connections that were open at a fork belong to the parent, which still uses them.
             self.engine.dispose(close=False)
             self._process = os.getpid()
         with (
-            self._transactions.connect() as connection,
+            (self._transactions if of_user else self._of_ours).connect() as connection,
             self._dropping_if_useless(connection),
+            unprepared(connection.connection.driver_connection),
             _waiting_at_most(connection, longest_wait),
             connection.begin(),
         ):
@@ -178,6 +196,20 @@ class Database:
         """Close the connections, unless the Engine is the user's own."""
         if self._is_own:
             self.engine.dispose()
+
+
+@contextmanager
+def unprepared(driver: Any) -> Iterator[None]:
+    """Let psycopg prepare no statement meanwhile: behind a pooler, the next one may run in another session."""
+    threshold = getattr(driver, "prepare_threshold", None)
+    if threshold is None:
+        yield
+        return
+    driver.prepare_threshold = None
+    try:
+        yield
+    finally:
+        driver.prepare_threshold = threshold
 
 
 @contextmanager

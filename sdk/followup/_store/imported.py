@@ -13,6 +13,7 @@ import hashlib
 import sqlalchemy as sa
 
 from followup._store.cipher import RowCipher
+from followup._store.execution import has_table
 from followup._store.person import Person
 from followup._store.schema import LONGEST_TEXT, Schema
 
@@ -59,7 +60,7 @@ def forget(connection: sa.Connection, outbox: str, person: Person, cipher: RowCi
     The key, the status and the start of an object remain, so that a file that still has the person tells the service
     about new starts of known appointments, and nothing else.
     """
-    if not sa.inspect(connection).has_table(OBJECTS.name):
+    if not has_table(connection, OBJECTS):
         return
     for each in connection.execute(sa.select(IMPORTS).where(IMPORTS.c.outbox == outbox)).all():
         salt = cipher.decrypt(each.salt, each.name)
@@ -75,7 +76,7 @@ def forget(connection: sa.Connection, outbox: str, person: Person, cipher: RowCi
 
 def reencrypt_salts(connection: sa.Connection, outbox: str, cipher: RowCipher) -> None:
     """Rewrite the salts of all imports into an outbox under its present cipher."""
-    if sa.inspect(connection).has_table(IMPORTS.name):
+    if has_table(connection, IMPORTS):
         for each in connection.execute(sa.select(IMPORTS).where(IMPORTS.c.outbox == outbox)).all():
             salt = cipher.encrypt(cipher.decrypt(each.salt, each.name))
             connection.execute(sa.update(IMPORTS).where(IMPORTS.c.id == each.id).values(salt=salt))

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Table, TextClause, and_, or_, 
 
 from followup._results.errors import ConfigurationError
 from followup._store.database import insert_if_absent
+from followup._store.execution import Execution, advisory_key, executing, run
 from followup._store.schema import IN_FLIGHT, LOCKS, LONGEST_TEXT, WAITING
 from followup._time import random_fraction
 
@@ -84,15 +85,22 @@ def take_lock(connection: Connection, name: str) -> None:
     Raises:
         ConfigurationError: the Engine is in autocommit mode, so that its statements form no transaction.
     """
-    name = name[:LONGEST_TEXT]  # names that differ only beyond that share a lock, no more
     limit_idle_time(connection, FROZEN_HOLDER_SECONDS)
-    taking = update(LOCKS).where(LOCKS.c.name == name).values(times_taken=LOCKS.c.times_taken + 1)
-    if connection.execute(taking).rowcount == 0:
-        connection.execute(insert_if_absent(LOCKS, connection.dialect.name), {"name": name, "times_taken": 0})
-        connection.execute(taking)
+    run(lock(executing(connection), name))
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite" and not driver.in_transaction:
         raise ConfigurationError("database is an Engine in autocommit mode, in which no transaction rolls back")
+
+
+async def lock(execute: Execution, name: str) -> None:
+    """Take a lock as ``take_lock`` does, on any connection, for as long as its transaction lasts."""
+    if execute.dialect == "postgresql":
+        # It leaves no dead version of a row, over which all later claims would pass while a long transaction is open.
+        await execute(text(f"SELECT pg_advisory_xact_lock({advisory_key(name, execute.schema)})"))
+        return
+    name = name[:LONGEST_TEXT]  # names that differ only beyond that share a lock, no more
+    await execute(update(LOCKS).where(LOCKS.c.name == name).values(times_taken=LOCKS.c.times_taken + 1))
+    await execute(insert_if_absent(LOCKS, execute.dialect, name=name, times_taken=1))
 
 
 def limit_idle_time(connection: Connection, seconds: float) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from followup._results.errors import ConfigurationError
 from followup._store.database import Database, insert_if_absent
+from followup._store.execution import advisory_key, has_table
 
 WAITING: Final = "waiting"
 """The event is worked on once it is due and no earlier event of its subject or ref comes first."""
@@ -92,8 +93,6 @@ SALTS = sa.Table(
 TO_SALTS = (str(CreateTable(SALTS, if_not_exists=True)).strip(),)
 """The migration to the version that has salts."""
 
-_CREATION_LOCK = 0x666F6C6C  # any number that no other program is likely to use
-
 _DIALECTS: dict[str, sa.Dialect] = {
     "postgresql": postgresql.dialect(),  # type: ignore[no-untyped-call]
     "sqlite": sqlite.dialect(),
@@ -149,22 +148,29 @@ class Schema:
         with database.transaction() as connection:
             if database.dialect == "postgresql":
                 # Two processes that create the same table at the same time would fail otherwise.
-                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"))
+                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({advisory_key('creation')})"))
+            database.find_tables(connection)
+            if database.schema is not None:
+                # All components share tables, which may be in another schema than the one for new tables.
+                quoted = connection.dialect.identifier_preparer.quote(database.schema)
+                connection.execute(sa.text(f"SET LOCAL search_path = {quoted}"))
             found = self.found_version(connection)
             if found is not None:
                 for statement in self._changes(found):
                     connection.exec_driver_sql(statement)
                 self.check(connection)
-                if all(sa.inspect(connection).has_table(table.name) for table in self.tables):
+                if all(has_table(connection, table) for table in self.tables):
                     return  # the statements would wait for every transaction on the tables, and could deadlock with it
             for statement in self._statements(database.dialect):
                 connection.exec_driver_sql(statement)
+            database.find_tables(connection)
 
     def found_version(self, connection: sa.Connection) -> int | None:
         """Return the version of the tables in a database; None if there are none."""
-        if not sa.inspect(connection).has_table(VERSIONS.name):
+        if not has_table(connection, VERSIONS):
             return None
-        return connection.execute(sa.text(self.version_query())).scalar_one_or_none()
+        version: int | None = connection.execute(self.version_query).scalar_one_or_none()
+        return version
 
     def check(self, connection: sa.Connection) -> None:
         """Check that the tables exist and have the version of this release.
@@ -191,9 +197,10 @@ class Schema:
         newer = "install the release that made them, or a later one"
         raise ConfigurationError(f"{versions} knows version {self.version} only: {newer}")
 
-    def version_query(self) -> str:
-        """Return the SQL that reads the version, for a connection that is not SQLAlchemy's."""
-        return f"SELECT version FROM {VERSIONS.name} WHERE component = '{self.component}'"  # noqa: S608 - a constant
+    @property
+    def version_query(self) -> sa.Select[Any]:
+        """Reads the version."""
+        return sa.select(VERSIONS.c.version).where(VERSIONS.c.component == self.component)
 
     def _changes(self, found: int) -> Iterator[str]:
         for version in range(max(found, 1) + 1, self.version + 1):

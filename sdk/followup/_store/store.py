@@ -14,7 +14,7 @@ from followup._privacy.redaction import redacted
 from followup._results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, is_hashed, unhashed
 from followup._store.database import Database, StoreTime
-from followup._store.execution import Execute, executing, run
+from followup._store.execution import Execution, executing, run
 from followup._store.failures import reason_of
 from followup._store.imported import reencrypt_salts
 from followup._store.leases import retry_wait, take_lock
@@ -136,23 +136,24 @@ class Store:
         if not self._is_version_checked:
             self._database.check_file(self._schema.component)
             with self._database.transaction(longest_wait) as connection:
+                self._database.find_tables(connection)
                 self._schema.check(connection)
                 hashed = self._cipher.hash_in(connection.execute(self._cipher.salt_query).all())
             if hashed is None:
                 with self._database.transaction(longest_wait) as connection:
-                    beginning = self._cipher.hash_on(executing(connection), self._database.dialect, self._adopt)
-                    hashed = run(beginning)
+                    hashed = run(self._cipher.hash_on(executing(connection), self._adopt))
             self._hashed = hashed
             self._is_version_checked = True
 
     @staticmethod
-    async def _adopt(execute: Execute, dialect: str, name: str, hashed: Hash) -> None:
+    async def _adopt(execute: Execution, name: str, hashed: Hash) -> None:
         """Hash the subjects of the events of before the first cipher, in the transaction that stores the salt."""
 
     def _has_tables(self) -> bool:
         """Return whether there are tables, of whatever version, in a database that exists."""
         self._database.check_file(self._schema.component)
         with self._database.transaction() as connection:
+            self._database.find_tables(connection)
             return self._schema.found_version(connection) is not None
 
     @contextmanager

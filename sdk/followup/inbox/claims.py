@@ -8,7 +8,7 @@ A claim is a lease. At its end another process may claim the event again, so who
 lease is still its own: ``mark_done`` is part of the handler's transaction, and fails after the end.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, select, text, tuple_, update
@@ -16,13 +16,11 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, sel
 from followup._store import leases
 from followup._store.cipher import UnreadableRows
 from followup._store.database import Dialect, StoreTime
+from followup._store.execution import Execution, tables_in
 from followup._store.failures import UNSTORABLE, execute_unless_refused, is_missing_table
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
-
-if TYPE_CHECKING:
-    from followup._store.execution import Execute
 
 LONGEST_WAIT = 600.0
 """Seconds, at most, between two attempts to handle an event."""
@@ -121,7 +119,7 @@ def _first(connection: Connection, name: str, now: int, unreadable: UnreadableRo
     return row, body
 
 
-def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
+def mark_done(connection: Connection, claim: Claim, clock: StoreTime, schema: str | None) -> bool:
     """Mark an event as done, in the transaction of its handler; return whether the lease was still valid.
 
     Until this transaction ends, the row is locked (in SQLite, the database), so no other process can claim the event
@@ -129,19 +127,18 @@ def mark_done(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
     """
     leases.limit_idle_time(connection, leases.FROZEN_HOLDER_SECONDS)
     marking = _marking_done(claim, clock, connection.dialect.name).values(leases.RELEASED)
-    return connection.execute(marking).rowcount == 1
+    return connection.execute(marking, execution_options=tables_in(schema)).rowcount == 1
 
 
 async def mark_done_on(
-    execute: "Execute", dialect: Dialect, claim: Claim, own_dialect: Dialect, clock: StoreTime, seconds: float
+    execute: Execution, claim: Claim, own_dialect: Dialect, clock: StoreTime, seconds: float
 ) -> None:
     """Mark an event as done in a transaction of its handler's own, on whatever connection.
 
     The token stays in the row: it shows the worker, once the transaction has committed, that this attempt did it.
 
     Args:
-        execute: executes a statement on the connection.
-        dialect: the database of the connection.
+        execute: executes a statement on the connection, in the schema of the inbox.
         claim: the event.
         own_dialect: that of the inbox.
         clock: clock of the inbox.
@@ -151,11 +148,11 @@ async def mark_done_on(
         ValueError: the lease is no longer one's own, the event is done already, or the connection is to another
             database.
     """
-    if dialect != own_dialect:
+    if execute.dialect != own_dialect:
         raise ValueError(_ANOTHER_DATABASE)
-    marking = _marking_done(claim, clock, dialect).values(lease_ends_at=None)
+    marking = _marking_done(claim, clock, execute.dialect).values(lease_ends_at=None)
     try:
-        if dialect == "postgresql":
+        if execute.dialect == "postgresql":
             await execute(leases.idle_limit(seconds))
             is_marked = bool(await execute(marking.returning(EVENTS.c.seq)))
         else:

@@ -20,7 +20,6 @@ import followup
 from followup._codec.decode import decode
 from followup._privacy.frames import clear_frames
 from followup._store.cipher import UnreadableRows
-from followup._store.database import Dialect
 from followup._store.failures import kind_of_error
 from followup._store.leases import limit_idle_time
 from followup._webhook_event import WebhookEvent
@@ -30,7 +29,7 @@ from followup.inbox.handlers import Received, check_result
 from followup.inbox.upkeep import DrainReport
 
 if TYPE_CHECKING:
-    from followup._store.execution import Execute
+    from followup._store.execution import Execution
     from followup.inbox.inbox import Inbox
 
 logger: logging.Logger = logging.getLogger("followup.inbox")
@@ -126,7 +125,7 @@ class Worker:
     def _call(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler; nothing is written before it, and the mark that the event is done is the last statement."""
         event = decode(WebhookEvent, json.loads(claim.body))
-        with self._database.transaction() as connection:
+        with self._database.transaction(of_user=True) as connection:
             limit_idle_time(connection, self._timeout)
             transaction = HandlerTransaction(connection)
             with transaction.watched():
@@ -137,15 +136,16 @@ class Worker:
                     raise
                 transaction.check()
             check_result(result)
-            if not claims.mark_done(connection, claim, self._clock):
+            if not claims.mark_done(connection, claim, self._clock, self._database.schema):
                 raise LeaseEndedError(claims.ABANDONED)
 
     def _call_alone(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
         from followup.outbox.recording import record_on  # imports every kind of connection
 
-        async def mark(execute: "Execute", dialect: Dialect) -> None:
-            await claims.mark_done_on(execute, dialect, claim, self._database.dialect, self._clock, self._timeout)
+        async def mark(execute: "Execution") -> None:
+            ours = execute.within(self._database.schema)
+            await claims.mark_done_on(ours, claim, self._database.dialect, self._clock, self._timeout)
 
         event = decode(WebhookEvent, json.loads(claim.body))
         received = Received(event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, mark))

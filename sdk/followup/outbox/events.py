@@ -21,8 +21,8 @@ from followup._codec.names import camel, format_timestamp, kind_of
 from followup._privacy.redaction import redacted
 from followup._store import schema
 from followup._store.cipher import Hash
-from followup._store.database import insert_if_absent
-from followup._store.execution import Execute
+from followup._store.execution import Execution
+from followup._store.leases import lock
 from followup._store.schema import LOCKS, LONGEST_TEXT, SALTS, TO_SALTS, Schema, checked_text, event_table
 from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput
@@ -256,20 +256,17 @@ def _fitting(subject: str) -> str:
     return f"{kind}:sha256:{hashlib.sha256(value.encode()).hexdigest()}"
 
 
-async def hash_subjects(execute: Execute, dialect: str, name: str, hashed: Hash) -> None:
+async def hash_subjects(execute: Execution, name: str, hashed: Hash) -> None:
     """Hash the subjects of events that were recorded before there was a cipher.
 
     Args:
         execute: executes a statement in the transaction that stores the salt.
-        dialect: the database of it.
         name: name of the outbox.
         hashed: the hash of subjects.
     """
     # As for a claim, because two transactions that change the same rows could deadlock. The transaction may be a
     # caller's, so it has no limit here.
-    lock = SCHEMA.lock_of(name)
-    await execute(insert_if_absent(LOCKS, dialect, name=lock, times_taken=0))
-    await execute(sa.update(LOCKS).where(LOCKS.c.name == lock).values(times_taken=LOCKS.c.times_taken + 1))
+    await lock(execute, SCHEMA.lock_of(name))
     are_older = (await execute(sa.select(sa.exists().where(LOCKS.c.name == OLDER_SUBJECTS))))[0][0]
 
     def renewed(event_id: str, text: str, subject: str) -> str:
@@ -278,7 +275,7 @@ async def hash_subjects(execute: Execute, dialect: str, name: str, hashed: Hash)
     await rewrite_subjects(execute, renewed, EVENTS.c.name == name)
 
 
-async def rewrite_subjects(execute: Execute, renewed: Renewal, condition: sa.ColumnElement[bool]) -> None:
+async def rewrite_subjects(execute: Execution, renewed: Renewal, condition: sa.ColumnElement[bool]) -> None:
     """Give the events that are not finished new subjects."""
     is_unfinished = sa.or_(*(EVENTS.c.state == each for each in (schema.WAITING, schema.IN_FLIGHT, schema.DEAD)))
     columns = (EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.subject)

@@ -138,7 +138,12 @@ class Outbox(RecordedEvents):
     def _storing(self, event: Recorded) -> functools.partial[Any]:
         check = not self._has_recorded
         return functools.partial(
-            recording.store, cipher=self._cipher, event=event, clock=self._clock, check_version=check
+            recording.store,
+            database=self._database,
+            cipher=self._cipher,
+            event=event,
+            clock=self._clock,
+            check_version=check,
         )
 
     def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:

@@ -3,6 +3,9 @@
 ``store`` is a coroutine function that knows no connection (``_store.execution``). ``record_on`` and ``record_on_async``
 choose its ``execute`` by the kind of connection, after they have rejected one in autocommit mode without a transaction:
 an event that commits by itself could not roll back with the caller's writes.
+
+In PostgreSQL, the schema of our tables is that of the outbox, once it has used them. Before, a connection finds them by
+its own ``search_path`` or, if that is set to a schema without them for this transaction, by the one of its session.
 """
 
 import sqlite3
@@ -20,8 +23,8 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._codec.names import kind_of
 from followup._store.cipher import Hash, RowCipher, unhashed
-from followup._store.database import Dialect, StoreTime, checked_dialect, insert_if_absent
-from followup._store.execution import Execute, Rows, Statement, executing, run
+from followup._store.database import Database, Dialect, StoreTime, checked_dialect, insert_if_absent, unprepared
+from followup._store.execution import FIND_SCHEMA, Execution, Rows, Statement, executing, run, tables_in
 from followup._store.failures import advice_on, is_missing_table
 from followup._store.schema import WAITING
 from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded, hash_subjects
@@ -29,7 +32,7 @@ from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded, hash
 if TYPE_CHECKING:
     import psycopg
 
-Recording = Callable[[Execute, Dialect], Coroutine[Any, Any, None]]
+Recording = Callable[[Execution], Coroutine[Any, Any, None]]
 """Writes in the caller's transaction."""
 
 
@@ -68,17 +71,17 @@ _SQLITE_PYFORMAT = sqlite.dialect(paramstyle="pyformat")
 _SAVEPOINT = text("SAVEPOINT followup_record")
 _ROLL_BACK = text("ROLLBACK TO SAVEPOINT followup_record")
 _RELEASE = text("RELEASE SAVEPOINT followup_record")
-_VERSION = text(SCHEMA.version_query())
+_SEARCH_PATH_OF_SESSION = text("SET LOCAL search_path TO DEFAULT")
 
 
 async def store(
-    execute: Execute, dialect: Dialect, cipher: RowCipher, event: Recorded, clock: StoreTime, *, check_version: bool
+    execute: Execution, database: Database, cipher: RowCipher, event: Recorded, clock: StoreTime, *, check_version: bool
 ) -> None:
     """Store an event, unless its id is there already.
 
     Args:
         execute: executes a statement on the caller's connection.
-        dialect: the database of the connection.
+        database: the database of the outbox.
         cipher: the cipher of the outbox.
         event: the event.
         clock: the clock of the outbox.
@@ -89,26 +92,27 @@ async def store(
         ConfigurationError: the tables are missing, or have another version, or are encrypted under another cipher.
     """
     try:
-        async with _savepoint(execute, dialect):
+        async with _savepoint(execute):
+            execute = execute.within(database.schema or await _schema_on(execute, database))
             if check_version:
                 await _check_version(execute)
             # With a cipher, each time: a salt that this transaction has stored may roll back with it.
             is_asked = cipher.is_on or check_version
-            hashed = await cipher.hash_on(execute, dialect, hash_subjects) if is_asked else unhashed
-            await execute(insertion(cipher.name, dialect, clock).values(columns_of(event, cipher, hashed)))
+            hashed = await cipher.hash_on(execute, hash_subjects) if is_asked else unhashed
+            await execute(insertion(cipher.name, execute.dialect, clock).values(columns_of(event, cipher, hashed)))
     except Exception as error:
         if (advice := advice_on(error)) is not None:
             error.add_note(advice)
         if not check_version:  # it was right, but perhaps in another database than that of this connection
-            async with _savepoint(execute, dialect):
+            async with _savepoint(execute):
                 await _check_version(execute)
         raise
 
 
 @asynccontextmanager
-async def _savepoint(execute: Execute, dialect: Dialect) -> AsyncIterator[None]:
+async def _savepoint(execute: Execution) -> AsyncIterator[None]:
     """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself."""
-    if dialect == "sqlite":
+    if execute.dialect == "sqlite":
         yield
         return
     await execute(_SAVEPOINT)
@@ -121,9 +125,25 @@ async def _savepoint(execute: Execute, dialect: Dialect) -> AsyncIterator[None]:
     await execute(_RELEASE)
 
 
-async def _check_version(execute: Execute) -> None:
+async def _schema_on(execute: Execution, database: Database) -> str | None:
+    """Return the schema in which a connection finds our tables; None if it finds none, or in SQLite."""
+    if execute.dialect == "sqlite":
+        return None
+    if rows := await execute(FIND_SCHEMA):
+        return str(rows[0][0])
+    await execute(_SAVEPOINT)
+    await execute(_SEARCH_PATH_OF_SESSION)
+    rows = await execute(FIND_SCHEMA)
+    await execute(_ROLL_BACK)  # to the caller's search_path
+    await execute(_RELEASE)
+    if rows:
+        database.use_schema(rows[0][0])
+    return database.schema
+
+
+async def _check_version(execute: Execution) -> None:
     try:
-        rows = await execute(_VERSION)
+        rows = await execute(SCHEMA.version_query)
     except Exception as error:
         if not is_missing_table(error):
             raise
@@ -131,7 +151,7 @@ async def _check_version(execute: Execute) -> None:
     SCHEMA.check_version(rows[0][0] if rows else None)
 
 
-def insertion(name: str, dialect: Dialect, clock: StoreTime) -> Insert:
+def insertion(name: str, dialect: str, clock: StoreTime) -> Insert:
     """Return the INSERT of an event, to which ``columns_of`` adds the event. It does nothing if the id is there."""
     return insert_if_absent(
         EVENTS,
@@ -241,16 +261,17 @@ def _on_cursor(
     dialect: Dialect,
     recording: Recording,
     around: Callable[[], AbstractContextManager[object]] = nullcontext,
+    **options: object,
 ) -> None:
-    """Write with a cursor, and do this around each statement."""
+    """Write with a cursor; do this around each statement, and pass these options with it."""
 
-    async def execute(statement: Statement) -> Rows:
+    async def execute(statement: Statement, schema: str | None) -> Rows:
         with around():
-            cursor.execute(*_compiled(statement, compiler))
+            cursor.execute(*_compiled(statement, compiler, schema), **options)
         rows: Rows = cursor.fetchall() if cursor.description else []
         return rows
 
-    run(recording(execute, dialect))
+    run(recording(Execution(execute, dialect)))
 
 
 def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
@@ -269,8 +290,8 @@ def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
     # The database of such a pool may be in memory, and end with its connection.
     is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
     forbid_more = (lambda: None) if is_kept else connection.invalidate
-    with _noticing_a_rollback(driver, forbid_more):
-        run(recording(executing(connection), dialect))
+    with _noticing_a_rollback(driver, forbid_more), unprepared(driver):
+        run(recording(executing(connection)))
 
 
 def _is_psycopg(connection: object, name: str) -> bool:
@@ -286,7 +307,7 @@ def _on_psycopg(connection: Any, recording: Recording) -> None:
     # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        _on_cursor(cursor, _PYFORMAT, "postgresql", recording, around)
+        _on_cursor(cursor, _PYFORMAT, "postgresql", recording, around, prepare=False)
 
 
 async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
@@ -298,12 +319,12 @@ async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
     of_tuples: Any = psycopg.AsyncCursor(connection, row_factory=tuple_row)
     async with of_tuples as cursor:
 
-        async def execute(statement: Statement) -> Rows:
+        async def execute(statement: Statement, schema: str | None) -> Rows:
             async with around():
-                await cursor.execute(*_compiled(statement, _PYFORMAT))
+                await cursor.execute(*_compiled(statement, _PYFORMAT, schema), prepare=False)
             return await cursor.fetchall() if cursor.description else []
 
-        await recording(execute, "postgresql")
+        await recording(Execution(execute, "postgresql"))
 
 
 def _is_django(connection: Any) -> bool:
@@ -323,7 +344,8 @@ def _on_django(connection: Any, recording: Recording) -> None:
         _on_cursor(cursor, _PYFORMAT if dialect == "postgresql" else _SQLITE_PYFORMAT, dialect, recording)
 
 
-def _compiled(statement: Statement, compiler: Compiler) -> tuple[str, Mapping[str, Any]]:
-    """Return a statement as SQL, with its parameters."""
-    compiled = statement.compile(dialect=compiler)
+def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> tuple[str, Mapping[str, Any]]:
+    """Return a statement on our tables in a schema as SQL, with its parameters."""
+    options = {**tables_in(schema), "render_schema_translate": True} if schema else {}
+    compiled = statement.compile(dialect=compiler, **options)
     return str(compiled), compiled.params
