@@ -5,19 +5,16 @@ A cause and a remedy are written here; status, type, code and message are those 
 
 import json
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import attrs
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import BadRequest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import Control, access_to
 from followup_mockserver.gateway.pipeline import INTERNAL_ERROR
-from followup_mockserver.http.app import handle_http_exception
+from followup_mockserver.http.app import http_error
 from followup_mockserver.http.guard import Guard, WaitingCalls
-from followup_mockserver.http.web_server import _service_error
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.state.registry import DEFAULT_KEY
@@ -175,13 +172,7 @@ def _large_snapshot(_: Requests) -> JsonResponse:
 
 def _of_socket(status: int) -> Callable[[Requests], JsonResponse]:
     """Return the error of the server for a request that does not reach the application."""
-    return lambda _: _of(_service_error(SimpleNamespace(code=status, body="")))
-
-
-def _other_http_error(requests: Requests) -> JsonResponse:
-    with requests.service.app.test_request_context("/"):
-        response = handle_http_exception(BadRequest())
-    return JsonResponse(response.status_code, response.get_json())
+    return lambda _: _of(http_error(status))
 
 
 SERVICE: Mapping[str, Provocation] = {
@@ -191,7 +182,6 @@ SERVICE: Mapping[str, Provocation] = {
         lambda r: r.post("/v1/patients", b"{", Content_Type="application/json"),
     ),
     "request_malformed": Provocation("The request is not valid HTTP.", _of_socket(400)),
-    "invalid_request": Provocation("The web framework of the mock rejects the request.", _other_http_error),
     "parameter_missing": Provocation(
         "A required field is missing: `param` names it.", lambda r: r.post("/v1/patients", {})
     ),

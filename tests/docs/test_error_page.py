@@ -35,7 +35,7 @@ def codes_in(source: str) -> Iterator[str]:
 def test_every_code_of_the_mock_is_listed() -> None:
     used = {code for each in MOCK.rglob("*.py") for code in codes_in(each.read_text())}
     assert len(used) > 30
-    of_flask = {"path_unknown", "method_not_allowed", "body_too_large", "invalid_request"}
+    of_flask = {"path_unknown", "method_not_allowed", "body_too_large", "request_malformed", "headers_too_large"}
     assert (used | of_flask) - set(rows()) == set()
 
 

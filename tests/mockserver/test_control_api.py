@@ -254,6 +254,29 @@ def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.post("/_mock/reset", [])) == (400, "parameter_invalid", None)
 
 
+def test_an_id_that_is_too_long_is_invalid(api: Api) -> None:
+    start = {"startAt": "2026-09-30T12:00:00Z"}
+    response = api.post("/_mock/appointments", {"patient": f"pat_{'x' * 300}", **start})
+    assert problem(response) == (400, "parameter_invalid", "patient")
+    assert response.json()["error"]["message"] == "This must be an id of at most 255 characters."
+    made = api.post("/v1/patients", {"phone": "+5491155550000"}).json()
+    response = api.post("/_mock/appointments", {"patient": made["id"], "doctor": f"doc_{'x' * 300}", **start})
+    assert problem(response) == (400, "parameter_invalid", "doctor")
+
+
+def test_no_value_makes_a_route_fail(api: Api) -> None:
+    paths = api.get("/_mock/openapi.json").json()["paths"]
+    for path, operations in paths.items():
+        for method in operations.keys() & {"post", "patch", "put"}:
+            content = operations[method].get("requestBody", {}).get("content", {})
+            schema = content.get("application/json", {}).get("schema", {})
+            base = {name: "2026-09-30T12:00:00Z" if "At" in name else "x" for name in schema.get("required", ())}
+            for name in schema.get("properties", ()):
+                for value in (f"pat_{'x' * 300}", {"id": "x" * 300}, [f"doc_{'x' * 300}"], 10**30):
+                    response = api.request(method.upper(), path.replace("{id}", "x"), json={**base, name: value})
+                    assert response.status_code < 500, (method, path, name)
+
+
 def test_control_calls_are_not_rate_limited_and_not_in_the_journal() -> None:
     service = MockService(rate_limit=1)
     with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:

@@ -28,6 +28,7 @@ FOREIGN: list[dict[str, str]] = [
     {"Host": "localhost/evil.example"},
     {"Host": "evil.example."},
     {"Host": ""},
+    {"Host": "[::1].evil.example"},
     {"Origin": "https://evil.example"},
     {"Origin": "http://localhost:3000"},
     {"Origin": "null"},
@@ -49,6 +50,10 @@ def test_a_foreign_host_or_origin_is_rejected(server: MockServer, headers: dict[
         assert response.json()["error"]["type"] == "permission_error"
         assert response.headers["request-id"]
         assert "access-control-allow-origin" not in response.headers
+
+
+def test_an_origin_with_a_path_is_rejected(server: MockServer) -> None:
+    assert problem(get(server, "/v1/account", {"Origin": f"{server.url}/"})) == (403, "foreign_origin", None)
 
 
 @pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "null"}], ids=str)
@@ -76,7 +81,8 @@ def test_on_an_address_of_the_network_the_operations_are_reached_by_any_name() -
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         headers = {"Authorization": f"Bearer {server.api_key}", "Host": "mock.team.example"}
         assert httpx.get(f"{url}/v1/account", headers=headers, trust_env=False).status_code == 200
-        assert httpx.get(f"{url}/_mock/clock", headers=headers, trust_env=False).status_code == 403
+        for path in ("/_mock/clock", "/_mock"):
+            assert httpx.get(url + path, headers=headers, trust_env=False).status_code == 403
         del headers["Host"]
         assert httpx.get(f"{url}/_mock/clock", headers=headers, trust_env=False).status_code == 403
         assert httpx.get(f"{url}/_mock/health", trust_env=False).status_code == 200

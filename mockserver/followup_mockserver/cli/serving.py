@@ -12,9 +12,10 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from followup import __version__
+from followup._for_mockserver import visible
 from followup.cli.output import fail, file_errors, reject, write_private_file
 from followup.cli.values import STANDARD_INPUT, kebab, read_standard_input
 from followup_mockserver.cli.remote import TOKEN_VARIABLE
@@ -51,8 +52,9 @@ def serve_until_stopped(
     Raises:
         CommandFailed: the port cannot be bound, a file cannot be read or written, or an option is invalid.
     """
-    # waitress warns about queued requests, and about those that a stop cuts off; neither helps a user.
-    logging.getLogger("waitress").setLevel(logging.ERROR)
+    log = logging.StreamHandler()
+    log.setFormatter(_VisibleFormatter())
+    logging.basicConfig(handlers=[log])
     signalled, _waker = listen_for_signals()
     token = _token()
     try:
@@ -81,6 +83,16 @@ def serve_until_stopped(
         running.enter_context(server)
         _announce(server, env_file, quiet=quiet)
         signalled.recv(1)
+
+
+class _VisibleFormatter(logging.Formatter):
+    """Escapes the control characters of records: a client can send any in a path."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name of the standard library
+        return visible(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        return "\n".join(visible(line) for line in super().formatException(ei).split("\n"))
 
 
 def _with_settings(options: MockOptions) -> MockOptions:

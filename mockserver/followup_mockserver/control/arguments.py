@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from followup._for_mockserver import Declaration
+from followup._for_mockserver import Declaration, Parameter
 from followup_mockserver.schema.errors import InvalidArgument, ServiceError
 from followup_mockserver.schema.shapes import Shape, object_shape
 from followup_mockserver.schema.validation import Validator
@@ -40,7 +40,7 @@ def rule_arguments(declaration: Declaration, **arguments: Any) -> dict[str, Any]
     """
     parameters = {each.name: each for each in declaration.parameters}
     encoded = {
-        parameters[name].wire_name: parameters[name].encode(value, name)
+        parameters[name].wire_name: encoded_argument(parameters[name], value)
         for name, value in arguments.items()
         if value is not None or parameters[name].required
     }
@@ -51,6 +51,21 @@ def rule_arguments(declaration: Declaration, **arguments: Any) -> dict[str, Any]
         raise _invalid_argument(error) from None
     converted: dict[str, Any] = shape.convert(encoded)
     return converted
+
+
+def encoded_argument(parameter: Parameter, value: Any) -> Any:
+    """Return an argument as the SDK sends it.
+
+    Raises:
+        TypeError: an argument of the wrong type.
+        InvalidArgument: the SDK rejects the value.
+    """
+    try:
+        return parameter.encode(value, parameter.name)
+    except ValueError as error:
+        problem = str(error)
+    argument, is_rule, expected = problem.partition(" must be ")
+    raise InvalidArgument(argument, expected) if is_rule else InvalidArgument(parameter.name, f"valid: {problem}")
 
 
 @contextlib.contextmanager

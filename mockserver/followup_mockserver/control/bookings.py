@@ -6,7 +6,13 @@ from typing import Literal, get_args
 
 from followup import Appointment, DoctorInput, Event, EventInput, PatientInput, Visit
 from followup._for_mockserver import Appointments, Events, PatientId, Visits, VisitSource
-from followup_mockserver.control.arguments import arguments_of, json_object, naming_arguments, rule_arguments
+from followup_mockserver.control.arguments import (
+    arguments_of,
+    encoded_argument,
+    json_object,
+    naming_arguments,
+    rule_arguments,
+)
 from followup_mockserver.rules import appointments, events, visits
 from followup_mockserver.schema.checks import one_of
 from followup_mockserver.schema.errors import InvalidArgument
@@ -176,7 +182,7 @@ class BookingControls:
         one_of(get_args(OtherEventSource))("source", source)
         if not isinstance(event, Mapping):
             raise InvalidArgument("event", "one event, as a function of followup.inbound returns it")
-        raw = json_object("event", Events.create.parameters[0].encode(event, "event"))
+        raw = json_object("event", encoded_argument(Events.create.parameters[0], event))
 
         def receive(tenant: Tenant) -> Event:
             result = events.process(tenant, raw, source)

@@ -153,6 +153,7 @@ class Request:
 
     Attributes:
         operation: the operation that method and path select.
+        method: the method, in upper case: ``HEAD`` also selects an operation of the method GET.
         path: the path, without the query.
         path_id: the id in the path; None if the path has none.
         headers: names in lower case.
@@ -163,6 +164,7 @@ class Request:
     """
 
     operation: Operation
+    method: str
     path: str
     path_id: str | None
     headers: Mapping[str, str]

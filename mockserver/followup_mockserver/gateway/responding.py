@@ -141,7 +141,7 @@ def record_call(exchange: Exchange) -> None:
     accepted, code = _accepted(exchange), None if error is None else error.code
     with tenant.lock:
         request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
-        key, method = request.headers.get("idempotency-key"), request.operation.method
+        key, method = request.headers.get("idempotency-key"), request.method
         exchange.entry = JournalEntry(
             operation=request.operation.name,
             method=method,

@@ -20,7 +20,7 @@ from followup_mockserver.http.control import control_api
 from followup_mockserver.http.control_routes import PREFIX
 from followup_mockserver.http.guard import EXTENSION, ServedMock, current_mock
 from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.shapes import MAX_BODY_BYTES
+from followup_mockserver.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from followup_mockserver.state import faults, observers
 from followup_mockserver.state.interrupts import deferred_interrupts
 from followup_mockserver.state.journal import JournalEntry
@@ -42,20 +42,19 @@ class BrokenResponse(flask.Response):
         super().__init__(b"", status=response.status, headers=response.headers, mimetype="application/json")
         self._complete = response
 
-    def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+    def __call__(self, _: Any, start_response: Any) -> Iterable[bytes]:
         """Send half of the body, or nothing, and raise the exception that ends the connection."""
         if self._complete.broken == "late":
-            raise environ.get(faults.DROPPED, faults.ResponseTooLate)
-        dropped: type[Exception] = environ.get(faults.DROPPED, faults.ConnectionDropped)
+            raise faults.ResponseTooLate
         if self._complete.broken == "disconnect":
-            raise dropped
+            raise faults.ConnectionDropped
         self.headers["Content-Length"] = str(len(self._complete.body))
         start_response(self.status, self.headers.to_wsgi_list())
-        return self._half(dropped)
+        return self._half()
 
-    def _half(self, dropped: type[Exception]) -> Iterable[bytes]:
+    def _half(self) -> Iterable[bytes]:
         yield self._complete.body[: len(self._complete.body) // 2]
-        raise dropped
+        raise faults.ConnectionDropped
 
 
 def call_operation(operation: Operation, path_id: str | None = None) -> flask.Response:
@@ -66,6 +65,7 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
     response = current_mock()._gateway.handle(
         Request(
             operation=operation,
+            method=current.method,
             path=current.path,
             path_id=path_id,
             headers=_headers(environ),
@@ -140,7 +140,7 @@ def create_app(mock: ServedMock, dashboard: Blueprint) -> Flask:
 def reject_web_pages() -> None:
     """Reject a request that a web page of another host could have sent, where the guard protects the operations."""
     guard = current_mock()._guard
-    if guard.protects_api:
+    if guard.protects_api or request.path == PREFIX:  # no view runs before Werkzeug redirects to the dashboard
         guard.check_host(request.environ.get("HTTP_HOST", ""), request.environ.get("HTTP_ORIGIN"))
 
 
@@ -193,19 +193,28 @@ def handle_http_exception(error: HTTPException) -> flask.Response:
     accepted = request.accept_mimetypes.best_match(["application/json", "text/html"])
     if (request.method, request.path, accepted) == ("GET", "/", "text/html"):
         return flask.Response(status=302, headers={"Location": f"{PREFIX}/"})
-    code, message = _HTTP_ERRORS.get(status, ("invalid_request", "The request is invalid."))
-    kind = "api_error" if status >= 500 else "invalid_request_error"
+    found = http_error(status)
     if status == 404 and request.path.startswith(f"{PREFIX}/"):
-        message = f"{message} {PREFIX}/openapi.json lists the paths of the control API."
-    headers = {name: value for name, value in error.get_headers() if name == "Allow"}
-    _report(status, code)
-    return handle_service_error(ServiceError(status, kind, code, message, headers=headers))
+        found.message += f" {PREFIX}/openapi.json lists the paths of the control API."
+    found.headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+    _report(status, found.code)
+    return handle_service_error(found)
+
+
+def http_error(status: int) -> ServiceError:
+    """Return the error for a request that Flask or the server rejects."""
+    code, message = _HTTP_ERRORS.get(status, _HTTP_ERRORS[400])
+    return ServiceError(status, "api_error" if status == 500 else "invalid_request_error", code, message)
 
 
 _HTTP_ERRORS = {
+    400: ("request_malformed", "This is not a valid HTTP request."),
     404: ("path_unknown", "There is nothing at this path."),
     405: ("method_not_allowed", "This path does not support this method."),
     413: ("body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes."),
+    431: ("headers_too_large", f"The request line and the headers have at most {MAX_HEAD_BYTES} bytes together."),
+    500: ("internal_error", "The mock server failed; see its log."),
+    501: ("request_malformed", "This is not a valid HTTP request."),
 }
 
 

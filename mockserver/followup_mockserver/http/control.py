@@ -13,15 +13,14 @@ from typing import Any
 import attrs
 import werkzeug
 from flask import Blueprint, Response, request
-from werkzeug.datastructures import Headers
 
 from followup._for_mockserver import IntakeRequests, Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control
 from followup_mockserver.gateway.request import body_too_large, check_json_type, parse_json, query_values
 from followup_mockserver.http.control_routes import LONGEST_WAIT, PREFIX, ROUTES
-from followup_mockserver.http.guard import Guard, current_control, current_mock
-from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import MAX_BODY_BYTES, Shape, object_shape
+from followup_mockserver.http.guard import current_control, current_mock
+from followup_mockserver.schema.errors import invalid
+from followup_mockserver.schema.shapes import Shape, object_shape
 from followup_mockserver.schema.validation import Validator
 from followup_mockserver.state.journal import OMITTED_IF_EMPTY
 from followup_mockserver.state.snapshots.document import MAX_BYTES
@@ -151,20 +150,6 @@ def restore_snapshot() -> Response:
         raise body_too_large(MAX_BYTES)
     control.restore(_LargeRequest(request.environ).get_data(cache=False))
     return _response(None)
-
-
-def body_limit(guard: Guard, method: str, path: str, headers: Callable[[], Headers]) -> int:
-    """Return the largest body that a request may have.
-
-    Only a request that may use the control API can send a snapshot: a server reads the body before any view runs.
-    """
-    if (method, path) != ("PUT", f"{PREFIX}/snapshot"):
-        return MAX_BODY_BYTES
-    try:
-        guard.check(headers())
-    except ServiceError:
-        return MAX_BODY_BYTES
-    return MAX_BYTES
 
 
 def _check_no_query() -> None:

@@ -3,11 +3,11 @@
 import functools
 import hmac
 import ipaddress
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 import attrs
 from flask import Flask, current_app, request
@@ -68,21 +68,16 @@ class Guard:
         """
         # The domain of a web page has a dot. DNS rebinding puts that domain into Host; a form or script of another
         # host reveals itself by Origin.
-        name = _host_of(host)
-        if name is None or (name != self.name.lower() and _is_domain(name)):
+        found = _AUTHORITY.fullmatch(host)
+        name = found[1].strip("[]").lower() if found else ""
+        if not name or (name != self.name.lower() and _is_domain(name)):
             raise _forbidden("foreign_origin", "The Host header does not name the mock; use its base URL.")
-        if origin is not None and _authority(origin) != host:
+        if origin is not None and origin.partition("://")[2] != host:
             raise _forbidden("foreign_origin", "The mock rejects requests from web pages of other hosts.")
 
 
-@functools.lru_cache(64)
-def _host_of(authority: str) -> str | None:
-    """Return the host in the value of a ``Host`` header; None if the value is malformed."""
-    try:
-        parts = urlsplit(f"//{authority}")
-    except ValueError:
-        return None
-    return parts.hostname if parts.netloc == authority and parts.username is None else None
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%[\w.~-]+)*\]|[\w.~-]+)(?::[0-9]*)?")
+"""The value of a ``Host`` header: an IPv6 address in brackets, or another address or name, and the port."""
 
 
 @functools.lru_cache(64)
@@ -93,13 +88,6 @@ def _is_domain(host: str) -> bool:
     except ValueError:
         return "." in host
     return False
-
-
-def _authority(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return ""
 
 
 def _forbidden(code: str, message: str) -> ServiceError:

@@ -3,6 +3,7 @@
 Each part of a schema becomes a function. They know the keywords that ``shapes`` uses, and no others.
 """
 
+import codecs
 import json
 import math
 import re
@@ -261,6 +262,10 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
+_GZIP = b"\x1f\x8b"
+"""The first bytes of data that gzip compressed; no text in UTF-8 begins with them."""
+
+
 def decoded_json(text: bytes, max_depth: int) -> Any:
     """Return the JSON value of a text.
 
@@ -278,13 +283,15 @@ def decoded_json(text: bytes, max_depth: int) -> Any:
             # JSON allows an escaped lone surrogate, but it cannot be encoded as UTF-8 in a response.
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError:
-        raise invalid("body_invalid", "The body must be UTF-8.") from None
+        rule = "must not be compressed" if text.startswith(_GZIP) else "must be UTF-8"
+        raise invalid("body_invalid", f"The body {rule}.") from None
     except UnicodeEncodeError:
         raise invalid("body_invalid", "The body holds a lone surrogate, such as \\ud800.") from None
     except RecursionError:
         raise invalid("body_invalid", "The body is nested too deeply.") from None
     except json.JSONDecodeError:
-        raise invalid("body_invalid", "The body must be JSON.") from None
+        rule = "must not begin with a byte order mark" if text.startswith(codecs.BOM_UTF8) else "must be JSON"
+        raise invalid("body_invalid", f"The body {rule}.") from None
     except ValueError:  # also an integer with more digits than Python converts
         raise invalid("body_invalid", "The body holds a number that is too large.") from None
     if _deeper_than(value, max_depth):

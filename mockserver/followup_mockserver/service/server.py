@@ -1,17 +1,18 @@
 """``MockServer``, the mock on a socket, in threads of this process."""
 
-import functools
+import re
 import secrets
 import socket
 import threading
-from typing import TYPE_CHECKING, ClassVar, Self, Unpack, cast
+from typing import TYPE_CHECKING, Self, Unpack, cast
 
 import attrs
 
 from followup._for_mockserver import clears_frames_of
-from followup_mockserver.http.control import body_limit
+from followup_mockserver.http.app import http_error
 from followup_mockserver.http.guard import Guard
-from followup_mockserver.http.web_server import REQUEST_TIMEOUT, WebServer
+from followup_mockserver.http.web_server import WebServer
+from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.schema.formats import is_loopback_address
 from followup_mockserver.service.service import Mock
 from followup_mockserver.settings.options import ClientOptions, MockOptions, options_of
@@ -45,15 +46,15 @@ class MockServer(Mock):
 
     Raises:
         TypeError: an unknown option.
-        ValueError: an invalid option, or one in the settings file; the message names it.
+        ValueError: an invalid host or option, or an option in the settings file; the message names it.
         OSError: the mock cannot listen on this address, or the settings file cannot be read.
     """
 
-    _request_timeout: ClassVar[float] = REQUEST_TIMEOUT
-    """Seconds within which a request must have arrived completely. Only tests of the mock itself change it."""
-
     def __init__(self, *, host: str = "127.0.0.1", port: int = 0, **options: Unpack[MockOptions]) -> None:
         checked = options_of(options)
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if not re.fullmatch(r"[\w.:%-]+", host):
+            raise InvalidArgument("host", "an address or a name; 0.0.0.0 and :: listen on all addresses")
         self._host = host
         # Bound first, so that a port in use raises before any thread has been started.
         self._socket = _bound_socket(host, port)
@@ -115,13 +116,8 @@ class MockServer(Mock):
                 raise RuntimeError("this server was stopped; create a new MockServer")
             if self._web_server is not None:
                 raise RuntimeError("this server has been started already")
-            self._web_server = WebServer(
-                self.app,
-                self._socket,
-                self._gateway.reject,
-                request_timeout=self._request_timeout,
-                body_limit=functools.partial(body_limit, self._guard),
-            )
+            gateway = self._gateway
+            self._web_server = WebServer(self.app, self._socket, lambda status: gateway.reject(http_error(status)))
             self._engine.start()
 
     def stop(self) -> None:

@@ -117,10 +117,10 @@ def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:
     try:
         chunks = app(_environ(request), start_response)
         body = b"".join(chunks)
-    except ConnectionDropped:
-        raise httpx.RemoteProtocolError("The mock dropped the connection.", request=request) from None
     except ResponseTooLate:
         raise httpx.ReadTimeout("The mock's response came after the timeout.", request=request) from None
+    except ConnectionDropped:
+        raise httpx.RemoteProtocolError("The mock dropped the connection.", request=request) from None
     finally:
         close = getattr(chunks, "close", None)
         if close is not None:

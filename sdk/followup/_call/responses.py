@@ -253,6 +253,8 @@ def _resumable(call: Call[Any], attempts: int, was_sent: "errors.WasSent") -> di
 
 def _why(outcome: NoResponse) -> str:
     reason = f"{outcome.name}: {outcome.detail}" if outcome.detail else outcome.name
+    if "WRONG_VERSION_NUMBER" in reason:
+        reason += "; this port does not speak https: a mock needs http"
     if isinstance(outcome, NotSendable):
         return f"the request cannot be sent ({reason})"
     return f"no response in time ({reason})" if outcome.timed_out else f"no response ({reason})"
