@@ -257,6 +257,8 @@ def _engine_of(source: object) -> Engine:
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT}
     if url.get_driver_name() in ("psycopg", "psycopg2"):
         options["connect_args"] = {name: each for name, each in _LIBPQ_OPTIONS.items() if name not in url.query}
+    if url.get_driver_name() == "psycopg":
+        options["connect_args"]["prepare_threshold"] = None  # as in ``unprepared``; a URL can only say it as text
     if dialect == "sqlite":
         _check_is_a_file(url)
         # Opening a file is cheap, and open connections would be in the way of a fork, or of replacing the file.
