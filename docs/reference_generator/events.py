@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
-from followup import WebhookEvent, inbound
+from followup import inbound
 from followup._api_rules import EventType, OutboundEventType
-from followup._codec.decode import decode
+from followup._webhook_event import decode_event
 from followup_mockserver import MockService
 from followup_mockserver.settings.settings import NOT_YET_SENT
 
@@ -209,7 +209,7 @@ def _outbound(event_type: OutboundEventType, payload: Mapping[str, Any]) -> str:
 
 def _views(payload: Mapping[str, Any]) -> str:
     """Return the sentence about the typed views of the data that are not None."""
-    event = decode(WebhookEvent, payload)
+    event = decode_event(payload)
     names = ("appointment", "visit", "treatment", "intake_request", "patient")
     classes = {name: type(view).__name__ for name in names if (view := getattr(event, name))}
     views = [f"`event.{name}` (an instance of {link_to(cls, f'{FOLDER}/index')})" for name, cls in classes.items()]

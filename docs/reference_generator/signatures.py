@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_origin
 import attrs
 
 from followup._api_rules import IdPrefix
+from followup._plain import Late
 
 _OMITTED = ("self", "cls")
 
@@ -172,7 +173,10 @@ class _PublicNames(ast.NodeTransformer):
         return self.visit(_assigned(node.id, self._names["__name__"]))
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        return ast.Name(node.attr) if ast.unparse(node.value) == "followup" else node
+        module = ast.unparse(node.value)
+        late = self._names.get(module)
+        is_ours = isinstance(late, Late) and vars(late)["_name"].partition(".")[0] in ("followup", "datetime", "typing")
+        return self.visit(ast.Name(node.attr)) if module in ("followup", "followup_mockserver") or is_ours else node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if ast.unparse(node.value) == "Required":

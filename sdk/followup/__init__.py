@@ -18,7 +18,8 @@ _NAMES = {
         "NotFoundError PaginationError PermissionDeniedError RateLimitError ResponseDecodeError "
         "WebhookSignatureError"
     ),
-    "_results.results": "ResponseInfo show_personal_data",
+    "_results.display": "show_personal_data",
+    "_results.results": "ResponseInfo",
     "_webhook_event": "WebhookEvent",
     "resources.account": "Account ApiKey",
     "resources.appointments": "Appointment",

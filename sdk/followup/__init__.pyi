@@ -6,6 +6,7 @@ from followup._client import AsyncFollowUp as AsyncFollowUp
 from followup._client import FollowUp as FollowUp
 from followup._codec.encode import NOT_GIVEN as NOT_GIVEN
 from followup._codec.encode import NotGiven as NotGiven
+from followup._results.display import show_personal_data as show_personal_data
 from followup._results.errors import APIConnectionError as APIConnectionError
 from followup._results.errors import APIStatusError as APIStatusError
 from followup._results.errors import APITimeoutError as APITimeoutError
@@ -23,7 +24,6 @@ from followup._results.errors import RateLimitError as RateLimitError
 from followup._results.errors import ResponseDecodeError as ResponseDecodeError
 from followup._results.errors import WebhookSignatureError as WebhookSignatureError
 from followup._results.results import ResponseInfo as ResponseInfo
-from followup._results.results import show_personal_data as show_personal_data
 from followup._version import __version__ as __version__
 from followup._webhook_event import WebhookEvent as WebhookEvent
 from followup.resources.account import Account as Account

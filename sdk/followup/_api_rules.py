@@ -9,6 +9,9 @@ from typing import Annotated, Any, Literal
 
 import attrs
 
+WasSent = Literal["no", "maybe", "yes"]
+"""Whether the service has received a request."""
+
 SERVICE_VERSION = "2026-09-28"
 """The current dated version (specification, section 9)."""
 

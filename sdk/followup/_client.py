@@ -21,6 +21,7 @@ from followup._codec.names import kind_of
 from followup._declarations.declarations import lazy
 from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._http.connections import AsyncConnections, Connections, import_drivers
+from followup._plain import Late
 from followup._privacy.frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError
 from followup._results.results import Result
@@ -29,7 +30,9 @@ from followup.resources import all_groups
 from followup.resources.groups import AsyncGroups, SyncGroups
 
 if TYPE_CHECKING:
-    import httpx  # imported late, because it takes as long as all that creates a client
+    import httpx
+else:
+    httpx = Late("httpx")  # importing it takes as long as all that creates a client
 
 T = TypeVar("T")
 

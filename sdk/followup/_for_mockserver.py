@@ -12,6 +12,7 @@ from followup._codec import phones
 from followup._codec.decode import decode
 from followup._codec.encode import NOT_GIVEN, encode
 from followup._codec.names import *  # noqa: F403 - all of its public names
+from followup._codec.wire import format_timestamp
 from followup._declarations.declarations import Declaration, Parameter, descriptions_in, lazy
 from followup._declarations.operations import declarations_of, group_name
 from followup._package_data import package_data, package_text, zone_of

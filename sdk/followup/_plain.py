@@ -11,6 +11,8 @@ _QUOTES = "\"'`“”‘’«»"
 class Late:
     """Stands for a module that only annotations name: it is imported when something evaluates one of them.
 
+    Its names are ``Any`` where the module cannot be imported, because it belongs to an extra.
+
     Args:
         name: name of the module.
     """
@@ -19,11 +21,15 @@ class Late:
         self._name = name
 
     def __getattr__(self, name: str) -> object:
-        if name.startswith("__"):  # of tools that look at every global variable
+        if name.startswith("_"):  # of tools that look at every global variable
             raise AttributeError(name)
         from importlib import import_module
 
-        return getattr(import_module(self._name), name)
+        try:
+            module = import_module(self._name)
+        except ImportError:
+            module, name = import_module("typing"), "Any"
+        return getattr(module, name)
 
 
 def surroundings(text: str) -> str | None:

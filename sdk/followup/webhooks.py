@@ -17,24 +17,19 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
-from followup._plain import surroundings, unwrapped
+from followup._plain import Late, surroundings, unwrapped
 from followup._privacy.frames import clears_frames
 from followup._results.errors import WebhookSignatureError
 
 # Not imported from `typing`, whose import takes longer than all that verifies a webhook.
 TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
 if TYPE_CHECKING:
-    from datetime import datetime
-    from typing import Any, Protocol
+    import datetime
+    from typing import Any
 
-    from followup._webhook_event import WebhookEvent
-
-    class Headers(Protocol):
-        """The headers of a request in any framework: a dict, or an object with the ``items()`` method of a dict."""
-
-        def items(self) -> Iterable[tuple[Any, Any]]:
-            """Return pairs of header name and value."""
-            ...
+    from followup import _webhook_event as events
+else:
+    datetime, events = Late("datetime"), Late("followup._webhook_event")
 
 
 WEBHOOK_TOLERANCE = 300
@@ -72,11 +67,11 @@ def sign(payload: bytes, secret: str, timestamp: int) -> str:
 @clears_frames
 def verify_signature(
     payload: bytes | str,
-    headers: Headers,
+    headers: events.Headers,
     secret: str | Iterable[str],
     *,
     tolerance: float | None = WEBHOOK_TOLERANCE,
-    now: float | datetime | None = None,
+    now: float | datetime.datetime | None = None,
 ) -> None:
     """Verify the signature and the timestamp of a webhook request (specification, section 6.2, Signature).
 
@@ -115,12 +110,12 @@ def verify_signature(
 @clears_frames
 def construct_event(
     payload: bytes | str,
-    headers: Headers,
+    headers: events.Headers,
     secret: str | Iterable[str],
     *,
     tolerance: float | None = WEBHOOK_TOLERANCE,
-    now: float | datetime | None = None,
-) -> WebhookEvent:
+    now: float | datetime.datetime | None = None,
+) -> events.WebhookEvent:
     """Verify a webhook request and return its event (specification, section 6.2).
 
     Args:
@@ -141,11 +136,11 @@ def construct_event(
         TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` is invalid.
     """
     verify_signature(payload, headers, secret, tolerance=tolerance, now=now)
-    from followup._codec.decode import WireError, decode
-    from followup._webhook_event import WebhookEvent
+    from followup._codec.wire import WireError
+    from followup._webhook_event import decode_event
 
     try:
-        return decode(WebhookEvent, json.loads(_raw(payload)))
+        return decode_event(json.loads(_raw(payload)))
     except WireError as error:
         problem = str(error)
     except (ValueError, RecursionError):
@@ -220,7 +215,7 @@ def _seconds(now: object) -> float:
 def _seconds_of_datetime(now: object) -> float:
     from datetime import datetime
 
-    from followup._codec.names import in_utc
+    from followup._codec.wire import in_utc
 
     if not isinstance(now, datetime):
         raise ValueError(_INVALID_NOW)  # noqa: TRY004 - as for a number that is out of range

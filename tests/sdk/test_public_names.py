@@ -2,13 +2,17 @@
 
 import ast
 import functools
+import importlib
 import inspect
 import subprocess
 import sys
+import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import create_autospec
 
+import httpx
 import pytest
 from contract import specification as spec
 from support.webhook_events import SECRET, body_of, headers_of
@@ -105,12 +109,68 @@ def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little
     }
 
 
-def test_the_first_event_imports_attrs_at_most() -> None:
+DEPENDENCIES = ("attr", "attrs", "cattr", "cattrs", "httpcore", "httpx")
+
+
+def test_an_event_needs_the_standard_library_alone() -> None:
     body = body_of()
-    arguments = f"{body!r}, {headers_of(body)!r}, {SECRET!r}, tolerance=None"
-    loaded = imported_by(f"from followup import construct_event; construct_event({arguments})")
+    arguments = f"{body!r}, {headers_of(body)!r}, [{SECRET!r}, 'whsec_old'], now=datetime.now(UTC)"
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({DEPENDENCIES!r}))"
+    script = f"{blocked}\nfrom datetime import UTC, datetime\nfrom followup import construct_event"
+    loaded = imported_by(f"{script}\nevent = construct_event({arguments})\nrepr(event), event == event")
     assert "followup._webhook_event" in loaded
-    assert not {"httpx", "cattrs", "cattr"} & loaded
+    files = {getattr(sys.modules.get(name), "__file__", None) or "" for name in loaded - {*DEPENDENCIES}}
+    assert [file for file in files if "site-packages" in file] == []
+    wrong = imported_by(
+        f"{script}, WebhookSignatureError\ntry: construct_event('x', {headers_of(b'x')!r}, {SECRET!r})\n"
+        "except WebhookSignatureError: pass"
+    )
+    assert "followup.webhooks" in wrong
+
+
+PUBLIC_MODULES = (
+    "followup", "followup.inbound", "followup.inbox", "followup.outbox", "followup.imports", "followup_mockserver",
+    "followup_mockserver.simulation", "followup_mockserver.strategies", "followup_mockserver.pytest_plugin",
+)  # fmt: skip
+
+
+def annotated(name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the public functions and classes of a module, and the public methods of the classes, with their names."""
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", None) or [each for each in dir(module) if not each.startswith("_")]:
+        value = getattr(module, public)
+        value = (
+            getattr(value, "__wrapped__", value)
+            if inspect.isroutine(value) is False and not inspect.isclass(value)
+            else value
+        )
+        if not str(getattr(value, "__module__", "")).startswith("followup"):
+            continue
+        if inspect.isfunction(value) or inspect.isclass(value):
+            yield f"{name}.{public}", value
+        if inspect.isclass(value):
+            for each in dir(value):
+                member = inspect.getattr_static(value, each)
+                member = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+                if inspect.isfunction(member) and (each == "__init__" or not each.startswith("_")):
+                    yield f"{name}.{public}.{each}", member
+
+
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
+def test_the_annotations_of_every_public_name_resolve(module: str) -> None:
+    unresolved = {}
+    found = dict(annotated(module))
+    for name, value in found.items():
+        try:
+            typing.get_type_hints(value)
+        except NameError as error:
+            unresolved[name] = str(error)
+    assert found
+    assert unresolved == {}
+    if module == "followup":
+        assert typing.get_type_hints(FollowUp.__init__)["http_client"] is not None
+        assert httpx.Timeout in typing.get_args(typing.get_type_hints(FollowUp.__init__)["timeout"])
+        assert typing.get_type_hints(followup.construct_event)["return"] is followup.WebhookEvent
 
 
 def test_a_call_needs_no_rich() -> None:

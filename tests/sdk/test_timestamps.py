@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from followup import FollowUp, inbound, verify_signature
 from followup._codec.encode import encoder_for
-from followup._codec.names import format_exactly, format_timestamp, parse_timestamp
+from followup._codec.wire import format_exactly, format_timestamp, parse_timestamp
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 from followup_mockserver.schema.formats import is_timestamp

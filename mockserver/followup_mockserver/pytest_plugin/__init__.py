@@ -1,6 +1,7 @@
 """The pytest plugin: fixtures with a mock of the service and its clients, and the coverage of a test suite.
 
-It imports only pytest until a fixture or an option is used, so that test runs without the mock do not load it.
+Besides pytest, it imports only the names of both packages until a fixture or an option is used, so that test runs
+without the mock do not load it.
 """
 
 import argparse
@@ -14,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import followup
+import followup_mockserver
+from followup._plain import Late
+
 if TYPE_CHECKING:
     import respx
 
-    from followup import AsyncFollowUp, FollowUp
-    from followup_mockserver.pytest_plugin.environment import MockEnvironment
-    from followup_mockserver.service.server import MockServer
-    from followup_mockserver.service.service import Mock, MockService
-    from followup_mockserver.settings.options import MockOptions
+    from followup_mockserver.service.service import Mock
+else:
+    respx = Late("respx")
 
 
 class _Test:
@@ -36,7 +39,7 @@ class _Test:
 
     def __init__(self) -> None:
         self.mocks: dict[str, Mock] = {}
-        self.environment: MockEnvironment | None = None
+        self.environment: followup_mockserver.MockEnvironment | None = None
         self.has_ended = False
         self.has_failed = False
 
@@ -112,7 +115,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def followup_options() -> "MockOptions":
+def followup_options() -> "followup_mockserver.MockOptions":
     """The options of ``followup_service`` and ``followup_server``, for a test module or a conftest.py to override.
 
     They are those of ``MockService``, and replace the defaults of the two fixtures.
@@ -121,7 +124,9 @@ def followup_options() -> "MockOptions":
 
 
 @pytest.fixture
-def followup_service(followup_options: "MockOptions") -> "Iterator[MockService]":
+def followup_service(
+    followup_options: "followup_mockserver.MockOptions",
+) -> "Iterator[followup_mockserver.MockService]":
     """A new ``MockService`` for this test, without a rate limit. Its clock is frozen at the current time.
 
     It is closed after the test. If the test fails, its report shows the API calls, webhook deliveries and messages. A
@@ -129,44 +134,42 @@ def followup_service(followup_options: "MockOptions") -> "Iterator[MockService]"
     """
     from datetime import UTC, datetime
 
-    from followup_mockserver import MockService
-
-    options: MockOptions = {"start_time": datetime.now(UTC), "rate_limit": 0}
+    options: followup_mockserver.MockOptions = {"start_time": datetime.now(UTC), "rate_limit": 0}
     options.update(followup_options)
-    with MockService(**options) as service:
+    with followup_mockserver.MockService(**options) as service:
         yield service
 
 
 @pytest.fixture
-def followup_client(followup_service: "MockService") -> "Iterator[FollowUp]":
+def followup_client(followup_service: "followup_mockserver.MockService") -> "Iterator[followup.FollowUp]":
     """A ``FollowUp`` client of ``followup_service``; it is closed after the test."""
     with followup_service.client() as client:
         yield client
 
 
 @pytest.fixture
-def followup_async_client(followup_service: "MockService") -> "AsyncFollowUp":
+def followup_async_client(followup_service: "followup_mockserver.MockService") -> "followup.AsyncFollowUp":
     """An ``AsyncFollowUp`` client of ``followup_service``. It has no connections to close."""
     return followup_service.async_client()
 
 
 @pytest.fixture
-def followup_server(followup_options: "MockOptions") -> "Iterator[MockServer]":
+def followup_server(followup_options: "followup_mockserver.MockOptions") -> "Iterator[followup_mockserver.MockServer]":
     """A new, running ``MockServer`` for this test, on a free port of 127.0.0.1.
 
     It has no rate limit, and accepts webhook URLs that are http to a loopback address. It is stopped after the test; if
     the test fails, its report shows the API calls, webhook deliveries and messages.
     """
-    from followup_mockserver import MockServer
-
-    options: MockOptions = {"rate_limit": 0, "allow_http_webhooks": True}
+    options: followup_mockserver.MockOptions = {"rate_limit": 0, "allow_http_webhooks": True}
     options.update(followup_options)
-    with MockServer(**options) as server:
+    with followup_mockserver.MockServer(**options) as server:
         yield server
 
 
 @pytest.fixture
-def followup_env(request: pytest.FixtureRequest, followup_service: "MockService") -> "Iterator[MockEnvironment]":
+def followup_env(
+    request: pytest.FixtureRequest, followup_service: "followup_mockserver.MockService"
+) -> "Iterator[followup_mockserver.MockEnvironment]":
     """Let code that creates its own client, as in production, reach ``followup_service``.
 
     ``FOLLOWUP_BASE_URL`` and ``FOLLOWUP_API_KEY`` are set for the test. Whatever httpx would send over the network is
@@ -183,7 +186,9 @@ def followup_env(request: pytest.FixtureRequest, followup_service: "MockService"
 
 
 @pytest.fixture
-def followup_respx(followup_service: "MockService", monkeypatch: pytest.MonkeyPatch) -> "Iterator[respx.Router]":
+def followup_respx(
+    followup_service: "followup_mockserver.MockService", monkeypatch: pytest.MonkeyPatch
+) -> "Iterator[respx.Router]":
     """Route httpx requests for ``followup_service.url`` to ``followup_service``; others are sent as usual.
 
     The environment variables ``FOLLOWUP_BASE_URL`` and ``FOLLOWUP_API_KEY`` are set for the test, so code that creates

@@ -4,10 +4,11 @@ import re
 import secrets
 import socket
 import threading
-from typing import TYPE_CHECKING, Self, Unpack, cast
+from typing import Self, Unpack, cast
 
 import attrs
 
+import followup
 from followup._for_mockserver import clears_frames_of
 from followup_mockserver.http.app import http_error
 from followup_mockserver.http.guard import Guard
@@ -17,9 +18,6 @@ from followup_mockserver.schema.formats import is_loopback_address
 from followup_mockserver.service.service import Mock
 from followup_mockserver.settings.options import ClientOptions, MockOptions, options_of
 from followup_mockserver.state.snapshots.document import SnapshotSource, prepare
-
-if TYPE_CHECKING:
-    from followup import AsyncFollowUp, FollowUp
 
 
 @clears_frames_of
@@ -136,7 +134,7 @@ class MockServer(Mock):
                 self._engine.stop()
                 self._web_server.stop()
 
-    def client(self, **options: Unpack[ClientOptions]) -> "FollowUp":
+    def client(self, **options: Unpack[ClientOptions]) -> followup.FollowUp:
         """Return a client of this server, for the default organization.
 
         Args:
@@ -145,11 +143,9 @@ class MockServer(Mock):
         Returns:
             A new client, which the caller closes.
         """
-        from followup import FollowUp  # imported late: the server itself needs no HTTP client
+        return followup.FollowUp(**self._options(options))
 
-        return FollowUp(**self._options(options))
-
-    def async_client(self, **options: Unpack[ClientOptions]) -> "AsyncFollowUp":
+    def async_client(self, **options: Unpack[ClientOptions]) -> followup.AsyncFollowUp:
         """Return an asynchronous client of this server, for the default organization.
 
         Args:
@@ -158,9 +154,7 @@ class MockServer(Mock):
         Returns:
             A new client, which the caller closes.
         """
-        from followup import AsyncFollowUp
-
-        return AsyncFollowUp(**self._options(options))
+        return followup.AsyncFollowUp(**self._options(options))
 
     def __enter__(self) -> Self:
         self.start()

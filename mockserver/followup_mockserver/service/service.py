@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
 import attrs
 
+import followup
 from followup import _for_mockserver as sdk
+from followup._plain import Late
 from followup_mockserver.control import Control, state_of
 from followup_mockserver.dashboard.routes import dashboard
 from followup_mockserver.engine import Engine
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
     import httpx
     import respx
     from flask import Flask
+else:
+    respx = Late("respx")
 
-    from followup import AsyncFollowUp, FollowUp
-
-AnyClient = TypeVar("AnyClient", "FollowUp", "AsyncFollowUp")
+AnyClient = TypeVar("AnyClient", "followup.FollowUp", "followup.AsyncFollowUp")
 
 SUBSCRIBERS = (
     messages.keep_reminders,
@@ -228,7 +230,7 @@ class MockService(Mock):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def client(self, **options: Unpack[ClientOptions]) -> "FollowUp":
+    def client(self, **options: Unpack[ClientOptions]) -> followup.FollowUp:
         """Return a client of this service, for the default organization. It never sleeps; see ``waits``.
 
         Args:
@@ -237,13 +239,12 @@ class MockService(Mock):
         # Imported late, because a mock of another process needs no HTTP client.
         import httpx
 
-        from followup import FollowUp
         from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
         http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
-        return self._in_virtual_time(FollowUp(**self._options(options, http_client=http_client)), options)
+        return self._in_virtual_time(followup.FollowUp(**self._options(options, http_client=http_client)), options)
 
-    def async_client(self, **options: Unpack[ClientOptions]) -> "AsyncFollowUp":
+    def async_client(self, **options: Unpack[ClientOptions]) -> followup.AsyncFollowUp:
         """Return an asynchronous client of this service, for the default organization. It never sleeps; see ``waits``.
 
         Args:
@@ -251,11 +252,10 @@ class MockService(Mock):
         """
         import httpx
 
-        from followup import AsyncFollowUp
         from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
         http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
-        return self._in_virtual_time(AsyncFollowUp(**self._options(options, http_client=http_client)), options)
+        return self._in_virtual_time(followup.AsyncFollowUp(**self._options(options, http_client=http_client)), options)
 
     def _in_virtual_time(self, client: AnyClient, options: ClientOptions) -> AnyClient:
         # The driver has to limit the attempts through a client of the user's own, whose transport may be another.

@@ -4,12 +4,15 @@ import functools
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from followup._plain import Late
 from followup_mockserver.simulation.clinic import Clinic
 from followup_mockserver.simulation.commits import databases_of_thread
 
-if TYPE_CHECKING:  # these need SQLAlchemy, which other clinics may not have
-    from followup.inbox import Inbox, Received
-    from followup.outbox import Outbox
+if TYPE_CHECKING:
+    from followup import inbox as inboxes
+    from followup import outbox as outboxes
+else:  # these need SQLAlchemy, which other clinics may not have
+    inboxes, outboxes = Late("followup.inbox"), Late("followup.outbox")
 
 
 class OutboxClinic(Clinic):
@@ -30,11 +33,11 @@ class OutboxClinic(Clinic):
     """
 
     receiver_url: ClassVar[str | None] = "https://clinic.example/webhooks"
-    outbox: "Outbox"
-    _inbox: "Inbox | None" = None
+    outbox: "outboxes.Outbox"
+    _inbox: "inboxes.Inbox | None" = None
 
     @property
-    def inbox(self) -> "Inbox":
+    def inbox(self) -> "inboxes.Inbox":
         """The inbox of the integration.
 
         Raises:
@@ -47,7 +50,7 @@ class OutboxClinic(Clinic):
         return self._inbox
 
     @inbox.setter
-    def inbox(self, inbox: "Inbox") -> None:
+    def inbox(self, inbox: "inboxes.Inbox") -> None:
         databases = databases_of_thread()
         self._commits = None if databases is None else databases.commits
         self._inbox = inbox
@@ -74,14 +77,14 @@ class OutboxClinic(Clinic):
             times[event_id] = 1 + sum(self._commits.runs.get(event_id, ())[:-1])
         return [event_id for event_id, number in times.items() for _ in range(number)]
 
-    def _watched(self, handler: "Callable[[Received], object]") -> "Callable[[Received], object]":
+    def _watched(self, handler: "Callable[[inboxes.Received], object]") -> "Callable[[inboxes.Received], object]":
         """Return a handler of which it is recorded whether its run committed something by itself."""
         commits = self._commits
         if commits is None:
             return handler
 
         @functools.wraps(handler)
-        def watched(received: "Received") -> object:
+        def watched(received: "inboxes.Received") -> object:
             before = commits.made
             try:
                 return handler(received)

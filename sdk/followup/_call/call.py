@@ -23,10 +23,11 @@ steps on under the same contract.
 import itertools
 import logging
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
+from followup._api_rules import WasSent
 from followup._call.options import Options
 from followup._call.request_rate import Governor, Slot
 from followup._call.responses import ACCEPT_ENCODING, error_of, result_of, with_response
@@ -35,9 +36,6 @@ from followup._call.steps import Call, NotSendable, NotSent, Outcome, Response, 
 from followup._privacy.redaction import redacted
 from followup._results.results import Result
 from followup._version import __version__
-
-if TYPE_CHECKING:
-    from followup._results.errors import WasSent
 
 R = TypeVar("R", bound=Result)
 

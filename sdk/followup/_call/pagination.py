@@ -13,8 +13,9 @@ from followup._call.steps import Call
 from followup._codec.decode import decode
 from followup._privacy.frames import clears_frames
 from followup._privacy.redaction import redacted
+from followup._results.display import shows_personal_data
 from followup._results.errors import PaginationError
-from followup._results.results import Model, ResponseInfo, Result, displayed_fields, html_table, shows_personal_data
+from followup._results.results import Model, ResponseInfo, Result, displayed_fields, html_table
 
 T = TypeVar("T", bound=Model)
 

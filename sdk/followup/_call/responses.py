@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
+from followup._api_rules import WasSent
 from followup._call.options import Options
 from followup._call.steps import Call, NoResponse, NotSendable, Outcome, Response
-from followup._codec.decode import WireError, is_deep
+from followup._codec.wire import WireError, is_deep
 from followup._privacy.redaction import redacted
 from followup._results import errors
 from followup._results.results import ResponseInfo, Result
@@ -214,13 +215,7 @@ def with_response(result: R, response: Response) -> R:
 
 
 def error_of(
-    call: Call[Any],
-    options: Options,
-    outcome: Outcome | None,
-    attempts: int,
-    was_sent: "errors.WasSent",
-    *,
-    late: bool = False,
+    call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: WasSent, *, late: bool = False
 ) -> errors.FollowUpError:
     """Return the error for the last attempt of a call; ``late`` is whether the deadline of the call was reached.
 
@@ -241,7 +236,7 @@ def error_of(
     return kind(f"{call.operation}: {problem}{tries}", **_resumable(call, attempts, was_sent))
 
 
-def _resumable(call: Call[Any], attempts: int, was_sent: "errors.WasSent") -> dict[str, Any]:
+def _resumable(call: Call[Any], attempts: int, was_sent: WasSent) -> dict[str, Any]:
     """Return the attributes of an error with which a caller can resume the call."""
     return {
         "operation": call.operation,

@@ -17,20 +17,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 import attrs
 
 from followup._codec import names
-
-
-class WireError(ValueError):
-    """The JSON does not match the schema. The message names the field, never its value.
-
-    Attributes:
-        path: path of the field, such as ``data[3].createdAt``; empty for the body as a whole.
-        problem: description of the problem, such as ``is missing``.
-    """
-
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path or 'the body'} {problem}")
-        self.path = path
-        self.problem = problem
+from followup._codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -69,27 +56,9 @@ LEAVES: dict[Any, Leaf] = {
     str: TEXT,
     bool: Leaf("a boolean", bool),
     int: Leaf("an integer", int),
-    datetime: Leaf("a timestamp", str, names.parse_timestamp),
+    datetime: Leaf("a timestamp", str, parse_timestamp),
     date: Leaf("a date", str, date.fromisoformat),
 }
-
-LONGEST_NESTING = 100
-"""Levels of objects and lists in an unknown field or an object without a schema. Far more could be neither pickled nor
-exported."""
-
-
-def is_deep(value: Any) -> bool:
-    """Return whether lists and objects are nested too deeply in a JSON value."""
-    level = [value]
-    for _ in range(LONGEST_NESTING):
-        level = [item for each in level if each.__class__ in (dict, list) for item in _items(each)]
-        if not level:
-            return False
-    return True
-
-
-def _items(container: Any) -> Any:
-    return container.values() if container.__class__ is dict else container
 
 
 def _shallow(value: Any) -> Any:

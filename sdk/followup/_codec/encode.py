@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, Required, ge
 import attrs
 
 from followup._api_rules import IdPrefix, Limits
-from followup._codec import names
+from followup._codec import names, wire
 from followup._privacy.redaction import redacted
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _encode_id(value: str, path: str) -> str:
 
 
 def _encode_timestamp(value: datetime, path: str) -> str:
-    return names.format_exactly(names.in_utc(value, path))
+    return wire.format_exactly(wire.in_utc(value, path))
 
 
 def _encode_date(value: date, path: str) -> str:
@@ -272,7 +272,7 @@ def _converter() -> "Converter":
     from cattrs import Converter
 
     converter = Converter()
-    converter.register_unstructure_hook(datetime, names.format_timestamp)
+    converter.register_unstructure_hook(datetime, wire.format_timestamp)
     converter.register_unstructure_hook(date, date.isoformat)
     converter.register_unstructure_hook_factory(_has_unknown_fields, _model_encoder)
     return converter

@@ -26,15 +26,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 
+from followup._plain import Late
+
 # Not imported from `typing`, whose import takes longer than all that verifies a webhook.
 TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
 if TYPE_CHECKING:
+    import typing
     from datetime import datetime
-    from typing import Any, Literal
+    from typing import Any
 
+    from followup import _api_rules as rules
     from followup._privacy.redaction import SentValues
-
-    WasSent = Literal["no", "maybe", "yes"]
+else:
+    rules, typing = Late("followup._api_rules"), Late("typing")
 
 
 class FollowUpError(Exception):
@@ -59,13 +63,13 @@ class FollowUpError(Exception):
         operation: str = "",
         idempotency_key: str | None = None,
         attempts: int = 0,
-        was_sent: WasSent = "no",
+        was_sent: rules.WasSent = "no",
     ) -> None:
         super().__init__(message)
         self.operation = operation
         self.idempotency_key = idempotency_key
         self.attempts = attempts
-        self.was_sent: WasSent = was_sent
+        self.was_sent = was_sent
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -123,7 +127,9 @@ class ResponseDecodeError(FollowUpError):
         request_id: id of the request, which the service's support asks for.
     """
 
-    def __init__(self, message: str, *, status_code: int = 0, request_id: str | None = None, **call: Any) -> None:
+    def __init__(
+        self, message: str, *, status_code: int = 0, request_id: str | None = None, **call: typing.Any
+    ) -> None:
         super().__init__(message, **call)
         self.status_code = status_code
         self.request_id = request_id
@@ -161,10 +167,10 @@ class APIStatusError(FollowUpError):
         *,
         status_code: int = 0,
         headers: Mapping[str, str] | None = None,
-        body: Any = None,
+        body: typing.Any = None,
         sent_values: Iterable[str] = (),
         note: str = "",
-        **call: Any,
+        **call: typing.Any,
     ) -> None:
         # Imported late: the mock and the commands read the declarations, and need no HTTP client.
         import httpx

@@ -1,49 +1,19 @@
 """The base classes of the objects that the service returns: unknown fields, export, display, and their response."""
 
-import contextvars
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
 from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON
+from followup._plain import Late
+from followup._results.display import short, shows_personal_data
 
 if TYPE_CHECKING:
-    import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
-
-
-VARIABLE = "FOLLOWUP_SHOW_PERSONAL_DATA"
-
-_shown: contextvars.ContextVar[bool] = contextvars.ContextVar("followup_show_personal_data", default=False)
-
-
-def shows_personal_data() -> bool:
-    """Return whether ``repr`` shows personal data now."""
-    return _shown.get() or os.environ.get(VARIABLE) == "1"
-
-
-@contextmanager
-def show_personal_data() -> Iterator[None]:
-    """Let ``repr`` and notebooks show the personal data of results within a with block.
-
-    By default they show none, because displayed values are copied to logs, tracebacks and screenshots. The block
-    applies to this thread or task. The environment variable ``FOLLOWUP_SHOW_PERSONAL_DATA=1`` does the same for the
-    whole process. Neither shows secrets, and neither changes what errors and logs show.
-
-    Example::
-
-        with followup.show_personal_data():
-            print(client.patients.retrieve("pat_…"))
-    """
-    token = _shown.set(True)
-    try:
-        yield
-    finally:
-        _shown.reset(token)
+    import httpx
+else:
+    httpx = Late("httpx")  # the mock and the commands read the declarations, and need no HTTP client
 
 
 def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]], *, complete: bool) -> str:
@@ -163,18 +133,13 @@ class Model(Value):
 
     def __repr__(self) -> str:
         # Without the kind of object, which the class name states.
-        shown = ", ".join(f"{name}={_short(value)}" for name, value in displayed_fields(self) if name != "object")
+        shown = ", ".join(f"{name}={short(value)}" for name, value in displayed_fields(self) if name != "object")
         return f"{type(self).__name__}({shown})"
 
     def _repr_html_(self) -> str:
         return html_table(
             type(self).__name__, ["field", "value"], displayed_fields(self), complete=shows_personal_data()
         )
-
-
-def _short(value: Any) -> str:
-    # The repr of a datetime is so long that a few of them hide the rest of an object.
-    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else repr(value)
 
 
 def _plain(value: Any) -> Any:
@@ -230,8 +195,6 @@ class ResponseInfo(FrozenValue):
     @property
     def headers(self) -> "httpx.Headers":
         """The headers of the response; their case does not matter."""
-        import httpx
-
         return httpx.Headers(self._headers)
 
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from followup import ConfigurationError
-from followup._codec.names import format_timestamp
+from followup._codec.wire import format_timestamp
 from followup.cli import output, stores
 from followup.cli.application import Application
 from followup.cli.output import CommandFailed, connected, reject, say

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from followup._api_rules import REQUESTS_PER_MINUTE
-from followup._codec.names import format_timestamp
+from followup._codec.wire import format_timestamp
 from followup._privacy.redaction import redacted
 from followup._results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores

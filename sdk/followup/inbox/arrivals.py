@@ -18,12 +18,12 @@ import attrs
 from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table, or_, select, update
 
 import followup
-from followup._codec.decode import WireError, decode
+from followup._codec.wire import WireError
 from followup._store.cipher import RowCipher
 from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
 from followup._store.schema import LONGEST_TEXT, SALTS, TO_SALTS, WAITING, Schema, checked_text, event_table
 from followup._telemetry import count_missed_webhooks
-from followup._webhook_event import WebhookEvent
+from followup._webhook_event import WebhookEvent, decode_event
 
 if TYPE_CHECKING:
     from followup.inbox.inbox import Inbox
@@ -216,7 +216,7 @@ def _pages(client: "followup.FollowUp", endpoint: str) -> "Iterator[followup.Pag
 
 def _arrival(delivery: "followup.WebhookDelivery") -> Arrival | None:
     try:
-        event = decode(WebhookEvent, delivery.payload)
+        event = decode_event(delivery.payload)
         return checked_arrival(event, json.dumps(delivery.payload).encode())
     except (WireError, followup.WebhookSignatureError) as error:
         logger.error("delivery %s is not stored, and read again next time: %s", delivery.id, error)  # noqa: TRY400 - the traceback would show the payload

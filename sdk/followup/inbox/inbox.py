@@ -5,7 +5,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -14,21 +14,20 @@ import followup
 from followup._api_rules import OutboundEventType
 from followup._call.options import checked_deadline
 from followup._codec.encode import NOT_GIVEN
-from followup._codec.names import in_utc, kind_of
+from followup._codec.names import kind_of
+from followup._codec.wire import in_utc
 from followup._declarations.declarations import lazy
 from followup._privacy.frames import clears_frames_of
 from followup._store.cipher import Cipher
 from followup._store.failures import reason_of
 from followup._threads import NoThreadError, result_in_thread
+from followup._webhook_event import Headers
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store
 from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, checked_types
 from followup.inbox.upkeep import DrainReport, ReceivedEvents
 from followup.inbox.worker import Worker
 from followup.webhooks import SECRET_VARIABLE, checked_secrets, construct_event, secrets_in
-
-if TYPE_CHECKING:
-    from followup.webhooks import Headers
 
 LONGEST_HANDLER_TIMEOUT = 86_400
 
@@ -103,7 +102,7 @@ class Inbox(ReceivedEvents):
         self._handler_timeout = handler_timeout
         self._handlers = Handlers()
 
-    def receive(self, body: bytes | str, headers: "Headers") -> int:
+    def receive(self, body: bytes | str, headers: Headers) -> int:
         """Verify a webhook request, and store its event (specification, section 6.2).
 
         Args:

@@ -9,12 +9,11 @@ from typing import Literal, get_args
 import attrs
 from sqlalchemy import select, update
 
-from followup._codec.decode import decode
 from followup._store.database import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import milliseconds_of
-from followup._webhook_event import WebhookEvent
+from followup._webhook_event import WebhookEvent, decode_event
 from followup.inbox.arrivals import DONE, EVENTS, SCHEMA, UNHANDLED
 
 FinishedState = Literal["done", "dead", "unhandled"]
@@ -104,7 +103,7 @@ class ReceivedEvents(PersonalData):
         with self._checked_transaction() as connection:
             return [
                 DeadEvent(
-                    event=decode(WebhookEvent, json.loads(self._cipher.decrypt(bytes(row.body), row.event_id))),
+                    event=decode_event(json.loads(self._cipher.decrypt(bytes(row.body), row.event_id))),
                     error=self._cipher.decrypt(row.error, row.event_id),
                     attempts=row.attempts,
                     received_at=datetime_of(row.received_at),

@@ -17,12 +17,11 @@ import sqlalchemy
 from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 import followup
-from followup._codec.decode import decode
 from followup._privacy.frames import clear_frames
 from followup._store.cipher import UnreadableRows
 from followup._store.failures import kind_of_error
 from followup._store.leases import limit_idle_time
-from followup._webhook_event import WebhookEvent
+from followup._webhook_event import decode_event
 from followup.inbox import claims
 from followup.inbox.handler_transaction import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
 from followup.inbox.handlers import Received, check_result
@@ -124,7 +123,7 @@ class Worker:
 
     def _call(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler; nothing is written before it, and the mark that the event is done is the last statement."""
-        event = decode(WebhookEvent, json.loads(claim.body))
+        event = decode_event(json.loads(claim.body))
         with self._database.transaction(of_user=True) as connection:
             limit_idle_time(connection, self._timeout)
             transaction = HandlerTransaction(connection)
@@ -147,7 +146,7 @@ class Worker:
             ours = execute.within(self._database.schema)
             await claims.mark_done_on(ours, claim, self._database.dialect, self._clock, self._timeout)
 
-        event = decode(WebhookEvent, json.loads(claim.body))
+        event = decode_event(json.loads(claim.body))
         received = Received(event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, mark))
         check_result(function(received))
         if not self._is_marked(claim):

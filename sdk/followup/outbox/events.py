@@ -17,7 +17,8 @@ import sqlalchemy as sa
 
 from followup._api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._codec.encode import Encoder, encoder_for, json_bytes
-from followup._codec.names import camel, format_timestamp, kind_of
+from followup._codec.names import camel, kind_of
+from followup._codec.wire import format_timestamp
 from followup._privacy.redaction import redacted
 from followup._store import schema
 from followup._store.cipher import Hash

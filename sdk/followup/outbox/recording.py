@@ -51,12 +51,15 @@ class DjangoConnection(Protocol):
         ...
 
 
-RecordingConnection: TypeAlias = (
-    "Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | DjangoConnection"
-)
-AsyncRecordingConnection: TypeAlias = (
-    "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]"
-)
+if TYPE_CHECKING:
+    RecordingConnection: TypeAlias = (
+        "Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | DjangoConnection"
+    )
+    AsyncRecordingConnection: TypeAlias = (
+        "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]"
+    )
+else:  # not all of these drivers are installed
+    RecordingConnection = AsyncRecordingConnection = Any
 
 _ROLLED_BACK = (
     "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it. What is "

@@ -17,7 +17,8 @@ from followup._api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, E
 from followup._call.options import Options
 from followup._call.retries import backoff
 from followup._call.steps import Call, Steps, Wait
-from followup._codec.decode import WireError, decode
+from followup._codec.decode import decode
+from followup._codec.wire import WireError
 from followup._privacy.redaction import SentValues, redacted
 from followup._results.errors import (
     APIConnectionError,
