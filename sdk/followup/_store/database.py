@@ -76,9 +76,12 @@ class Database:
         engine: the user's Engine, or one made from the user's URL.
         dialect: ``sqlite`` or ``postgresql``.
         schema: the schema of our tables in PostgreSQL; None as long as they were not found.
+        file: the SQLite file of a URL.
+        driver: the driver's connection of the latest transaction, if the database may be in memory.
     """
 
     schema: str | None
+    driver: object = None
 
     def __init__(self, source: str | sa.URL | Engine) -> None:
         """Check the URL or Engine. Nothing is connected yet.
@@ -99,12 +102,17 @@ class Database:
         self._transactions = self.engine.execution_options(**options)
         self.use_schema(None)
         self._process = os.getpid()
-        self._file = _file_of(self.engine) if self._is_own else None
-        if self._file is not None:
+        self.file = _file_of(self.engine) if self._is_own else None
+        if self.file is not None:
             event.listen(self.engine, "do_connect", self._open_existing_file)
 
     def __repr__(self) -> str:
         return f"Database({self.engine.url.render_as_string(hide_password=True)!r})"
+
+    @property
+    def shown(self) -> str:
+        """The file of the database, or its server and name, without connecting."""
+        return shown_of(self.engine.url)
 
     def use_schema(self, schema: str | None) -> None:
         """Let all later transactions use our tables in a schema."""
@@ -137,6 +145,8 @@ class Database:
             _waiting_at_most(connection, longest_wait),
             connection.begin(),
         ):
+            if self.dialect == "sqlite" and self.file is None:
+                self.driver = connection.connection.driver_connection
             if longest_wait is not None and self.dialect == "postgresql":
                 connection.execute(sa.text(f"SET LOCAL statement_timeout = {round(longest_wait * 1000)}"))
             yield connection
@@ -166,16 +176,16 @@ class Database:
 
     def _open_existing_file(self, _: object, __: object, arguments: list[Any], options: dict[str, Any]) -> None:
         """Connect to a file that exists, where SQLite would create an empty one."""
-        if self._file is not None:
+        if self.file is not None:
             # Older versions of SQLAlchemy pass the same list each time, with what it was set to before.
-            arguments[0] = f"{self._file.as_uri()}?mode=rw"
+            arguments[0] = f"{self.file.as_uri()}?mode=rw"
             options["uri"] = True
 
     def create_file(self) -> None:
         """Create the SQLite file of a URL if it does not exist. Only this does; a misspelt path stays an error."""
-        if self._file is not None:
+        if self.file is not None:
             with suppress(OSError):  # connecting then fails in the same way, with an error of SQLAlchemy
-                self._file.touch(mode=0o660)  # before the umask; others may not read it
+                self.file.touch(mode=0o660)  # before the umask; others may not read it
 
     def check_file(self, component: str) -> None:
         """Check that the SQLite file of a URL exists, if its folder does, which may be mounted later.
@@ -186,9 +196,9 @@ class Database:
         Raises:
             ConfigurationError: it does not.
         """
-        if self._file is not None and not self._file.exists() and self._file.parent.is_dir():
+        if self.file is not None and not self.file.exists() and self.file.parent.is_dir():
             raise ConfigurationError(
-                f"database is the file {self._file}, which does not exist: check the path, or call "
+                f"database is the file {self.file}, which does not exist: check the path, or call "
                 f"{component}.create_tables() once"
             )
 
@@ -232,6 +242,15 @@ def _file_of(engine: Engine) -> Path | None:
     name = engine.url.database or ""
     is_path = engine.dialect.driver == "pysqlite" and not name.startswith("file:")
     return Path(name).absolute() if is_path else None
+
+
+def shown_of(url: sa.URL) -> str:
+    """Return the file of a database, or its server and name, without a password."""
+    if url.get_backend_name() == "sqlite":
+        is_memory = url.database in (None, "", ":memory:")
+        return "a database in memory" if is_memory else str(Path(str(url.database)).absolute())
+    is_wrong = url.render_as_string().count("@") > 1  # an unquoted @ in a password, whose rest is then in the host
+    return "PostgreSQL" if is_wrong else "/".join(filter(None, (url.host, url.database))) or "PostgreSQL"
 
 
 def checked_dialect(name: str) -> Dialect:

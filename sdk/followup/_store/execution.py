@@ -7,7 +7,8 @@ that never waits, so the coroutine runs to its end at once.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -24,6 +25,10 @@ FIND_SCHEMA = sa.text(
     "WHERE c.oid = to_regclass('followup_schema')"
 )
 """Finds the schema of our tables by the ``search_path`` of a connection."""
+
+_SAVEPOINT = sa.text("SAVEPOINT followup_record")
+_ROLL_BACK = sa.text("ROLLBACK TO SAVEPOINT followup_record")
+_RELEASE = sa.text("RELEASE SAVEPOINT followup_record")
 
 
 @attrs.frozen
@@ -69,6 +74,29 @@ def advisory_key(name: str, schema: str | None = None) -> int:
     """Return the number of an advisory lock of PostgreSQL, which has its own numbers for each database."""
     digest = hashlib.blake2b(f"{schema}\0{name}".encode(), digest_size=8, person=b"followup").digest()
     return int.from_bytes(digest) >> 1  # not negative
+
+
+@asynccontextmanager
+async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterator[None]:
+    """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself.
+
+    Args:
+        execute: executes statements.
+        is_kept: whether what succeeds is kept, and not undone as well.
+    """
+    if execute.dialect == "sqlite":
+        yield
+        return
+    await execute(_SAVEPOINT)
+    try:
+        yield
+    except Exception:
+        await execute(_ROLL_BACK)
+        await execute(_RELEASE)
+        raise
+    if not is_kept:
+        await execute(_ROLL_BACK)
+    await execute(_RELEASE)
 
 
 def executing(connection: Connection) -> Execution:

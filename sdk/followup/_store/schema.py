@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from followup._results.errors import ConfigurationError
-from followup._store.database import Database, insert_if_absent
+from followup._store.database import Database, insert_if_absent, shown_of
 from followup._store.execution import advisory_key, has_table
 
 WAITING: Final = "waiting"
@@ -178,10 +178,10 @@ class Schema:
         Raises:
             ConfigurationError: they do not; the message says what to do.
         """
-        self.check_version(self.found_version(connection))
+        self.check_version(self.found_version(connection), shown_of(connection.engine.url))
 
-    def check_version(self, found: int | None) -> None:
-        """Check the version found in a database; None if there is none.
+    def check_version(self, found: int | None, place: str) -> None:
+        """Check the version found in a database, of which a person knows the place; None if there is none.
 
         Raises:
             ConfigurationError: it is not that of this release.
@@ -190,7 +190,7 @@ class Schema:
             return
         create = f"call {self.component}.create_tables() once, or run the SQL of {self.component}.ddl"
         if found is None:
-            raise ConfigurationError(f"the database has no tables of the {self.component}: {create}()")
+            raise ConfigurationError(f"the database has no tables of the {self.component}: {create}(). It is {place}")
         versions = f"the {self.component}'s tables have version {found}, and this release of followup"
         if 1 <= found < self.version:
             raise ConfigurationError(f"{versions} needs version {self.version}: {create}(from_version={found})")

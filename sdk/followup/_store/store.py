@@ -18,6 +18,7 @@ from followup._store.execution import Execution, executing, run
 from followup._store.failures import reason_of
 from followup._store.imported import reencrypt_salts
 from followup._store.leases import retry_wait, take_lock
+from followup._store.places import Comparison
 from followup._store.schema import IN_FLIGHT, SALTS, WAITING, Schema, checked_text
 from followup._store.scrub import scrub
 
@@ -54,6 +55,7 @@ class Store:
         self._cipher = RowCipher(cipher, self._schema.component, self.name)
         self._hashed: Hash = unhashed
         self._database = Database(database)
+        self._comparison = Comparison(self._database, self._schema.component)
         self._clock = StoreTime()
         self._is_version_checked = False
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import attrs
 import typer
@@ -22,11 +21,8 @@ from followup._version import installation
 from followup.cli.application import Application
 from followup.cli.modules import named
 from followup.cli.options import AsJson, keyword, own_parameters
-from followup.cli.output import INTERRUPTED, CommandFailed, fail, reject, say, show_one, write_line
+from followup.cli.output import INTERRUPTED, CommandFailed, fail, reject, say, show_one, warn, write_line
 from followup.cli.values import kebab
-
-if TYPE_CHECKING:
-    from sqlalchemy.engine import URL
 
 DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"
 CIPHER_VARIABLE = "FOLLOWUP_CIPHER"
@@ -158,7 +154,9 @@ def add_common_commands(group: Application, kind: Kind, *, status_help: str, ret
 
     @command(group, kind, help=status_help)
     def status(store: Any, as_json: AsJson = False) -> None:
-        show_report(store.status(), as_json=as_json)
+        found = store.status()
+        warn(f"{kind} {store.name}: in {store._database.shown}")
+        show_report(found, as_json=as_json)
 
     @command(group, kind, help=f"Let {retried} events be {again} again, under their ids.")
     def retry(
@@ -211,7 +209,7 @@ def begin_work(store: Any, limit: str, *, quiet: bool) -> None:
     component = store._schema.component
     logger = logging.getLogger("followup" if quiet else f"followup.{component}")
     logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    place = _place(store._database.engine.url)
+    place = store._database.shown
     logger.info("%s %s: working in %s, %s, until Ctrl-C or SIGTERM", component, store.name, place, limit)
 
 
@@ -261,19 +259,13 @@ def _shown(database: str | None) -> str:
     """Return what an error calls a database: its file, if it has one. A wrong URL may show a password anywhere."""
     from sqlalchemy.engine import make_url
 
+    from followup._store.database import shown_of
+
     if database is None:
         return "the database"
     parsed = make_url(database)
     is_file = parsed.get_backend_name() == "sqlite" and parsed.database
-    return f"the database {_place(parsed)}" if is_file else "the database"
-
-
-def _place(url: "URL") -> str:
-    """Return the file of a database, or its server and name."""
-    if url.get_backend_name() == "sqlite":
-        return str(Path(url.database or "").absolute())
-    is_wrong = url.render_as_string().count("@") > 1  # an unquoted @ in a password, whose rest is then in the host
-    return "PostgreSQL" if is_wrong else "/".join(filter(None, (url.host, url.database))) or "PostgreSQL"
+    return f"the database {shown_of(parsed)}" if is_file else "the database"
 
 
 def show_report(report: Any, *, as_json: bool) -> None:

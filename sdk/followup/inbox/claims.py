@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, sel
 
 from followup._store import leases
 from followup._store.cipher import UnreadableRows
-from followup._store.database import Dialect, StoreTime
+from followup._store.database import StoreTime
 from followup._store.execution import Execution, tables_in
 from followup._store.failures import UNSTORABLE, execute_unless_refused, is_missing_table
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
@@ -130,9 +130,7 @@ def mark_done(connection: Connection, claim: Claim, clock: StoreTime, schema: st
     return connection.execute(marking, execution_options=tables_in(schema)).rowcount == 1
 
 
-async def mark_done_on(
-    execute: Execution, claim: Claim, own_dialect: Dialect, clock: StoreTime, seconds: float
-) -> None:
+async def mark_done_on(execute: Execution, claim: Claim, clock: StoreTime, seconds: float) -> None:
     """Mark an event as done in a transaction of its handler's own, on whatever connection.
 
     The token stays in the row: it shows the worker, once the transaction has committed, that this attempt did it.
@@ -140,16 +138,12 @@ async def mark_done_on(
     Args:
         execute: executes a statement on the connection, in the schema of the inbox.
         claim: the event.
-        own_dialect: that of the inbox.
         clock: clock of the inbox.
         seconds: PostgreSQL ends the transaction if it is idle for so long, because claims wait for the lock of its row.
 
     Raises:
-        ValueError: the lease is no longer one's own, the event is done already, or the connection is to another
-            database.
+        ValueError: the lease is no longer one's own, the event is done already, or the connection has other tables.
     """
-    if execute.dialect != own_dialect:
-        raise ValueError(_ANOTHER_DATABASE)
     marking = _marking_done(claim, clock, execute.dialect).values(lease_ends_at=None)
     try:
         if execute.dialect == "postgresql":

@@ -140,14 +140,17 @@ class Worker:
 
     def _call_alone(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
-        from followup.outbox.recording import record_on  # imports every kind of connection
+        from followup.outbox.recording import Recording, record_on  # imports every kind of connection
 
         async def mark(execute: "Execution") -> None:
             ours = execute.within(self._database.schema)
-            await claims.mark_done_on(ours, claim, self._database.dialect, self._clock, self._timeout)
+            await claims.mark_done_on(ours, claim, self._clock, self._timeout)
 
+        marking = Recording(mark, self._inbox._comparison)
         event = decode_event(json.loads(claim.body))
-        received = Received(event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, mark))
+        received = Received(
+            event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, marking)
+        )
         check_result(function(received))
         if not self._is_marked(claim):
             raise HandlerError(_NOT_DONE)

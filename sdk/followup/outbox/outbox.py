@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import URL, Connection, Engine
 
@@ -104,7 +104,8 @@ class Outbox(RecordedEvents):
 
         Raises:
             ValueError: the event or the subject is invalid, and the message names the field; or the connection is in
-                autocommit mode without a transaction.
+                autocommit mode without a transaction; or it is to another database than that of the outbox, and the
+                message names both.
             TypeError: the connection is of another kind.
             ConfigurationError: the tables are missing in its database, or another release made them; or they are
                 encrypted under a key that the cipher does not have.
@@ -135,9 +136,9 @@ class Outbox(RecordedEvents):
         self._has_recorded = True
         return recorded.id
 
-    def _storing(self, event: Recorded) -> functools.partial[Any]:
+    def _storing(self, event: Recorded) -> recording.Recording:
         check = not self._has_recorded
-        return functools.partial(
+        storing = functools.partial(
             recording.store,
             database=self._database,
             cipher=self._cipher,
@@ -145,6 +146,7 @@ class Outbox(RecordedEvents):
             clock=self._clock,
             check_version=check,
         )
+        return recording.Recording(storing, self._comparison)
 
     def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:
         """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""

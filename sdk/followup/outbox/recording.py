@@ -8,12 +8,14 @@ In PostgreSQL, the schema of our tables is that of the outbox, once it has used 
 its own ``search_path`` or, if that is set to a schema without them for this transaction, by the one of its session.
 """
 
+import asyncio
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+import attrs
 from sqlalchemy import Connection, Insert, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect as Compiler
@@ -24,16 +26,36 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 from followup._codec.names import kind_of
 from followup._store.cipher import Hash, RowCipher, unhashed
 from followup._store.database import Database, Dialect, StoreTime, checked_dialect, insert_if_absent, unprepared
-from followup._store.execution import FIND_SCHEMA, Execution, Rows, Statement, executing, run, tables_in
+from followup._store.execution import FIND_SCHEMA, Execution, Rows, Statement, executing, run, savepoint, tables_in
 from followup._store.failures import advice_on, is_missing_table
+from followup._store.places import Comparison
 from followup._store.schema import WAITING
 from followup.outbox.events import EVENTS, LARGEST_BATCH, SCHEMA, Recorded, hash_subjects
 
 if TYPE_CHECKING:
     import psycopg
 
-Recording = Callable[[Execution], Coroutine[Any, Any, None]]
+Write = Callable[[Execution], Coroutine[Any, Any, None]]
 """Writes in the caller's transaction."""
+
+
+@attrs.frozen
+class Recording:
+    """What is written in the caller's transaction, once its database was compared with that of the store."""
+
+    write: Write
+    comparison: Comparison
+
+    async def __call__(self, driver: object, execute: Execution) -> None:
+        """Compare, and write.
+
+        Args:
+            driver: the connection of the driver; None if its database needs no comparison.
+            execute: executes a statement on it.
+        """
+        if driver is not None:
+            await self.comparison.check(driver, execute)
+        await self.write(execute)
 
 
 class DjangoConnection(Protocol):
@@ -71,9 +93,6 @@ _NAMED = sqlite.dialect(paramstyle="named")
 _PYFORMAT = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
 _SQLITE_PYFORMAT = sqlite.dialect(paramstyle="pyformat")
 
-_SAVEPOINT = text("SAVEPOINT followup_record")
-_ROLL_BACK = text("ROLLBACK TO SAVEPOINT followup_record")
-_RELEASE = text("RELEASE SAVEPOINT followup_record")
 _SEARCH_PATH_OF_SESSION = text("SET LOCAL search_path TO DEFAULT")
 
 
@@ -95,10 +114,10 @@ async def store(
         ConfigurationError: the tables are missing, or have another version, or are encrypted under another cipher.
     """
     try:
-        async with _savepoint(execute):
+        async with savepoint(execute):
             execute = execute.within(database.schema or await _schema_on(execute, database))
             if check_version:
-                await _check_version(execute)
+                await _check_version(execute, database.shown)
             # With a cipher, each time: a salt that this transaction has stored may roll back with it.
             is_asked = cipher.is_on or check_version
             hashed = await cipher.hash_on(execute, hash_subjects) if is_asked else unhashed
@@ -107,25 +126,9 @@ async def store(
         if (advice := advice_on(error)) is not None:
             error.add_note(advice)
         if not check_version:  # it was right, but perhaps in another database than that of this connection
-            async with _savepoint(execute):
-                await _check_version(execute)
+            async with savepoint(execute):
+                await _check_version(execute, database.shown)
         raise
-
-
-@asynccontextmanager
-async def _savepoint(execute: Execution) -> AsyncIterator[None]:
-    """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself."""
-    if execute.dialect == "sqlite":
-        yield
-        return
-    await execute(_SAVEPOINT)
-    try:
-        yield
-    except Exception:
-        await execute(_ROLL_BACK)
-        await execute(_RELEASE)
-        raise
-    await execute(_RELEASE)
 
 
 async def _schema_on(execute: Execution, database: Database) -> str | None:
@@ -134,24 +137,22 @@ async def _schema_on(execute: Execution, database: Database) -> str | None:
         return None
     if rows := await execute(FIND_SCHEMA):
         return str(rows[0][0])
-    await execute(_SAVEPOINT)
-    await execute(_SEARCH_PATH_OF_SESSION)
-    rows = await execute(FIND_SCHEMA)
-    await execute(_ROLL_BACK)  # to the caller's search_path
-    await execute(_RELEASE)
+    async with savepoint(execute, is_kept=False):  # then the caller's search_path holds again
+        await execute(_SEARCH_PATH_OF_SESSION)
+        rows = await execute(FIND_SCHEMA)
     if rows:
         database.use_schema(rows[0][0])
     return database.schema
 
 
-async def _check_version(execute: Execution) -> None:
+async def _check_version(execute: Execution, place: str) -> None:
     try:
         rows = await execute(SCHEMA.version_query)
     except Exception as error:
         if not is_missing_table(error):
             raise
         rows = []
-    SCHEMA.check_version(rows[0][0] if rows else None)
+    SCHEMA.check_version(rows[0][0] if rows else None, place)
 
 
 def insertion(name: str, dialect: str, clock: StoreTime) -> Insert:
@@ -179,8 +180,8 @@ def record_on(connection: object, recording: Recording) -> None:
 
     Raises:
         TypeError: the connection is of no kind that is supported.
-        ValueError: it is in autocommit mode, and no transaction is open.
-        ConfigurationError: it is a connection to another database, or the tables are missing.
+        ValueError: it is in autocommit mode, and no transaction is open; or it is to another database.
+        ConfigurationError: the tables are missing.
     """
     if isinstance(connection, scoped_session):
         connection = connection()
@@ -191,9 +192,9 @@ def record_on(connection: object, recording: Recording) -> None:
     elif isinstance(connection, sqlite3.Connection):
         _reject(_commits_by_itself(connection, "sqlite"))
         # A cursor of our own kind, because the user's may return rows of another shape.
-        cursor = sqlite3.Cursor(getattr(connection, "__wrapped__", connection))  # OpenTelemetry wraps connections
+        driver = getattr(connection, "__wrapped__", connection)  # OpenTelemetry wraps connections
         with _noticing_a_rollback(connection):
-            _on_cursor(cursor, _NAMED, "sqlite", recording)
+            _on_cursor(sqlite3.Cursor(driver), _NAMED, "sqlite", recording, driver)
     elif _is_psycopg(connection, "Connection"):
         _on_psycopg(connection, recording)
     elif _is_django(connection):
@@ -207,6 +208,8 @@ def record_on(connection: object, recording: Recording) -> None:
 
 async def record_on_async(connection: object, recording: Recording) -> None:
     """Write on an asynchronous connection. It raises the same errors as ``record_on``."""
+    if not recording.comparison.is_asked():
+        await asyncio.to_thread(recording.comparison.ask)
     if isinstance(connection, async_scoped_session):
         connection = connection()
     if isinstance(connection, AsyncSession):
@@ -263,6 +266,7 @@ def _on_cursor(
     compiler: Compiler,
     dialect: Dialect,
     recording: Recording,
+    driver: object,
     around: Callable[[], AbstractContextManager[object]] = nullcontext,
     **options: object,
 ) -> None:
@@ -274,7 +278,7 @@ def _on_cursor(
         rows: Rows = cursor.fetchall() if cursor.description else []
         return rows
 
-    run(recording(Execution(execute, dialect)))
+    run(recording(driver, Execution(execute, dialect)))
 
 
 def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
@@ -293,8 +297,9 @@ def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
     # The database of such a pool may be in memory, and end with its connection.
     is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
     forbid_more = (lambda: None) if is_kept else connection.invalidate
+    compared = None if recording.comparison.is_of(connection.engine) else driver
     with _noticing_a_rollback(driver, forbid_more), unprepared(driver):
-        run(recording(executing(connection)))
+        run(recording(compared, executing(connection)))
 
 
 def _is_psycopg(connection: object, name: str) -> bool:
@@ -310,7 +315,7 @@ def _on_psycopg(connection: Any, recording: Recording) -> None:
     # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        _on_cursor(cursor, _PYFORMAT, "postgresql", recording, around, prepare=False)
+        _on_cursor(cursor, _PYFORMAT, "postgresql", recording, connection, around, prepare=False)
 
 
 async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
@@ -327,7 +332,7 @@ async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
                 await cursor.execute(*_compiled(statement, _PYFORMAT, schema), prepare=False)
             return await cursor.fetchall() if cursor.description else []
 
-        await recording(Execution(execute, "postgresql"))
+        await recording(connection, Execution(execute, "postgresql"))
 
 
 def _is_django(connection: Any) -> bool:
@@ -344,7 +349,8 @@ def _on_django(connection: Any, recording: Recording) -> None:
             connection.set_rollback(True)
 
     with connection.cursor() as cursor, _noticing_a_rollback(connection.connection, forbid_more):
-        _on_cursor(cursor, _PYFORMAT if dialect == "postgresql" else _SQLITE_PYFORMAT, dialect, recording)
+        compiler = _PYFORMAT if dialect == "postgresql" else _SQLITE_PYFORMAT
+        _on_cursor(cursor, compiler, dialect, recording, connection.connection)
 
 
 def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> tuple[str, Mapping[str, Any]]:

@@ -1,0 +1,215 @@
+"""Which database a connection is to, compared with that of a store.
+
+What is recorded in another database than that of the relay is never sent. URLs cannot be compared: one database has
+many, by links, sockets, poolers and host names. So both databases are asked.
+"""
+
+import logging
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+import attrs
+from sqlalchemy import Engine, text
+
+from followup._store.database import Database
+from followup._store.execution import Execution, Rows, Statement, run, savepoint
+from followup._store.failures import reason_of
+
+_FILES = text("PRAGMA database_list")
+_SERVER = text("SELECT current_database(), current_setting('port'), host(inet_server_addr())")
+_SYSTEM = text("SELECT system_identifier FROM pg_control_system()")
+
+
+@attrs.frozen
+class Place:
+    """A database, as it describes itself.
+
+    Attributes:
+        name: the file of SQLite, empty for a database in memory; the name of a database of PostgreSQL.
+        server: port and system identifier of a server, each None if it is not known. A standby has those of its
+            primary. Its address is not among them, because it has several.
+        shown: what a person recognizes it by.
+    """
+
+    name: str
+    server: tuple[str | None, int | None] = (None, None)
+    shown: str = ""
+
+    def is_same(self, other: "Place") -> bool:
+        """Return whether both are one database; two in memory are not known to be."""
+        if self.server == other.server == (None, None):
+            with suppress(OSError):
+                return bool(self.name) and (self.name == other.name or Path(self.name).samefile(other.name))
+            return False
+        known = [each for each in zip(self.server, other.server, strict=True) if None not in each]
+        return self.name == other.name and all(mine == theirs for mine, theirs in known)
+
+
+async def place_of(execute: Execution) -> Place:
+    """Ask a database what it is."""
+    if execute.dialect == "sqlite":
+        file = await _file_of(execute)
+        return Place(file, shown=file or "a database in memory")
+    ((name, port, host),) = await execute(_SERVER)
+    system = None
+    with suppress(Exception):  # not everybody may ask this everywhere
+        async with savepoint(execute):
+            ((system,),) = await execute(_SYSTEM)
+    server = f"server {host}:{port}" if host else f"server at port {port}"
+    return Place(name, (port, system), f"the database {name} of the PostgreSQL {server}")
+
+
+async def _file_of(execute: Execution) -> str:
+    """Return the file of SQLite that has the tables: the main one, unless only an attached one has them."""
+    files: dict[str, str] = {name: file for _, name, file in await execute(_FILES) if name != "temp"}
+    for name in files if len(files) > 1 else ():
+        quoted = name.replace('"', '""')
+        if await execute(text(f"SELECT 1 FROM \"{quoted}\".sqlite_master WHERE name = 'followup_schema'")):  # noqa: S608
+            return files[name]
+    return files["main"]
+
+
+class Comparison:
+    """Compares the database of a store with those of connections.
+
+    A connection is asked once, and one of sqlite3 each time, which is cheap.
+
+    Args:
+        database: the database of the store.
+        component: ``outbox`` or ``inbox``.
+    """
+
+    def __init__(self, database: Database, component: str) -> None:
+        self._database = database
+        self._component = component
+        self._own: Place | None = None
+        self._same: WeakSet[Any] = WeakSet()
+        self._is_unknown = False
+        self._is_marked = False
+        self._marker = f"database-{secrets.token_hex(16)}"
+
+    def is_of(self, engine: Engine) -> bool:
+        """Return whether this Engine has the connections of the store, so that there is nothing to compare."""
+        return engine.pool is self._database.engine.pool
+
+    def is_asked(self) -> bool:
+        """Return whether nothing has to be connected for ``check``."""
+        return self._own is not None or self._is_unknown or self._database.dialect == "sqlite"
+
+    def ask(self) -> Place | None:
+        """Return the place of the store, which is asked once; None if it cannot be reached now."""
+        if self._own is None and not self._is_unknown:
+            try:
+                self._own = self._asked()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the caller's own database works
+                self._is_unknown = True
+                logging.getLogger(f"followup.{self._component}").warning(
+                    "the %s cannot tell whether connections are to its own database, %s, which it cannot reach: %s",
+                    self._component,
+                    self._database.shown,
+                    reason_of(error),
+                )
+        return self._own
+
+    def _asked(self) -> Place:
+        if self._database.file is not None:
+            return Place(str(self._database.file), shown=str(self._database.file))
+        with _new_connection(self._database.engine) as connection:
+            return run(place_of(_executing(connection.cursor(), self._database.dialect)))
+
+    async def check(self, driver: Any, execute: Execution) -> None:
+        """Check that a connection is to the database of the store.
+
+        Args:
+            driver: the connection of its driver.
+            execute: executes a statement on it.
+
+        Raises:
+            ValueError: it is to another one; the message names both.
+        """
+        if isinstance(driver, sqlite3.Connection):
+            execute = _executing(
+                sqlite3.Cursor(driver), "sqlite"
+            )  # past the user's own counters and logs of statements
+        elif driver in self._same:
+            return
+        own = self.ask()
+        if own is None:
+            return
+        theirs = await place_of(execute)
+        if execute.dialect == self._database.dialect:
+            if own.is_same(theirs) or await self._is_same_memory(own, theirs, driver, execute):
+                with suppress(TypeError):  # one of sqlite3 cannot be remembered
+                    self._same.add(driver)
+                return
+            # The name of a server may lead to another one since.
+            self._own = None
+            own = self.ask()
+            if own is None or own.is_same(theirs):
+                return
+        kind = "" if own.shown != theirs.shown else " on another server"
+        raise ValueError(
+            f"connection is not to the database of the {self._component}: it is to {theirs.shown}{kind}, and the "
+            f"{self._component} is in {own.shown}"
+        )
+
+    async def _is_same_memory(self, own: Place, theirs: Place, driver: Any, execute: Execution) -> bool:
+        """Return whether two databases in memory are one, because they share a connection or a cache."""
+        if own.name or theirs.name:
+            return False
+        if driver is self._database.driver:
+            return True
+        # What one of them commits, the other one sees.
+        if not self._is_marked:
+            with _new_connection(self._database.engine) as connection:
+                if connection is driver or connection.in_transaction:
+                    return True  # the Engine's creator returns one that it has; while that is in use, nobody can know
+                try:
+                    connection.execute(f"INSERT INTO followup_locks VALUES ('{self._marker}', 0)")  # noqa: S608
+                    connection.commit()
+                except sqlite3.OperationalError as error:
+                    return "locked" in str(error)  # in all likelihood by the caller's own transaction
+            self._is_marked = True
+        found: Rows = []
+        with suppress(Exception):  # it has no such table
+            found = await execute(text(f"SELECT 1 FROM followup_locks WHERE name = '{self._marker}'"))  # noqa: S608
+        return bool(found)
+
+
+@contextmanager
+def _new_connection(engine: Engine) -> Iterator[Any]:
+    """Yield a connection of the driver that is not of the Engine's pool, all of whose connections may be in use.
+
+    It is closed, unless the Engine's creator returns one that it has.
+    """
+    connection = _detached(engine)
+    if engine.dialect.name == "sqlite":
+        another = _detached(engine)
+        if another is connection:
+            yield connection
+            return
+        another.close()
+    with closing(connection):
+        yield connection
+
+
+def _detached(engine: Engine) -> Any:
+    # If it went back to a pool, it would be rolled back, and with it what others do on it.
+    fairy = engine.pool.recreate().connect()
+    connection = fairy.dbapi_connection
+    fairy.detach()
+    return connection
+
+
+def _executing(cursor: Any, dialect: str) -> Execution:
+    async def execute(statement: Statement, _: str | None) -> Rows:
+        cursor.execute(str(statement))
+        rows: Rows = cursor.fetchall() if cursor.description else []
+        return rows
+
+    return Execution(execute, dialect)
