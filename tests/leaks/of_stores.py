@@ -42,7 +42,7 @@ def scenario(run: Scenario) -> Scenario:
 
 
 def _recording(*events: Any, tables: bool = False) -> Scenario:
-    """Record with an outbox that has recorded before, in a database without its tables."""
+    """Record with an outbox that has its tables, or in another database."""
 
     def run(place: Place) -> None:
         outbox = place.outbox()
@@ -56,6 +56,16 @@ def _recording(*events: Any, tables: bool = False) -> Scenario:
 scenario(_recording(EVENT))
 scenario(_recording({**EVENT, "occurred_at": object()}, tables=True))
 scenario(_recording({**EVENT, "data": {"a": object(), "b": ECHO}}, tables=True))
+
+
+@scenario
+def _record_where_tables_have_gone(place: Place) -> None:
+    outbox = place.outbox()
+    with place.engine().connect() as connection:
+        outbox.record(connection, EVENT)
+        connection.commit()
+        execute(place.engine(), *(f"DROP TABLE followup_{each}" for each in ("outbox", "schema")))
+        outbox.record(connection, {**EVENT, "id": "e2"})
 
 
 @scenario
