@@ -51,3 +51,8 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _modules_for_freezers() -> None:
+    """Name the modules above for PyInstaller, cx_Freeze and Nuitka, which look for imports. This is never called."""
+    from followup import _client, _webhook_event, webhooks  # noqa: F401

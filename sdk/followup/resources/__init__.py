@@ -25,6 +25,22 @@ def group_class(name: str) -> type[Resource]:
     return group
 
 
+def _modules_for_freezers() -> None:
+    """Name the modules above for PyInstaller, cx_Freeze and Nuitka, which look for imports. This is never called."""
+    from followup.resources import (  # noqa: F401
+        account,
+        appointments,
+        doctors,
+        events,
+        intake_requests,
+        patients,
+        treatments,
+        visits,
+        webhook_deliveries,
+        webhook_endpoints,
+    )
+
+
 def all_groups() -> tuple[type[Resource], ...]:
     """Import and return the class of every group.
 
