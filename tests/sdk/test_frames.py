@@ -24,6 +24,7 @@ from support.server import Action, ScriptedServer, hang_up, reply
 from support.webhook_events import body_of
 from telemetry.planting import DOCUMENT, ECHO, MARK, MARKS, PHONE, arguments_of
 
+import followup
 from followup import AsyncFollowUp, FollowUp, WebhookEvent, construct_event, inbound, verify_signature
 from followup._codec.decode import decode
 from followup.inbox import Inbox
@@ -330,6 +331,12 @@ def test_errors_of_the_user_stay_chained_and_keep_their_frames(server: ScriptedS
             list(client.events.send_all(events()))
     assert isinstance(interrupted.value.__cause__, json.JSONDecodeError)
     assert interrupted.value.__cause__.doc == "{"
+
+
+def test_a_result_that_cannot_be_exported() -> None:
+    found = decode(followup.Patient, patient(fullName=ECHO, phone=PHONE))
+    found.dni = Odd()  # type: ignore[assignment]
+    assert_shows_nothing(found.to_json)
 
 
 def test_classes_without_a_client(tmp_path: Any) -> None:

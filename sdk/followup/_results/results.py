@@ -8,6 +8,7 @@ import attrs
 
 from followup._codec.names import ABSENT_IF_NONE, NOT_IN_JSON
 from followup._plain import Late
+from followup._privacy.frames import clears_frames
 from followup._results.display import short, shows_personal_data
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Model(Value):
 
     extra: Mapping[str, Any] = attrs.field(default=NO_EXTRA, repr=False)
 
+    @clears_frames
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dict of their own, with snake_case keys and Python values.
 
@@ -118,6 +120,7 @@ class Model(Value):
         fields |= {name: value for name, value in self.extra.items() if name not in fields}
         return {name: _plain(value) for name, value in fields.items()}
 
+    @clears_frames
     def to_json(self) -> str:
         """Return the object as JSON text, as on the wire: camelCase names, times and dates as ISO 8601 strings.
 
