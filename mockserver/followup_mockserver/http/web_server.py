@@ -33,9 +33,6 @@ A request with a larger body is rejected before it is read. Up to this size, the
 for it, because a client that is still sending does not read a response.
 """
 
-_SHUTDOWN_TIMEOUT = 0.5
-"""Seconds that requests in progress have to finish when the server stops."""
-
 # The warnings of waitress, about requests that wait for a thread or are cut off by a stop, do not help a user.
 _log = logging.getLogger("followup_mockserver.http.web_server")
 _log.setLevel(logging.ERROR)
@@ -71,13 +68,16 @@ class WebServer:
     def stop(self) -> None:
         """Finish the requests that are being processed, close all connections and free the port."""
         dispatcher = self._waitress.task_dispatcher
-        dispatcher.limit = 0
+        dispatcher.add_task = dispatcher.queue.append  # a further request starts no thread
         # In a thread, because it measures its timeout with time.time, which a test may have frozen.
         finishing = threading.Thread(target=dispatcher.shutdown, daemon=True)
         finishing.start()
-        finishing.join(_SHUTDOWN_TIMEOUT)
+        finishing.join(0.5)  # seconds that requests in progress have to finish
         # The thread that polls the socket closes it. If another one did, the port would not be free until it wakes up.
-        self._waitress.trigger.pull_trigger(self._close)
+        # It closes the trigger too, and the lock makes it wait until the trigger has been pulled.
+        with self._waitress.trigger.lock:
+            self._waitress.trigger.thunks.append(self._close)
+            self._waitress.trigger.pull_trigger()
         self._thread.join(timeout=2)
 
     def _close(self) -> None:
@@ -93,10 +93,9 @@ class _Threads(ThreadedTaskDispatcher):
     """The threads that process requests. Each is started when all others are busy: the start of 64 takes 10 ms."""
 
     logger = queue_logger = _log
-    limit = THREADS
 
     def add_task(self, task: Any) -> None:
-        if len(self.threads) - self.active_count <= len(self.queue) and len(self.threads) < self.limit:
+        if len(self.threads) - self.active_count <= len(self.queue) and len(self.threads) < THREADS:
             self.set_thread_count(len(self.threads) + 1)
         super().add_task(task)
 
@@ -114,21 +113,23 @@ class _Parser(HTTPRequestParser):
             self.error, self.completed = BadRequest("This is not HTTP."), True
             return len(data)
         consumed: int = super().received(data)
-        if self.completed:
-            self.expect_continue = False  # the request is complete, but after a response 100 waitress waits for more
+        # After a response 100, waitress waits for more, even if the request is complete.
+        self.expect_continue = self.expect_continue and not self.completed
         return consumed
 
     def parse_header(self, header_plus: bytes) -> None:
-        super().parse_header(header_plus)
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # an address such as http://[
+            raise ParsingError("An address or a number is not valid.") from None
         if _REPEATED.search(header_plus) or (self.chunked and "CONTENT_LENGTH" in self.headers):
             raise ParsingError("The headers contradict each other.")
 
 
 class _ErrorTask(ErrorTask):
-    def execute(self) -> None:
-        task: Any = self
-        response: Response = task.channel.server.error_response(task.request.error.code)
-        self.status = f"{response.status} {task.request.error.reason}"
+    def execute(self: Any) -> None:
+        response: Response = self.channel.server.error_response(self.request.error.code)
+        self.status = f"{response.status} {self.request.error.reason}"
         self.response_headers = [("Content-Type", "application/json"), *response.headers.items()]
         self.set_close_on_finish()
         self.content_length = len(response.body)
@@ -139,10 +140,9 @@ class _Task(WSGITask):
     def get_environment(self) -> Any:
         return super().get_environment() | {CLIENT_HAS_LEFT: self._client_has_left}
 
-    def _client_has_left(self) -> bool:
-        connection: Any = self.channel.socket
+    def _client_has_left(self: Any) -> bool:
         try:
-            return bool(connection.recv(1, socket.MSG_PEEK) == b"")
+            return bool(self.channel.socket.recv(1, socket.MSG_PEEK) == b"")
         except OSError as error:  # the socket does not block: where nothing has arrived, the connection is open
             return not isinstance(error, BlockingIOError)
 
