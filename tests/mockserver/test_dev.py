@@ -14,7 +14,7 @@ from support.terminal import Terminal
 from support.waiting import wait_for
 
 PROGRAM = """
-import http.server, os, sys
+import http.server, os, sys, urllib.request
 from followup import FollowUp, construct_event
 
 class Receiver(http.server.BaseHTTPRequestHandler):
@@ -26,11 +26,14 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         print("received", event.type, flush=True)
 
 server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver)
-FollowUp().patients.create(phone="+5491155550000")
-server.handle_request()
+url, key = os.environ["FOLLOWUP_BASE_URL"], os.environ["FOLLOWUP_API_KEY"]
+for headers in ({}, {"Authorization": "Bearer " + key}, {}):
+    FollowUp().patients.create(phone="+5491155550000")
+    server.handle_request()
+    urllib.request.urlopen(urllib.request.Request(url + "/_mock/reset", method="POST", headers=headers)).read()
 sys.exit(7)
 """
-"""A receiver of webhooks, which calls the API and ends after one webhook."""
+"""A receiver of webhooks, which calls the API, receives a webhook and resets the mock, three times."""
 
 PATIENT = """
 import signal, subprocess, sys, time
@@ -80,7 +83,7 @@ def test_a_program_has_the_variables_and_receives_the_webhooks() -> None:
         arguments, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL
     )
     lines = ended.stdout.splitlines()
-    assert (ended.returncode, lines[-1]) == (7, "received patient.upserted"), ended.stderr
+    assert (ended.returncode, lines[-3:]) == (7, ["received patient.upserted"] * 3), ended.stderr
     values = values_of(lines[:3])
     assert values.keys() == {"FOLLOWUP_BASE_URL", "FOLLOWUP_API_KEY", "FOLLOWUP_WEBHOOK_SECRET"}
     assert "POST /v1/patients" in ended.stderr

@@ -1,4 +1,4 @@
-"""``--follow``: equal rows, and a reader that is gone."""
+"""``--follow`` and ``listen``: equal rows, a reader that is gone, and a reset of the mock."""
 
 import signal
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from support.receivers import Inbox, listening
 from support.shell import clean_environment
 
 from followup_mockserver import MockServer
@@ -60,3 +61,28 @@ def test_a_reader_that_is_gone_ends_the_command(server: MockServer, arguments: t
                 process.kill()  # else a failure waits for its end
             assert b"Traceback" not in process.stderr.read()
         assert [*client.webhook_endpoints.list()] == []
+
+
+def test_listen_goes_on_after_a_reset(server: MockServer) -> None:
+    inbox, pipe = Inbox(), subprocess.PIPE
+    with listening(inbox) as receiver:
+        arguments = ["listen", "--forward-to", receiver, "--secret", "whsec_a", "--url", server.url]
+        command = [sys.executable, "-m", "followup_mockserver", *arguments]
+        with (
+            subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=clean_environment()) as process,
+            server.client() as client,
+        ):
+            assert process.stdout
+            assert process.stderr
+            try:
+                said = [process.stdout.readline(), process.stderr.readline()]
+                server.reset()
+                said.append(process.stderr.readline())
+                assert said[2].startswith("The mock was reset: the endpoint is registered again"), said
+                client.patients.create(phone="+5491155550000")
+                assert "patient.upserted" in process.stdout.readline()
+            finally:
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(60) == 0
+            assert len(inbox.requests) == 1
+            assert client.webhook_endpoints.list().data == []

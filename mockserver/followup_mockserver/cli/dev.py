@@ -52,7 +52,7 @@ def dev(
 
     Exports FOLLOWUP_BASE_URL, FOLLOWUP_API_KEY and FOLLOWUP_WEBHOOK_SECRET, the signing secret of the receiver, to the
     program and prints them. A line for each API call and webhook attempt follows: on standard error if there is a
-    program.
+    program. A reset of the mock keeps the receiver.
 
     The exit status is that of the program; 127 if it is not found, 126 if it cannot run. Ctrl-C reaches the program and
     all that it has started. So does SIGTERM, except in a terminal and on Windows, where it reaches only the program.
@@ -61,6 +61,7 @@ def dev(
     from followup_mockserver.cli.following import secret_of  # imported late, because a help page needs no mock
     from followup_mockserver.cli.serve_log import ServeLog
     from followup_mockserver.cli.serving import listen_for_signals
+    from followup_mockserver.control import access_to
     from followup_mockserver.http.control_routes import PREFIX, add_webhook_endpoint
     from followup_mockserver.schema.formats import is_webhook_target
 
@@ -72,6 +73,8 @@ def dev(
         secret = secret_of(receiver or server.url)
         if receiver is not None:
             add_webhook_endpoint(server, url=receiver, secret=secret)
+            registry = access_to(server).registry
+            registry.start_from(registry.copy())  # so that a reset keeps the endpoint
         variables = {
             "FOLLOWUP_BASE_URL": server.url,
             "FOLLOWUP_API_KEY": server.api_key,

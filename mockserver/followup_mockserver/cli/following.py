@@ -23,7 +23,7 @@ from followup import WebhookDelivery
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, camel, format_timestamp
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, Row
-from followup.cli.output import end_quietly, flush, reject, say, warn, write_private_file
+from followup.cli.output import CommandFailed, end_quietly, flush, reject, say, warn, write_private_file
 from followup.cli.texts import with_local_times
 from followup.cli.values import parts_of
 from followup_mockserver.cli.generated import control, reject_unless_one_of
@@ -206,7 +206,7 @@ def listen(
 
     Registers an endpoint for the receiver and prints its signing secret, which stays the same for this URL. Each line
     has the status and the first line of the response, and the time of the next attempt. The endpoint is removed when
-    the command is stopped with Ctrl-C or SIGTERM.
+    the command is stopped with Ctrl-C or SIGTERM, and registered again when the mock is reset.
     """
     chosen = parts_of(events or (EVERY_TYPE,))
     for each in chosen:
@@ -218,18 +218,38 @@ def listen(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)
-    query = {"webhook_endpoint": endpoint["id"]}
+
+    def attempts() -> list[Row]:
+        try:
+            found: list[Row] = remote.call(routes.attempts, webhook_endpoint=endpoint["id"])["data"]
+        except CommandFailed as error:
+            if error.code != "resource_missing" or _was_there(remote, endpoint["id"]):
+                raise
+            endpoint.update(remote.call(routes.add_webhook_endpoint, **settings))
+            warn("The mock was reset: the endpoint is registered again, with the same secret.")
+            return []
+        return found
+
     with contextlib.suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C, or the reader of the pipe is gone
         _write_now(f"signing secret  {endpoint['secret']}")
         warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
         follow(
             remote,
-            lambda: remote.call(routes.attempts, **query)["data"],
+            attempts,
             lambda attempt: _write_now(_line_of(attempt)),
             identity=lambda attempt: str({**attempt, "response": None}),  # which the mock does not keep for ever
         )
     # Otherwise the next run would receive each webhook twice.
     remote.call(routes.delete_webhook_endpoint, endpoint["id"])
+
+
+def _was_there(remote: Remote, id: str) -> bool:
+    """Return whether an object was there since the last reset of the mock."""
+    try:
+        remote.call(routes.timeline, id)
+    except CommandFailed:
+        return False
+    return True
 
 
 _KEY_LENGTH = 32

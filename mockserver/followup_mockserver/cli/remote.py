@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from followup._for_mockserver import camel
-from followup.cli.output import FAILURE, USAGE, fail, reject
+from followup.cli.output import FAILURE, USAGE, CommandFailed, fail, reject
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4210
@@ -123,5 +123,6 @@ class Remote:
             place = f"{self._options.get(param, param)}: " if isinstance(param, str) else ""
             is_usage = isinstance(param, str) and param in self._options and problem.get("code") == "parameter_invalid"
             advice = " Check --api-key or FOLLOWUP_API_KEY." if response.status_code == httpx.codes.UNAUTHORIZED else ""
-            fail(f"{place}{problem.get('message')}{advice}", USAGE if is_usage else FAILURE)
+            text, status = f"{place}{problem.get('message')}{advice}", USAGE if is_usage else FAILURE
+            raise CommandFailed(text, status, str(problem.get("code")))
         return body

@@ -193,11 +193,13 @@ class CommandFailed(Exception):
 
     Attributes:
         status: the exit status.
+        code: the code of the error response; empty if there was none.
     """
 
-    def __init__(self, message: str, status: int = FAILURE) -> None:
+    def __init__(self, message: str, status: int = FAILURE, code: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.code = code
 
 
 def fail(message: str, status: int = FAILURE) -> NoReturn:
