@@ -186,9 +186,9 @@ def _remove_values(error: Any, *, is_of_user: bool) -> None:
         error.args = tuple(each.partition("\n")[0] if isinstance(each, str) else each for each in error.args)
         if hasattr(error, "params"):
             error.params = None
-    for name in ("object", "doc"):  # what was encoded, decoded or parsed
-        if isinstance(getattr(error, name, None), (str, bytes)):
-            value = getattr(error, name)
+    for name in ("object", "doc") if isinstance(error, ValueError) else ():  # what was encoded, decoded or parsed
+        value = getattr(error, name, None)
+        if isinstance(value, (str, bytes)):
             setattr(error, name, value[:0])
             error.args = tuple(each[:0] if each is value else each for each in error.args)
 
