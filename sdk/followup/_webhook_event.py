@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import followup
 from followup._codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
@@ -28,6 +28,7 @@ _Message: TypeAlias = "followup.IntakeRequest | followup.Event | followup.Webhoo
 Retrieved: TypeAlias = "_Record | _Message"
 
 
+@runtime_checkable
 class Headers(Protocol):
     """The headers of a request in any framework: a dict, or an object with the ``items()`` method of a dict."""
 

@@ -196,7 +196,8 @@ def _check_tolerance(tolerance: object) -> None:
     if tolerance is None:
         return
     if not isinstance(tolerance, (int, float)):
-        raise TypeError(f"tolerance must be a number of seconds or None, not {type(tolerance).__name__}")
+        remedy = ": pass its total_seconds()" if hasattr(tolerance, "total_seconds") else ""
+        raise TypeError(f"tolerance must be a number of seconds or None, not {type(tolerance).__name__}{remedy}")
     if isinstance(tolerance, bool) or not 0 <= tolerance < math.inf:
         raise ValueError("tolerance must be a number of seconds, 0 or more, or None")
 

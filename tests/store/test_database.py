@@ -42,6 +42,7 @@ def test_a_url_object_and_an_engine_are_taken(tmp_path: Path) -> None:
         ("mysql://db.example/clinic", "must be SQLite or PostgreSQL, not mysql"),
         ("oracle://db.example/clinic", "must be SQLite or PostgreSQL, not oracle"),
         ("clinic.db", "must be a SQLAlchemy URL"),
+        ("sqlite:///clinic.db\n", "begins or ends with white space or a line break"),
         ("sqlite://", "is in memory"),
         ("sqlite:///:memory:", "is in memory"),
         ("sqlite:///file:clinic?mode=memory&uri=true", "is in memory"),

@@ -21,6 +21,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
+from followup._plain import surroundings
 from followup._results.errors import ConfigurationError
 from followup._store.execution import FIND_SCHEMA, tables_in
 from followup._store.failures import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of
@@ -267,6 +268,8 @@ def checked_dialect(name: str) -> Dialect:
 def _engine_of(source: object) -> Engine:
     if not isinstance(source, (str, sa.URL)):
         raise ConfigurationError(f"database {_VALID}, not {type(source).__name__}")
+    if isinstance(source, str) and (problem := surroundings(source)):
+        raise ConfigurationError(f"database {problem}")
     try:
         url = sa.make_url(source)
     except ArgumentError:
