@@ -20,7 +20,8 @@ from followup._call.steps import Call
 from followup._codec.names import kind_of
 from followup._declarations.declarations import lazy
 from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
-from followup._http.connections import AsyncConnections, Connections, import_drivers
+from followup._http.connections import AsyncConnections, Connections, import_transport
+from followup._http.drivers import drive, drive_async
 from followup._plain import Late
 from followup._privacy.frames import clears_frames, clears_frames_of
 from followup._results.errors import ConfigurationError
@@ -64,7 +65,8 @@ async def batches_async(items: Iterable[T] | AsyncIterable[T], size: int) -> Asy
 
 
 def _import_all_that_calls_need() -> None:
-    import_drivers()
+    import_transport()
+    import_module("httpx")  # which errors need
     all_groups()
 
 
@@ -213,11 +215,11 @@ class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
     _http_client_class = "Client"
 
     def _connect(self, own: "httpx.Client | None", options: Options) -> Connections:
-        return Connections(own, tls=options.base_url.startswith("https:"))
+        return Connections(options.base_url, own)
 
     def _perform(self, call: Call[R]) -> R:
         options = with_current_time(self._options)
-        return self._connections.drive(run_call(call, options), options.time)
+        return drive(run_call(call, options), self._connections.send, options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> Page[Any]:
         return Page(listing, self._perform(listing.call), self._perform)
@@ -229,7 +231,7 @@ class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
     def _results(self, batches: Iterator[list[Any]], steps_of: StepsOfBatch) -> Iterator[Any]:
         for batch in batches:
             options = with_current_time(self._options)
-            yield from self._connections.drive(steps_of(batch, options), options.time)
+            yield from drive(steps_of(batch, options), self._connections.send, options.time)
 
     def close(self) -> None:
         """Close the connections, unless they belong to another client or to your own ``http_client``."""
@@ -262,17 +264,12 @@ class AsyncFollowUp(AsyncGroups, _Client["httpx.AsyncClient", AsyncConnections])
     def _connect(self, own: "httpx.AsyncClient | None", options: Options) -> AsyncConnections:
         # Now, because an import in a call would block the event loop.
         _import_all_that_calls_need()
-        for module in ("anyio", "anyio._backends._asyncio", "concurrent.futures.thread"):
-            import_module(module)
-        from followup._http.private_names import mark_missing_sniffio
-
-        mark_missing_sniffio()
-        return AsyncConnections(own, tls=options.base_url.startswith("https:"))
+        return AsyncConnections(options.base_url, own)
 
     @clears_frames
     async def _perform(self, call: Call[R]) -> R:
         options = with_current_time(self._options)
-        return await self._connections.drive(run_call(call, options), options.time)
+        return await drive_async(run_call(call, options), self._connections.send, options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> AsyncListing[Any]:
         return AsyncListing(listing, self._perform)
@@ -283,7 +280,8 @@ class AsyncFollowUp(AsyncGroups, _Client["httpx.AsyncClient", AsyncConnections])
     ) -> AsyncIterator[Any]:
         async for batch in batches_async(items, size):
             options = with_current_time(self._options)
-            for result in await self._connections.drive(steps_of(batch, options), options.time):
+            results = await drive_async(steps_of(batch, options), self._connections.send, options.time)
+            for result in results:
                 yield result
 
     async def close(self) -> None:

@@ -19,7 +19,7 @@ from followup._package_data import package_data, package_text, zone_of
 from followup._privacy.frames import clear_frames, clears_frames_of
 from followup._privacy.redaction import redacted, visible
 from followup._results.results import NO_EXTRA, FrozenValue, Model, Value
-from followup._threads import ATTEMPT_THREAD, NoThreadError, addresses_of, result_within, run_in_thread
+from followup._threads import NoThreadError, addresses_of, result_within, run_in_thread
 from followup._time import REAL_TIME, Time, reproducible_randomness, use_virtual_time, virtual_store_time, virtual_time
 from followup._version import IS_RELEASED, installation
 from followup.resources import all_groups

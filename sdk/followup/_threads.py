@@ -11,7 +11,7 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Final, TypeVar
+from typing import TypeVar
 
 # Re-entrant, because a finalizer or signal handler that forks may run in the thread that holds it.
 _lock = threading.RLock()
@@ -33,10 +33,6 @@ def _renew() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
     os.register_at_fork(before=lambda: _lock.acquire(), after_in_parent=lambda: _lock.release(), after_in_child=_renew)
-
-
-ATTEMPT_THREAD: Final = "followup-attempt"
-"""Name of the threads that make an attempt. Their exceptions are raised in the thread of the caller."""
 
 
 R = TypeVar("R")
@@ -87,7 +83,7 @@ def result_in_thread(work: Callable[[], R], name: str) -> "queue.SimpleQueue[R |
     return done
 
 
-def result_within(seconds: float | None, work: Callable[[], R], name: str = ATTEMPT_THREAD) -> R:
+def result_within(seconds: float | None, work: Callable[[], R], name: str = "followup") -> R:
     """Return the result of work that does not limit its time itself. Its thread is abandoned at the time limit.
 
     Raises:

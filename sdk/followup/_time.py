@@ -6,7 +6,6 @@ the mock sets a virtual time: for one client, for every client of a base URL, or
 nothing is set, and a call checks this with one look at an empty tuple.
 """
 
-import contextvars
 import random
 import time
 import uuid
@@ -82,20 +81,6 @@ class _RealTime:
 REAL_TIME: Final[Time] = _RealTime()
 
 
-_ends: contextvars.ContextVar[float | None] = contextvars.ContextVar("followup_attempt_ends", default=None)
-
-
-def set_time_limit(seconds: float | None) -> None:
-    """Set the time limit of the attempt that runs in this context; None for no limit. Network code reads it below."""
-    _ends.set(None if seconds is None else _monotonic() + seconds)
-
-
-def seconds_left() -> float | None:
-    """Return the seconds that are left of the attempt, 0 or less once the limit is reached; None without a limit."""
-    ends = _ends.get()
-    return None if ends is None else ends - _monotonic()
-
-
 TimeOf = Callable[[str], Time]
 """Returns the time of the clients that have an API key; the same object for the same key."""
 
@@ -154,17 +139,16 @@ def with_current_time(options: "Options") -> "Options":
     return options
 
 
-def use_virtual_time(client: "FollowUp | AsyncFollowUp", time_of: TimeOf, *, transport_enforces_limits: bool) -> None:
+def use_virtual_time(client: "FollowUp | AsyncFollowUp", time_of: TimeOf, transport: object = None) -> None:
     """Let one client, and those derived from it, live in virtual time.
 
     Args:
         client: the client. It has not made a call yet.
         time_of: returns the time of a client by its API key.
-        transport_enforces_limits: whether the transport of its ``http_client`` ends each attempt in time, in the same
-            virtual time; otherwise the driver does, in real time.
+        transport: a transport of httpx that sends its requests; None to send them as ever.
     """
     client._options = attrs.evolve(client._options, time=time_of(client._options.api_key))
-    client._connections.enforce_time_limits = transport_enforces_limits
+    client._connections.transport = transport
 
 
 @contextmanager

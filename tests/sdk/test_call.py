@@ -301,7 +301,7 @@ class Run:
                 time.advance(step.seconds)
             else:
                 self.sends.append(step)
-                self.steps.append("send" if step.seconds == 30 else f"send {step.seconds:g}")
+                self.steps.append("send" if step.limit() == 30 else f"send {step.limit():g}")
                 taken = left.pop(0)
                 outcome = taken.outcome if isinstance(taken, Took) else taken
                 time.advance(taken.seconds if isinstance(taken, Took) else 0)
@@ -330,7 +330,7 @@ def assert_that_it_ends_so(run: Run, row: Row) -> None:
     first, *others = run.sends
     assert first.content == row.call.content
     assert first.headers.get("Idempotency-Key") == row.call.idempotency_key
-    assert [attrs.evolve(send, seconds=first.seconds) for send in others] == [first] * len(others)
+    assert [attrs.evolve(send, within=first.within) for send in others] == [first] * len(others)
     assert len(run.sends) == len(row.outcomes), "an outcome of the row was not asked for"
     if isinstance(row.end, Done):
         last = row.outcomes[-1]

@@ -3,11 +3,10 @@
 import asyncio
 import gc
 import json
-import signal
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,7 +16,7 @@ import httpx
 import pytest
 from support.drivers import Driver
 from support.responses import page, patient
-from support.server import Received, ScriptedServer, hang, reply
+from support.server import Action, Received, ScriptedServer, reply
 
 from followup import (
     APIConnectionError,
@@ -25,7 +24,6 @@ from followup import (
     AsyncFollowUp,
     ConfigurationError,
     FollowUp,
-    FollowUpError,
     InternalServerError,
 )
 
@@ -54,29 +52,22 @@ def test_closing_a_client_while_a_thread_opens_its_connections(
     server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.script = [reply(200, patient())]
-    opening, goes_on, real = threading.Event(), threading.Event(), httpx.Client.__init__
+    opening, goes_on, real = threading.Event(), threading.Event(), httpcore.SyncBackend.connect_tcp
 
-    def open_slowly(self: httpx.Client, **options: Any) -> None:
+    def open_slowly(*args: Any, **options: Any) -> Any:
         opening.set()
         assert goes_on.wait(60)
-        real(self, **options)
+        return real(*args, **options)
 
+    monkeypatch.setattr(httpcore.SyncBackend, "connect_tcp", open_slowly)
     client = FollowUp(api_key="k", base_url=server.url, max_retries=0)
-    monkeypatch.setattr(httpx.Client, "__init__", open_slowly)
-
-    def call() -> None:
-        with suppress(FollowUpError):  # whether the call is in time is not the question
-            client.patients.retrieve("pat_1")
-
-    calling, closing = threading.Thread(target=call), threading.Thread(target=client.close)
-    calling.start()
-    assert opening.wait(60)
-    closing.start()
-    closing.join(0.05)
-    goes_on.set()
-    calling.join(60)
-    closing.join(60)
-    assert not [each for each in gc.get_objects() if type(each) is httpcore.ConnectionPool and each.connections]
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(client.patients.retrieve, "pat_1")
+        assert opening.wait(60)
+        client.close()
+        goes_on.set()
+        assert call.result().id == "pat_1"
+    assert server.open_at_the_client() == 0
 
 
 def test_trio_is_not_supported(server: ScriptedServer) -> None:
@@ -84,17 +75,25 @@ def test_trio_is_not_supported(server: ScriptedServer) -> None:
         AsyncFollowUp(api_key="k", base_url=server.url).account.retrieve().send(None)  # type: ignore[attr-defined]
 
 
-def test_a_client_that_is_closed_during_a_call(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = FollowUp(api_key="k", base_url=server.url)
-    real = httpx.Client.build_request
+@pytest.mark.usefixtures("quick_backoff")
+def test_a_client_that_is_closed_during_a_call(server: ScriptedServer) -> None:
+    clients: list[FollowUp] = []
 
-    def close_first(self: httpx.Client, *args: Any, **options: Any) -> httpx.Request:
-        client.close()
-        return real(self, *args, **options)
+    def close_and(then: Action) -> Action:
+        def act(connection: Any, received: Received) -> bool:
+            clients[-1].close()
+            return then(connection, received)
 
-    monkeypatch.setattr(httpx.Client, "build_request", close_first)
-    with pytest.raises(ConfigurationError, match="has been closed"):
-        client.patients.retrieve("pat_1")
+        return act
+
+    for then in (reply(200, patient()), reply(503)):
+        server.script = [close_and(then)]
+        clients.append(FollowUp(api_key="k", base_url=server.url))
+        fails = pytest.raises(ConfigurationError, match="has been closed")
+        with fails if len(clients) == 2 else nullcontext():  # a retry; the attempt that is going on ends as ever
+            assert clients[-1].patients.retrieve("pat_1").id == "pat_1"
+    assert len(server.received) == 2
+    assert server.open_at_the_client() == 0
 
 
 def test_closing_a_derived_client_leaves_the_parents_connections_open(server: ScriptedServer) -> None:
@@ -233,34 +232,13 @@ def test_parameters_of_a_users_own_client_do_not_replace_ours(server: ScriptedSe
 def test_a_request_that_httpx_cannot_make_is_an_error_of_ours(
     server: ScriptedServer, driver: Driver, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for kind in (httpx.Client, httpx.AsyncClient):
-        monkeypatch.setattr(kind, "build_request", mock.Mock(side_effect=error))
+    kind = httpx.Client if driver.name == "sync" else httpx.AsyncClient
+    monkeypatch.setattr(kind, "build_request", mock.Mock(side_effect=error))
     with pytest.raises(APIConnectionError, match="cannot be sent") as caught:
-        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"))
+        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"), http_client=kind())
     assert (caught.value.was_sent, caught.value.attempts) == ("no", 1)
     assert caught.value.__context__ is None
     assert server.received == []
-
-
-def assert_attempts_end() -> None:
-    for thread in threading.enumerate():
-        if thread.name == "followup-attempt":
-            thread.join(60)
-            assert not thread.is_alive()
-
-
-def test_an_interrupted_call_in_a_thread_is_ended_too(server: ScriptedServer) -> None:
-    server.script = [hang(server.released)]
-    with httpx.Client() as own:
-        client = FollowUp(api_key="k", base_url=server.url, http_client=own, deadline=60)
-        previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
-        signal.setitimer(signal.ITIMER_REAL, 0.2)
-        try:
-            with pytest.raises(KeyboardInterrupt):
-                client.patients.retrieve("pat_1")
-        finally:
-            signal.signal(signal.SIGALRM, previous)
-        assert_attempts_end()
 
 
 def test_a_deadline_needs_no_thread_on_our_connections(server: ScriptedServer) -> None:

@@ -157,7 +157,8 @@ from followup import AsyncFollowUp, FollowUp, FollowUpError
 {make}
 attempts = []
 def note(event, args):
-    if event == "import" and args[0] not in sys.modules:  # for those that are in there no lock is taken
+    # For those that are in there no lock is taken. httpcore tries sniffio for each connection, and it may be missing.
+    if event == "import" and args[0] not in sys.modules and args[0] != "sniffio":
         attempts.append(args[0])
 sys.addaudithook(note)
 def calls(client):

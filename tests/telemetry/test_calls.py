@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import httpx
 import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
@@ -173,13 +172,10 @@ class TestACallThatFails:
         assert self.failed(exported) == ("APIConnectionError", None, None)
         assert events_of(exported.span()) == [{"error.type": "ConnectError"}]
 
-    @pytest.mark.parametrize("own", [False, True], ids=["our connections", "http_client"])
-    def test_with_a_timeout(self, server: ScriptedServer, driver: Driver, exported: Exported, own: bool) -> None:
+    def test_with_a_timeout(self, server: ScriptedServer, driver: Driver, exported: Exported) -> None:
         server.script = [hang(server.released)]
-        kind: Any = httpx.Client if driver.name == "sync" else httpx.AsyncClient
-        options = {"http_client": kind()} if own else {}
         with pytest.raises(APITimeoutError):
-            driver.call(server.url, retrieve, max_retries=0, timeout=0.05, **options)
+            driver.call(server.url, retrieve, max_retries=0, timeout=0.05)
         assert self.failed(exported) == ("APITimeoutError", None, None)
         assert events_of(exported.span()) == [{"error.type": "ReadTimeout"}]
 

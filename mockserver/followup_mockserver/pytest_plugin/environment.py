@@ -1,6 +1,5 @@
 """The environment of code under test that creates its own client: its requests reach a mock in this process."""
 
-import contextvars
 import importlib
 import importlib.util
 import threading
@@ -11,11 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from followup._for_mockserver import ATTEMPT_THREAD, redacted, virtual_time
+from followup._for_mockserver import redacted, virtual_time
 from followup_mockserver.service.service import MockService
 from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
-
-_current: contextvars.ContextVar["MockEnvironment | None"] = contextvars.ContextVar("followup_env", default=None)
 
 
 class RejectedRequest(AssertionError):
@@ -61,9 +58,8 @@ class MockEnvironment:
         self._allowed += map(_checked, urls)
 
     def _is_thread_of_test(self) -> bool:
-        """Return whether an exception in this thread reaches the test: in its own thread, or an attempt of the SDK."""
-        current = threading.current_thread()
-        return current is self._thread or (current.name == ATTEMPT_THREAD and _current.get() is self)
+        """Return whether an exception in this thread reaches the test."""
+        return threading.current_thread() is self._thread
 
     def _destination(self, request: httpx.Request) -> InProcessTransport | None:
         """Return the transport to the mock, or None for a server that is allowed.
@@ -96,11 +92,7 @@ class MockEnvironment:
             if importlib.util.find_spec("httpx_aiohttp") is not None:
                 aiohttp_transport = importlib.import_module("httpx_aiohttp").AiohttpTransport
                 self._intercept(patch, aiohttp_transport, "handle_async_request")
-            token = _current.set(self)
-            try:
-                yield
-            finally:
-                _current.reset(token)
+            yield
 
     def _intercept(self, patch: pytest.MonkeyPatch, transport_class: Any, method: str) -> None:
         send = getattr(transport_class, method)

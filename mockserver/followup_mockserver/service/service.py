@@ -236,13 +236,7 @@ class MockService(Mock):
         Args:
             options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
         """
-        # Imported late, because a mock of another process needs no HTTP client.
-        import httpx
-
-        from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
-
-        http_client = httpx.Client(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
-        return self._in_virtual_time(followup.FollowUp(**self._options(options, http_client=http_client)), options)
+        return self._connected(followup.FollowUp(**self._options(options)), options)
 
     def async_client(self, **options: Unpack[ClientOptions]) -> followup.AsyncFollowUp:
         """Return an asynchronous client of this service, for the default organization. It never sleeps; see ``waits``.
@@ -250,16 +244,13 @@ class MockService(Mock):
         Args:
             options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
         """
-        import httpx
+        return self._connected(followup.AsyncFollowUp(**self._options(options)), options)
 
+    def _connected(self, client: AnyClient, options: ClientOptions) -> AnyClient:
         from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
-        http_client = httpx.AsyncClient(transport=InProcessTransport(self.app), timeout=sdk.DEFAULT_TIMEOUT)
-        return self._in_virtual_time(followup.AsyncFollowUp(**self._options(options, http_client=http_client)), options)
-
-    def _in_virtual_time(self, client: AnyClient, options: ClientOptions) -> AnyClient:
-        # The driver has to limit the attempts through a client of the user's own, whose transport may be another.
-        sdk.use_virtual_time(client, self._time_of, transport_enforces_limits=options.get("http_client") is None)
+        transport = InProcessTransport(self.app) if options.get("http_client") is None else None
+        sdk.use_virtual_time(client, self._time_of, transport)
         return client
 
     def _time_of(self, api_key: str) -> sdk.Time:

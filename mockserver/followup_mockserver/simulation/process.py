@@ -47,10 +47,10 @@ class Process:
         self.receiving: Receiving | None = None
         self.loop: SimulatedLoop = SimulatedLoop(time, wait, self.check)
         transport = _Transport(self, carry)
-        self.client: FollowUp = service.client(http_client=httpx.Client(transport=transport))
-        asynchronous = service.async_client(http_client=httpx.AsyncClient(transport=transport))
+        self.client: FollowUp = service.client()
+        asynchronous = service.async_client()
         for client in (self.client, asynchronous):
-            use_virtual_time(client, lambda _: time, transport_enforces_limits=True)
+            use_virtual_time(client, lambda _: time, transport)
         self.clinic: Clinic = clinic()
         self.clinic.async_client, self.clinic._client = asynchronous, self.client
         self.clinic._clock = time.now

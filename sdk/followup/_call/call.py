@@ -3,7 +3,7 @@
 ``run_call`` makes the decisions, a driver (``_http/drivers``) sends and sleeps. This is the contract between the two:
 
 - The driver starts the generator with ``next`` and resumes it with ``send``, from one thread or task at a time.
-- When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.seconds``,
+- When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.limit()``,
   and resumes the generator with its ``Outcome``. A failed attempt is an outcome too: the driver never raises a failure
   that ``steps`` has a class for.
 - When the generator yields a ``Wait``, the driver sleeps for ``Wait.seconds`` and resumes the generator with None.
@@ -137,9 +137,7 @@ class _Deadline:
     def bounded(self, send: Send) -> Send:
         """Return the step, limited to the time that is left."""
         left = self.seconds_left()
-        if left is None:
-            return send
-        return attrs.evolve(send, seconds=left if send.seconds is None else min(send.seconds, left))
+        return send if left is None else attrs.evolve(send, within=left)
 
     def expires_within(self, seconds: float) -> bool:
         """Return whether no time would be left after a wait of this length."""

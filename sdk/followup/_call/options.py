@@ -134,14 +134,14 @@ def _checked_version(version: object) -> str:
 
 
 def checked_base_url(url: str) -> str:
-    """Validate a base URL, and return it without a slash at its end."""
+    """Validate a base URL, and return it with scheme and host in lower case, and without a slash at its end."""
     # The message does not show the URL, which may contain a password.
     problem = 'base_url must be an http or https URL such as "https://api.example.com"'
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
         has_host = re.fullmatch(_HOST_AND_PORT, parts.netloc.rpartition("@")[2]) is not None
-        valid = parts.scheme in ("http", "https") and has_host and (parts.port or 1) > 0
+        valid = parts.scheme in ("http", "https") and has_host and parts.port != 0
         if ":" in host or host.replace(".", "").isdigit():
             ipaddress.ip_address(host)
     except ValueError:
@@ -154,7 +154,7 @@ def checked_base_url(url: str) -> str:
         raise ConfigurationError(f"{problem}, without query and fragment")
     if parts.path.rstrip("/").endswith("/v1"):
         raise ConfigurationError(f"{problem}, without /v1, which is appended to it")
-    return url.rstrip("/")
+    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path}".rstrip("/")
 
 
 def checked_timeout(timeout: object) -> Timeouts:

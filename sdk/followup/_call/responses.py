@@ -9,8 +9,8 @@ import contextlib
 import json
 import re
 import zlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from followup._api_rules import WasSent
@@ -20,9 +20,6 @@ from followup._codec.wire import WireError, is_deep
 from followup._privacy.redaction import redacted
 from followup._results import errors
 from followup._results.results import ResponseInfo, Result
-
-if TYPE_CHECKING:
-    import httpx
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """Maximum size of a successful response, both compressed and decompressed."""
@@ -55,7 +52,7 @@ class Body:
         is_finished: whether further chunks are ignored: after a problem, or once bytes follow the compressed data.
     """
 
-    def __init__(self, headers: "httpx.Headers", *, is_success: bool) -> None:
+    def __init__(self, headers: Mapping[str, str], *, is_success: bool) -> None:
         self.problem: str | None = None
         self._has_trailing_bytes = False
         self._limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES

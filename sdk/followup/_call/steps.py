@@ -122,7 +122,8 @@ class Send:
 
     Attributes:
         timeouts: seconds for the parts of the attempt (connect, read, write, pool); None for those of the HTTP client.
-        seconds: time limit of the attempt as a whole, body included; None for no limit.
+        seconds: time limit of the attempt as a whole, body included, from when it has a connection; None for no limit.
+        within: time limit of the wait for a connection and the attempt together; None for no limit.
     """
 
     method: str
@@ -131,6 +132,22 @@ class Send:
     content: bytes | None
     timeouts: Mapping[str, float | None] | None
     seconds: float | None
+    within: float | None = None
+
+    def limit(self, waited: float = 0.0) -> float | None:
+        """Return the time limit of the attempt as a whole, after such a wait for a connection."""
+        return _shortest(self.seconds, None if self.within is None else self.within - waited)
+
+    def limit_of_wait(self) -> float | None:
+        """Return the time limit of the wait for a connection.
+
+        Only an ``httpx.Timeout`` limits it by itself, and sets no ``seconds``.
+        """
+        return _shortest(self.within, self.timeouts["pool"] if self.timeouts and self.seconds is None else None)
+
+
+def _shortest(*limits: float | None) -> float | None:
+    return min((each for each in limits if each is not None), default=None)
 
 
 @attrs.frozen(repr=False)

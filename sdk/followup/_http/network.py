@@ -1,37 +1,64 @@
-"""Network backends that enforce the time limit of an attempt at each connect, TLS handshake, read and write.
+"""Sockets of synchronous connections whose operations all end with the attempt, and the lookup of host names.
 
-httpx limits each read, not their sum. So an attempt never ends if the headers or the body arrive byte by byte, or if
-the server sends interim (1xx) responses forever. httpcore opens its connections through a network backend; the
-synchronous one below wraps those of httpcore, and limits each operation to the time that is left of the attempt.
+httpcore limits each read, not their sum. So an attempt would never end if the headers or the body arrived byte by byte,
+or if the server sent interim (1xx) responses forever. httpcore opens its connections through a network backend; that of
+a lane wraps httpcore's own, and limits each operation to the time that is left of the attempt.
 """
 
 import ipaddress
 import ssl
-import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
 
 import httpcore
 
-from followup._threads import NoThreadError, addresses_of, result_within, run_in_thread
-from followup._time import seconds_left
+from followup._threads import NoThreadError, addresses_of, result_within
+from followup._time import REAL_TIME
+
+T = TypeVar("T")
 
 _PIECE = 16 * 1024
-"""Bytes to write at once, so that the time is checked in between."""
+"""Bytes to write at once, so that the time is checked in between; also the largest record of TLS."""
+
+LOOKUP_THREAD: Final = "followup-lookup"
+LOOKUP_TOO_LATE: Final = "the DNS lookup of the host took too long"
+NO_ADDRESS: Final = "the host has no address"
 
 
-_LOOKUP_THREAD = "followup-lookup"
-_LOOKUP_TOO_LATE = "the DNS lookup of the host took too long"
+class Limit:
+    """When the attempt that uses a connection has to end.
 
-_SHORTEST = 0.001
-"""Minimum timeout in seconds, because a timeout of 0 would make the socket non-blocking."""
+    Attributes:
+        ends: the end, in seconds of ``REAL_TIME``; None for no limit.
+        has_sent: whether a part of the request may have been written.
+    """
+
+    def __init__(self) -> None:
+        self.ends: float | None = None
+        self.has_sent = False
+
+    def start(self, seconds: float | None) -> None:
+        """Begin an attempt that may take this long; None for no limit."""
+        self.ends = None if seconds is None else REAL_TIME.monotonic() + seconds
+        self.has_sent = False
+
+    def within(self, timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:
+        """Return the timeout, but at most the time that is left of the attempt."""
+        if self.ends is None:
+            return timeout
+        left = self.ends - REAL_TIME.monotonic()
+        if left <= 0:  # never pass 0 on: it would make the socket non-blocking
+            raise too_late("the attempt took too long")
+        return left if timeout is None else min(timeout, left)
 
 
 class Backend(httpcore.NetworkBackend):
-    """Opens connections whose operations all end in time."""
+    """Opens the connection of one lane."""
 
     def __init__(self) -> None:
+        self.limit = Limit()
         self._sockets = httpcore.SyncBackend()
+        self._stream: Stream | None = None
 
     def connect_tcp(
         self,
@@ -41,120 +68,126 @@ class Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        failure: Exception = httpcore.ConnectError("the host has no address")
+        failure: Exception = httpcore.ConnectError(NO_ADDRESS)
         for address in self._addresses(host, port, timeout):
-            within = _at_most(timeout, httpcore.ConnectTimeout)
+            within = self.limit.within(timeout, httpcore.ConnectTimeout)
             try:
-                return _Stream(self._sockets.connect_tcp(address, port, within, local_address, socket_options))
+                opened = self._sockets.connect_tcp(address, port, within, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
+            else:
+                self._stream = Stream(opened, self.limit)
+                return self._stream
         raise failure
 
     def _addresses(self, host: str, port: int, timeout: float | None) -> list[str]:
-        if seconds_left() is None or _is_address(host):
+        if self.limit.ends is None or is_address(host):
             return [host]
-        return look_up(host, port, _at_most(timeout, httpcore.ConnectTimeout))
+        return look_up(host, port, self.limit.within(timeout, httpcore.ConnectTimeout))
+
+    def close(self) -> None:
+        """Close the connection, whatever its state."""
+        if self._stream is not None:
+            self._stream.close()
 
 
-class _Stream(httpcore.NetworkStream):
-    """A connection whose operations all end in time.
+class Stream(httpcore.NetworkStream):
+    """A connection whose operations all end in time."""
 
-    Args:
-        stream: the connection of httpcore.
-        below: the connection that carries this one, with TLS; it has to live as long.
-    """
-
-    def __init__(self, stream: httpcore.NetworkStream, below: "_Stream | None" = None) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, limit: Limit) -> None:
         self._stream = stream
-        self._below = below
+        self._limit = limit
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _at_most(timeout, httpcore.ReadTimeout))
+        return self._stream.read(max_bytes, self._limit.within(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._limit.has_sent = True
         for start in range(0, len(buffer), _PIECE):
-            self._stream.write(buffer[start : start + _PIECE], _at_most(timeout, httpcore.WriteTimeout))
+            self._stream.write(buffer[start : start + _PIECE], self._limit.within(timeout, httpcore.WriteTimeout))
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        within = _at_most(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, within), self)
+        within = self._limit.within(timeout, httpcore.ConnectTimeout)
+        if self._stream.get_extra_info("ssl_object") is None:
+            self._stream = self._stream.start_tls(ssl_context, server_hostname, within)
+        else:
+            below = Stream(self._stream, self._limit)
+            self._stream = _TLSWithinTLS(below, ssl_context, server_hostname, within)
+        self._limit.has_sent = False  # what was written until now was for a proxy
+        return self
 
     def close(self) -> None:
         self._stream.close()
 
     def __del__(self) -> None:
-        self._stream.close()  # an interrupt may have come before the connection was in the pool
+        self._stream.close()  # an interrupt may have come before anything else knew the connection
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
 
 
-class AsyncBackend(httpcore.AsyncNetworkBackend):
-    """Opens connections that are closed when their TLS handshake is cancelled.
+class _TLSWithinTLS(httpcore.NetworkStream):
+    """TLS through a proxy that is reached with TLS itself.
 
-    An event loop ends an attempt by cancelling it. httpcore then closes the connection, except during a TLS handshake.
+    httpcore's own has one timeout for each read of the socket, of which an operation may need any number.
     """
 
-    def __init__(self, backend: httpcore.AsyncNetworkBackend) -> None:
-        self._backend = backend
+    def __init__(
+        self, below: Stream, context: ssl.SSLContext, server_hostname: str | None, timeout: float | None
+    ) -> None:
+        self._below = below
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_hostname)
+        try:
+            self._run(self._tls.do_handshake, timeout)
+        except (httpcore.ReadTimeout, httpcore.WriteTimeout) as error:
+            raise httpcore.ConnectTimeout(str(error)) from None
+        except (OSError, httpcore.NetworkError) as error:
+            raise httpcore.ConnectError(str(error)) from None
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        stream = await self._connected(host, port, timeout, local_address, socket_options)
-        shake_hands = stream.start_tls
-
-        async def start_tls(*args: Any, **kwargs: Any) -> httpcore.AsyncNetworkStream:
+    def _run(self, operation: Callable[[], T], timeout: float | None) -> T:
+        while True:
             try:
-                return await shake_hands(*args, **kwargs)
-            except BaseException:
-                await stream.aclose()
-                raise
+                result = operation()
+            except ssl.SSLWantReadError:
+                self._flush(timeout)
+                if received := self._below.read(_PIECE, timeout):
+                    self._incoming.write(received)
+                else:
+                    self._incoming.write_eof()
+            else:
+                self._flush(timeout)
+                return result
 
-        # Replaced on the stream itself: a wrapper would cost a coroutine for each read and write.
-        stream.start_tls = start_tls  # type: ignore[method-assign]
-        return stream
+    def _flush(self, timeout: float | None) -> None:
+        while written := self._outgoing.read(_PIECE):
+            self._below.write(written, timeout)
 
-    async def _connected(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None,  # noqa: ASYNC109
-        *options: Any,
-    ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of the host that accepts. They share the time: one may not respond at all."""
-        ends = None if timeout is None else time.monotonic() + timeout
-        addresses = [host] if _is_address(host) else await _look_up_async(host, port, timeout)
-        failure: Exception = httpcore.ConnectError("the host has no address")
-        for tried, address in enumerate(addresses):
-            within = None
-            if ends is not None:
-                within = max((ends - time.monotonic()) / (len(addresses) - tried), _SHORTEST)
-            try:
-                return await self._backend.connect_tcp(address, port, within, *options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
-        raise failure
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        try:
+            return self._run(lambda: self._tls.read(max_bytes), timeout)
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return b""
+        except OSError as error:
+            raise httpcore.ReadError(str(error)) from None
 
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        try:
+            self._run(lambda: self._tls.write(buffer), timeout)
+        except OSError as error:
+            raise httpcore.WriteError(str(error)) from None
 
-def _at_most(timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:
-    """Return the timeout, but at most the time that is left of the attempt."""
-    left = seconds_left()
-    if left is None:
-        return timeout
-    if left <= 0:
-        raise too_late("the attempt took too long")
-    return left if timeout is None else min(timeout, left)
+    def close(self) -> None:
+        self._below.close()
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._tls if info == "ssl_object" else self._below.get_extra_info(info)
 
 
-def _is_address(host: str) -> bool:
+def is_address(host: str) -> bool:
+    """Return whether a host is an IP address and no name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -164,7 +197,7 @@ def _is_address(host: str) -> bool:
 
 def is_loopback(host: str) -> bool:
     """Return whether a host is this computer by its address or name."""
-    if _is_address(host):
+    if is_address(host):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost" or host.endswith(".localhost")
 
@@ -177,32 +210,8 @@ def look_up(host: str, port: int, seconds: float | None) -> list[str]:
         httpcore.ConnectTimeout: the lookup took too long.
     """
     try:
-        return result_within(seconds, lambda: addresses_of(host, port), _LOOKUP_THREAD)
+        return result_within(seconds, lambda: addresses_of(host, port), LOOKUP_THREAD)
     except TimeoutError:
-        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE) from None
-    except (OSError, NoThreadError) as error:
-        raise httpcore.ConnectError(str(error)) from None
-
-
-async def _look_up_async(host: str, port: int, seconds: float | None) -> list[str]:
-    """Do the same as ``look_up``. The event loop's own threads are not used: hanging lookups would fill them."""
-    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
-    from concurrent.futures import Future
-
-    found: Future[list[str]] = Future()
-    found.set_running_or_notify_cancel()  # from now on, nothing can cancel it
-
-    def work() -> None:
-        try:
-            found.set_result(addresses_of(host, port))
-        except OSError as error:
-            found.set_exception(error)
-
-    try:
-        run_in_thread(work, _LOOKUP_THREAD)
-        async with asyncio.timeout(seconds):
-            return await asyncio.wrap_future(found)
-    except TimeoutError:
-        raise httpcore.ConnectTimeout(_LOOKUP_TOO_LATE) from None
+        raise httpcore.ConnectTimeout(LOOKUP_TOO_LATE) from None
     except (OSError, NoThreadError) as error:
         raise httpcore.ConnectError(str(error)) from None

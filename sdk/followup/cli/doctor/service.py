@@ -15,7 +15,6 @@ from followup import Account, ConfigurationError, FollowUp, FollowUpError, Webho
 from followup._api_rules import SERVICE_VERSION
 from followup._declarations.declarations import Declaration
 from followup._declarations.operations import declarations_of
-from followup._http.private_names import proxy_of
 from followup._privacy.redaction import HIDDEN, redacted
 from followup._results.errors import (
     APIConnectionError,
@@ -80,8 +79,8 @@ def _examine(seconds: float) -> Steps:
     try:
         client = FollowUp(api_key=None if has_key else "none", timeout=seconds, max_retries=0)
         with client:
-            url = client._options.base_url
-            yield from check_way(url, proxy_of(client._connections.client(), url), seconds)
+            url, proxy = client._options.base_url, client._connections.route().proxy
+            yield from check_way(url, None if proxy is None else str(proxy), seconds)
             yield from _check_service(client, seconds, has_key=has_key)
     except ConfigurationError as error:
         yield fail("environment", str(error), "Correct or unset it.", ends="the environment cannot be used")
