@@ -88,7 +88,7 @@ def test_secrets_of_a_rotation(doctor: Doctor, server: ScriptedServer) -> None:
     ("variable", "value", "problem"),
     [
         ("SSL_CERT_FILE", "/nowhere/missing.pem", "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names"),
-        ("HTTPS_PROXY", "http://user:hidden@proxy:port", "the proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY"),
+        ("HTTPS_PROXY", "http://user:hidden@proxy:port", "the proxy in HTTPS_PROXY"),
         ("FOLLOWUP_TELEMETRY", "no", "FOLLOWUP_TELEMETRY must be"),
     ],
 )

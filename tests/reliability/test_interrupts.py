@@ -19,7 +19,7 @@ DEADLINE, LATE = 5, 5
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs interval timers")
-@pytest.mark.parametrize("mode", ["keyboard", "soft limit", "own client", "asyncio"])
+@pytest.mark.parametrize("mode", ["keyboard", "soft limit", "asyncio"])
 def test_interrupted_calls_leave_a_client_that_works(mode: str, report: Report) -> None:
     with ScriptedServer([reply(200, patient())]) as server:
         command = [sys.executable, str(CLIENT), mode, server.url, str(INTERRUPTIONS), "1"]
