@@ -108,6 +108,8 @@ def test_webhook_faults_that_wait_are_listed_and_removed(api: Api, mock: MockSer
         (lambda mock: mock.advance(seconds=1, to=NOON), "to must be omitted when a duration is passed"),
         (lambda mock: mock.advance(seconds="1"), "seconds must be a number"),
         (lambda mock: mock.advance(days=1e300), "days must be a number that keeps the clock before the year 9000"),
+        (lambda mock: mock.advance(seconds=True), "seconds must be a number"),
+        (lambda mock: mock.advance(days=False), "days must be a number"),
         (lambda mock: mock.update_patient("pat_x", opted_out="no"), "opted_out must be true or false"),
         (lambda mock: mock.add_api_key(scopes=["patients:eat"]), "scopes[0] must be one of doctors:read, "),
         (lambda mock: mock.create_organization(service_lines=["x"]), "service_lines[0] must be one of follow_up, "),

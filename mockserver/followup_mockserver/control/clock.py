@@ -218,6 +218,8 @@ def pending_reminders(tenant: Tenant, appointment: str | None = None) -> list[Pe
 def _duration(**parts: float) -> timedelta:
     duration = timedelta()
     for argument, value in parts.items():
+        if isinstance(value, bool):
+            raise InvalidArgument(argument, "a number")
         try:
             part = timedelta(**{argument: value})
             duration += part
