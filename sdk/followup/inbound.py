@@ -9,8 +9,7 @@ Each function returns an ``EventInput`` for ``client.events.create`` or ``client
 Arguments are the fields of the event in snake_case; an optional argument that is None is omitted, as is one that is not
 passed. All functions also take:
 
-- ``id``: your id of the event, which is its idempotency key. Pass your own if you may build the same event again, as
-  after a crash; a random UUID when omitted.
+- ``id``: your id of the event, its idempotency key; a random UUID when omitted. ``id_of`` makes one from its state.
 - ``occurred_at``: time of the event, an aware ``datetime`` or an ISO 8601 string; the time of arrival when omitted.
 - ``source``: the system that the event comes from, for information only.
 """
@@ -26,6 +25,7 @@ from typing import Any, ParamSpec
 from followup import ContactInput, CoverageInput, DoctorInput, EventInput, EventSourceInput, PatientInput, SenderInput
 from followup._api_rules import DoctorId, EventType, NonEmpty
 from followup._codec.encode import Encoder, encoder_for
+from followup._codec.ids import id_of as id_of
 from followup._codec.names import annotations_of, camel, without_none
 from followup._declarations.operations import Described
 from followup._privacy.frames import clears_frames
