@@ -14,9 +14,9 @@ from followup._privacy.redaction import visible
 from followup._store.database import datetime_of
 from followup._store.leases import RELEASED
 from followup._store.person import Person
+from followup._store.rows import StoredRows
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.scrub import scrub
-from followup._store.store import Store
 
 _UNFINISHED = frozenset({WAITING, IN_FLIGHT, DEAD})
 
@@ -27,7 +27,7 @@ _MOST_IDS = 20
 """Ids that a message lists."""
 
 
-class PersonalData(Store):
+class PersonalData(StoredRows):
     """The events of a store, of which those about one person can be exported and erased."""
 
     _given_up: ClassVar[str]
@@ -141,22 +141,25 @@ class PersonalData(Store):
             if self._database.dialect == "sqlite":
                 # A purge may have removed a row since, and SQLite has then given its number to another one.
                 found = self._find(connection, person, found)
+            rows = [{"id": row["event_id"], "state": row["state"]} for row in self._rows(connection, found)]
             if not waiting:
-                check_finished({"id": row["event_id"], "state": row["state"]} for row in self._rows(connection, found))
-            columns = self._events.c
-            is_unfinished = columns.state.in_(_UNFINISHED)
-            erasing = update(self._events).values(
-                # A handler may have committed since the row was read.
-                state=case((is_unfinished, self._given_up), else_=columns.state),
-                finished_at=func.coalesce(columns.finished_at, now),
-                error=None,
-                **{name: case((is_unfinished, null()), else_=columns[name]) for name in RELEASED},
-                **self._emptied,
-            )
-            for part in _parts(found):
-                connection.execute(erasing.where(columns.seq.in_(part)))
+                check_finished(rows)
+        columns = self._events.c
+        is_unfinished = columns.state.in_(_UNFINISHED)
+        erasing = update(self._events).values(
+            # A handler may have committed since the row was read.
+            state=case((is_unfinished, self._given_up), else_=columns.state),
+            finished_at=func.coalesce(columns.finished_at, now),
+            error=None,
+            **{name: case((is_unfinished, null()), else_=columns[name]) for name in RELEASED},
+            **self._emptied,
+        )
+        # The latest first, because a later event may be known as the person's by an earlier one only.
+        ids = [row["id"] for row in reversed(rows)]
+        count = self._in_steps(ids, lambda part: erasing.where(columns.name == self.name, columns.event_id.in_(part)))
+        with self._locked_transaction() as (connection, _):
             self._forget(connection, person)
-        return len(found)
+        return count
 
     def _scrub(self) -> None:
         """Write a SQLite file anew and empty its log, so that neither has copies of what was removed from the tables.

@@ -2,31 +2,21 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from sqlalchemy import URL, ColumnElement, Connection, Engine, Row, Table, bindparam, func, select, update
+from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
 
-from followup._privacy.redaction import redacted
 from followup._results.errors import ConfigurationError
-from followup._store.cipher import Cipher, Hash, RowCipher, is_hashed, unhashed
+from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database, StoreTime
 from followup._store.execution import Execution, executing, run
 from followup._store.failures import reason_of
-from followup._store.imported import reencrypt_salts
 from followup._store.leases import retry_wait, take_lock
 from followup._store.places import Comparison
-from followup._store.schema import IN_FLIGHT, SALTS, WAITING, Schema, checked_text
-from followup._store.scrub import scrub
-
-_AT_ONCE = 100
-"""Rows that one transaction rewrites, and that are in memory at once."""
-
-Change = dict[str, Any]
-"""The number of a row, and what a column of it has now and will have."""
+from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
 
 POLL_SECONDS = 0.5
 """Time between two looks for events that are due."""
@@ -88,46 +78,6 @@ class Store:
         self._schema.create(self._database)
         if self._cipher.is_on:
             self._check_tables()
-
-    def reencrypt(self) -> int:
-        """Rewrite all rows under the present cipher, those in clear too.
-
-        Call it once after the key has changed, with a cipher that also decrypts what the old key encrypted, such as
-        ``MultiFernet([Fernet(new), Fernet(old)])``. All other processes must have that cipher already. Relays and
-        workers go on meanwhile. A SQLite file is then written anew, so that it has no copies of the rows as they were
-        before; other processes wait for that. It can be called again at any time.
-
-        Returns:
-            The number of events.
-
-        Raises:
-            ConfigurationError: there is no cipher; or an event cannot be decrypted, which the message names. Nothing
-                was changed then.
-            FollowUpError: the rows are rewritten, but a SQLite file still has copies of what they were before, because
-                other processes use it. Call it again.
-        """
-        if not self._cipher.is_on:
-            raise ConfigurationError("reencrypt needs a cipher: pass cipher=... to its constructor")
-        with self._checked_transaction() as connection:
-            last: int = connection.execute(select(func.max(self._events.c.seq))).scalar_one() or 0
-        for rows in _batches(self, last):
-            _changes(self, rows)
-        count = 0
-        for rows in _batches(self, last):
-            changes = _changes(self, rows)
-            with self._locked_transaction() as (connection, _):
-                for column, of_column in changes.items():
-                    _apply(connection, self._events, column, of_column)
-            count += len({each["of"] for of_column in changes.values() for each in of_column})
-        with self._locked_transaction() as (connection, _):
-            # Last, because whoever drops the old key too early then finds the store locked, and not a part of its rows.
-            salt: str = connection.execute(self._cipher.salt_query).scalar_one()
-            renewed = self._cipher.encrypt(self._cipher.decrypt(salt, ""))
-            if self._schema.component == "outbox":
-                reencrypt_salts(connection, self.name, self._cipher)
-            connection.execute(update(SALTS).where(SALTS.c.salt == salt).values(salt=renewed))
-        scrub(self._database, self._clock, "the rows are encrypted", "what they were before", "call reencrypt")
-        return count
 
     def _check_tables(self, longest_wait: float | None = None) -> None:
         """Check the version of the tables, and that they are encrypted under this cipher, unless both were so already.
@@ -219,42 +169,6 @@ class Store:
         # The clock may have been set back.
         return None if then is None else max(0, self._clock.milliseconds(connection) - then) / 1000
 
-    def _change(
-        self,
-        event_id: str | None,
-        states: Collection[str],
-        values: Mapping[str, Any],
-        *conditions: ColumnElement[bool],
-        hints: Mapping[str, str] = MappingProxyType({}),
-    ) -> int:
-        """Change one event, or all, in one of these states; return how many these are.
-
-        Args:
-            event_id: the one event; None for all.
-            states: the states.
-            values: the new values of columns.
-            conditions: what else must be true.
-            hints: what the error says about an event in another state, or for which the conditions are not true.
-
-        Raises:
-            ValueError: there is no such event; the message says in which state it is.
-            TypeError: the id is no string.
-        """
-        if not isinstance(event_id, str | None):
-            raise TypeError(f"event_id must be the id of an event, not {type(event_id).__name__}")
-        events = self._events
-        changing = update(events).where(events.c.name == self.name, events.c.state.in_(states), *conditions)
-        of_event = select(events.c.state).where(events.c.name == self.name, events.c.event_id == event_id)
-        if event_id is not None:
-            changing = changing.where(events.c.event_id == event_id)
-        with self._locked_transaction() as (connection, _):
-            count = connection.execute(changing.values(values)).rowcount
-            state = None if event_id is None or count else connection.execute(of_event).scalar_one_or_none()
-        if event_id is None or count:
-            return count
-        found = f": its state is {state}{hints.get(state, '')}" if state else ""
-        raise ValueError(f"no {' or '.join(states)} event has the id {redacted(event_id, max_length=64)!r}{found}")
-
 
 def milliseconds_of(older_than: object) -> int:
     """Check the age of what a purge removes, and return it in milliseconds.
@@ -265,44 +179,3 @@ def milliseconds_of(older_than: object) -> int:
     if not isinstance(older_than, timedelta) or older_than < timedelta(0):
         raise ValueError("older_than must be a timedelta of 0 or more, such as timedelta(days=30)")
     return older_than // timedelta(milliseconds=1)
-
-
-def _batches(store: Store, last: int) -> Iterator[Sequence[Row[*tuple[Any, ...]]]]:
-    """Yield the rows up to the last one. Meanwhile no transaction is open that could be in the way of others."""
-    columns, done = store._events.c, 0
-    part = select(columns.seq, columns.event_id, *(columns[each] for each in store._encrypted))
-    part = part.where(columns.name == store.name, columns.seq <= last).order_by(columns.seq).limit(_AT_ONCE)
-    while True:
-        with store._database.transaction() as connection:
-            rows = connection.execute(part.where(columns.seq > done)).all()
-        if not rows:
-            return
-        yield rows
-        done = rows[-1].seq
-
-
-def _changes(store: Store, rows: Sequence[Row[*tuple[Any, ...]]]) -> dict[str, list[Change]]:
-    """Return what is changed in rows, by the names of columns.
-
-    Raises:
-        ConfigurationError: a row cannot be decrypted; the message names its event.
-    """
-    changes: dict[str, list[Change]] = {each: [] for each in store._encrypted}
-    for row in rows:
-        for column, of_column in changes.items():
-            stored = getattr(row, column)
-            if not stored or (column == "subject" and is_hashed(stored)):  # nothing is stored of erased events
-                continue
-            if column == "subject":
-                new = store._hashed(stored)
-            else:
-                new = store._cipher.encrypt(store._cipher.decrypt(stored, row.event_id))
-            of_column.append({"of": row.seq, "before": stored, "after": new})
-    return changes
-
-
-def _apply(connection: Any, events: Table, column: str, changes: Sequence[Change]) -> None:
-    """Change a column in rows, except where a relay or handler has changed it since: then it is under this cipher."""
-    if changes:
-        of_row = (events.c.seq == bindparam("of"), events.c[column] == bindparam("before"))
-        connection.execute(update(events).where(*of_row).values({column: bindparam("after")}), changes)

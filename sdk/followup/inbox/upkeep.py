@@ -14,7 +14,7 @@ from followup._store.erasure import PersonalData
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import milliseconds_of
 from followup._webhook_event import WebhookEvent, decode_event
-from followup.inbox.arrivals import DONE, EVENTS, SCHEMA, UNHANDLED
+from followup.inbox.arrivals import CURSORS, DONE, EVENTS, SCHEMA, UNHANDLED
 
 FinishedState = Literal["done", "dead", "unhandled"]
 
@@ -151,10 +151,20 @@ class ReceivedEvents(PersonalData):
         age = milliseconds_of(older_than)
         if isinstance(states, str) or not states or not set(states) <= set(FINISHED_STATES):
             raise ValueError(f"states must contain one or more of {', '.join(FINISHED_STATES)}")
-        with self._checked_transaction() as connection:
-            is_old = EVENTS.c.finished_at <= max(0, self._clock.milliseconds(connection) - age)
-            chosen = (EVENTS.c.name == self.name, EVENTS.c.state.in_(states), EVENTS.c.body.is_not(None))
-            return connection.execute(update(EVENTS).where(is_old, *chosen).values(body=None, error=None)).rowcount
+        old = EVENTS.c.finished_at <= self._clock.sql(self._database.dialect) - age
+        is_there = (EVENTS.c.state.in_(states), EVENTS.c.body.is_not(None))
+        return self._change_in_steps(update(EVENTS).values(body=None, error=None), *is_there, old)
+
+    def clear(self) -> int:
+        """Remove all events of this inbox's name with their ids, also those that wait, and how far it has caught up.
+
+        It is for tests, such as between two that use one database. Inboxes of other names keep theirs. An event that
+        arrives again afterwards is handled again.
+
+        Returns:
+            The number of events.
+        """
+        return self._clear(CURSORS)
 
     def _remaining(self) -> int:
         """Return the number of events that wait, for a retry too, or are in flight."""

@@ -17,11 +17,8 @@ from followup._store.person import Person
 from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
 from followup._store.store import milliseconds_of
 from followup.outbox import events
-from followup.outbox.events import DISCARDED, EVENTS, SCHEMA, SENT, as_input
+from followup.outbox.events import CALLS, DISCARDED, EVENTS, RATES, SCHEMA, SENT, as_input
 from followup.resources.event_batches import EventInput
-
-_PURGED_AT_ONCE = 1000
-"""Events that one transaction removes, so that it does not lock the database for long."""
 
 
 @attrs.define(kw_only=True)
@@ -224,14 +221,19 @@ class RecordedEvents(PersonalData):
             ValueError: ``older_than`` is no timedelta of 0 or more.
         """
         age = milliseconds_of(older_than)
-        is_over = (EVENTS.c.name == self.name, EVENTS.c.state.in_((SENT, DISCARDED)))
-        total, count = 0, 1
-        while count:
-            with self._locked_transaction() as (connection, now):
-                old = select(EVENTS.c.seq).where(*is_over, EVENTS.c.finished_at < now - age).limit(_PURGED_AT_ONCE)
-                count = connection.execute(delete(EVENTS).where(EVENTS.c.seq.in_(old))).rowcount
-            total += count
-        return total
+        old = EVENTS.c.finished_at < self._clock.sql(self._database.dialect) - age
+        return self._change_in_steps(delete(EVENTS), EVENTS.c.state.in_((SENT, DISCARDED)), old)
+
+    def clear(self) -> int:
+        """Remove all events of this outbox's name, also those that wait, and what it knows about its request rate.
+
+        It is for tests, such as between two that use one database. Outboxes of other names keep theirs. What an import
+        has recorded stays known to it.
+
+        Returns:
+            The number of events.
+        """
+        return self._clear(RATES, CALLS)
 
     def _forget(self, connection: Connection, person: Person) -> None:
         forget(connection, self.name, person, self._cipher)
