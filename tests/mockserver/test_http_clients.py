@@ -197,7 +197,10 @@ MALFORMED = {
         "no header": b"GET /v1/patients HTTP/1.1\r\nno header\r\n\r\n",
         "two hosts": b"GET /_mock/clock HTTP/1.1\r\n" + HOST + b"X: 1\r\nhost: evil.example\r\n\r\n",
         "two keys": b"POST /v1/patients HTTP/1.1\r\nIdempotency-Key: a\r\nIdempotency-Key: b\r\n" + HEAD + b"\r\n",
-        "two lengths": b"POST /v1/patients HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + LAST,
+        "two lengths": b"POST /v1/account HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n"
+        + HEAD
+        + b"\r\n0\r\n\r\n"
+        + LAST,
         "negative length": b"POST /v1/patients HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
     },
     404: {"path": b"GET /v1/nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"},

@@ -186,10 +186,12 @@ def test_a_failure_shows_no_control_characters_of_its_path() -> None:
         assert process.stdout
         url = process.stdout.readline().split()[-1]
         path = "/v1/patients/%1b]0;owned%07%0aFORGED"
-        response = httpx.get(f"{url}{path}", headers={"Authorization": "Bearer fu_test_mock"}, trust_env=False)
-        assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=60)
+        try:
+            response = httpx.get(f"{url}{path}", headers={"Authorization": "Bearer fu_test_mock"}, trust_env=False)
+        finally:
+            process.terminate()
+            _, errors = process.communicate(timeout=60)
+    assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
     assert r"/v1/patients/\x1b]0;owned\x07\nFORGED" in errors
     assert r"RuntimeError: /v1/patients/\x1b]0;ow" in errors
     assert not re.search(r"[\x00-\x09\x0b-\x1f]|^FORGED", errors, re.MULTILINE)
