@@ -66,6 +66,7 @@ def places(tmp_path: Path, server: ScriptedServer, postgresql_url: str) -> Itera
     return (Place(tmp_path / str(number), server, postgresql_url, first) for number in itertools.count())
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # an error that is raised in a block leaves some things open
 @pytest.mark.usefixtures("exported", "quick_backoff")
 def test_no_error_shows_anything_wherever_it_is_raised(places: Iterator[Place]) -> None:
     reached: set[Block] = set()
