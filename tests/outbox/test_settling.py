@@ -129,7 +129,7 @@ def test_a_reason_that_the_database_refuses_stops_no_other_event(
     assert outbox.drain(service.client).sent == 1
     listed = outbox.dead() if status == "invalid" else outbox.failing()
     assert [(each.id, each.error) for each in listed] == [  # type: ignore[attr-defined]
-        ("bad", "the database cannot store the reason"),
+        ("bad", r"no: \u2192"),
         ("bad too", "no"),
     ]
 

@@ -49,6 +49,7 @@ _LIBPQ_OPTIONS = MappingProxyType(
         "keepalives_idle": 30,
         "keepalives_interval": 10,
         "keepalives_count": 3,
+        "client_encoding": "utf8",  # whatever a role or a database in SQL_ASCII would have
     }
 )
 """Options of connections to PostgreSQL, unless the URL has others."""
@@ -140,7 +141,7 @@ class Database:
             self.engine.dispose(close=False)
             self._process = os.getpid()
         with (
-            (self._transactions if of_user else self._of_ours).connect() as connection,
+            _connected(self._transactions if of_user else self._of_ours) as connection,
             self._dropping_if_useless(connection),
             unprepared(connection.connection.driver_connection),
             _waiting_at_most(connection, longest_wait),
@@ -207,6 +208,17 @@ class Database:
         """Close the connections, unless the Engine is the user's own."""
         if self._is_own:
             self.engine.dispose()
+
+
+def _connected(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except (TypeError, UnicodeError) as error:
+        problem = type(error).__name__
+    raise ConfigurationError(
+        f"the driver cannot open a connection ({problem}): for a database in SQL_ASCII, create the Engine with "
+        'connect_args={"client_encoding": "utf8"}'
+    )
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from followup._store.database import datetime_of
 from followup._store.leases import RELEASED
 from followup._store.person import Person
 from followup._store.rows import StoredRows
-from followup._store.schema import DEAD, IN_FLIGHT, WAITING
+from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
 from followup._store.scrub import scrub
 
 _UNFINISHED = frozenset({WAITING, IN_FLIGHT, DEAD})
@@ -90,7 +90,7 @@ class PersonalData(StoredRows):
                     "id": row["event_id"],
                     "state": row["state"],
                     self._stored_at: datetime_of(row[self._stored_at]).isoformat(),
-                    self._about: row[self._about],
+                    self._about: from_ascii(row[self._about]),
                     "event": self._payload(row),
                     "attempts": row["attempts"],
                     "error": row["error"] and self._cipher.decrypt(row["error"], row["event_id"]),
@@ -183,7 +183,7 @@ class PersonalData(StoredRows):
             for row in self._all_rows(connection) if wanted is None else self._rows(connection, wanted):
                 if seen is not None:
                     seen[row["seq"]] = row
-                yield row["seq"], self._payload(row), row[self._about]
+                yield row["seq"], self._payload(row), from_ascii(row[self._about])
 
         return person.find(payloads)
 

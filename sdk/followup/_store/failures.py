@@ -11,9 +11,6 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from followup._results.errors import FollowUpError
 from followup._threads import NoThreadError
 
-UNSTORABLE = "the database cannot store the reason"
-"""What is stored instead of a reason that the database refuses, as by an encoding that lacks a character of it."""
-
 READ_ONLY = "25006"
 
 _STATES_OF_USELESS_CONNECTIONS = (
@@ -93,6 +90,11 @@ def advice_on(error: BaseException) -> str | None:
     column = "id" if table == "followup_imports" else "seq"
     repair = f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"  # noqa: S608 - our names
     return f"the sequence of {table} is behind its rows, as after logical replication or a copy of rows: run {repair}"
+
+
+def storable(reason: str) -> str:
+    """Return a reason that the database has refused in ASCII, since its encoding may lack a character."""
+    return reason.encode("ascii", "backslashreplace").decode()
 
 
 def execute_unless_refused(

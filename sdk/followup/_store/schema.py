@@ -1,5 +1,6 @@
 """The tables of a component, outbox or inbox: what both have, their DDL, and the version that says who made them."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -41,6 +42,19 @@ def checked_text(value: object, path: str) -> str:
     if not value.isascii() and value != value.encode(errors="ignore").decode():
         raise ValueError(f"{path} is not valid Unicode: it contains a lone surrogate")
     return value
+
+
+_ESCAPED: Final = "json:"
+
+
+def as_ascii(text: str) -> str:
+    """Return a text in ASCII, which every encoding of a database has; most texts stay as they are."""
+    return text if text.isascii() and not text.startswith(_ESCAPED) else _ESCAPED + json.dumps(text)
+
+
+def from_ascii(stored: str) -> str:
+    """Return the text of which ``as_ascii`` has returned this."""
+    return str(json.loads(stored.removeprefix(_ESCAPED))) if stored.startswith(_ESCAPED) else stored
 
 
 def event_table(name: str, *own: sa.Column[Any]) -> sa.Table:

@@ -17,7 +17,7 @@ from followup._store import leases
 from followup._store.cipher import UnreadableRows
 from followup._store.database import StoreTime
 from followup._store.execution import Execution, tables_in
-from followup._store.failures import UNSTORABLE, execute_unless_refused, is_missing_table
+from followup._store.failures import execute_unless_refused, is_missing_table, storable
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
@@ -198,7 +198,7 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
     marking = marking.values(state=state, due_at=now + wait, finished_at=finished_at)
     marked = execute_unless_refused(connection, marking.values(error=error))
     if isinstance(marked, str):
-        marked = connection.execute(marking.values(error=UNSTORABLE))
+        marked = connection.execute(marking.values(error=storable(error)))
     return wait if marked.rowcount else None
 
 

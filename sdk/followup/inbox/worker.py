@@ -1,5 +1,6 @@
 """Handles events: claims one, calls its handler in a transaction, and settles it."""
 
+import contextlib
 import gc
 import json
 import logging
@@ -43,7 +44,8 @@ _LARGEST_STACK = 30
 """Calls of an exception that a log shows; a recursion without end has a thousand."""
 
 _OURS = str(Path(__file__).parent)
-_OF_OURS_AND_SQLALCHEMY = tuple(each.__path__[0] for each in (followup, sqlalchemy))
+_OF_OURS = (followup.__path__[0], contextlib.__file__)
+_OF_SQLALCHEMY = sqlalchemy.__path__[0]
 _LIBRARIES = tuple(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib"))
 
 
@@ -258,7 +260,9 @@ def _type(error: BaseException) -> str:
 def _places(error: BaseException) -> str:
     """Return the file and line of the calls of the user's code that led to the error, from the handler on."""
     frames = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
-    calls = [(name, line) for name, line in frames if not name.startswith(_OF_OURS_AND_SQLALCHEMY)]
+    calls = [(name, line) for name, line in frames if not name.startswith(_OF_OURS)]
+    if calls and calls[0][0].startswith(_OF_SQLALCHEMY):
+        return ""  # a statement of ours failed
     # The user's code may be installed too, where nobody can tell it from a library.
-    chosen = [each for each in calls if not each[0].startswith(_LIBRARIES)] or calls
+    chosen = [each for each in calls if not each[0].startswith(_LIBRARIES)] or calls[:1]
     return f" at {' > '.join(f'{Path(name).name}:{line}' for name, line in chosen[:5])}" if chosen else ""

@@ -24,7 +24,7 @@ from followup._store import schema
 from followup._store.cipher import Hash
 from followup._store.execution import Execution
 from followup._store.leases import lock
-from followup._store.schema import LOCKS, LONGEST_TEXT, SALTS, TO_SALTS, Schema, checked_text, event_table
+from followup._store.schema import LOCKS, LONGEST_TEXT, SALTS, TO_SALTS, Schema, as_ascii, checked_text, event_table
 from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput
 
@@ -133,8 +133,8 @@ class Recorded:
 
     Attributes:
         id: the id under which it is sent, always the same.
-        subject: events of one subject are sent in order.
-        text: the event in JSON, as it is sent.
+        subject: events of one subject are sent in order. In ASCII, as the text.
+        text: the event in JSON.
     """
 
     id: str
@@ -176,11 +176,10 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
     body = json_bytes(encoded, "event")
     if len(body) > LARGEST_EVENT:
         raise ValueError(f"event has {len(body):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
-    text = body.decode()
+    read = json.loads(body)
     event_id = checked_text(encoded["id"], "event.id")
-    if subject is None:
-        return Recorded(event_id, _default_subjects(event_id, json.loads(text)["data"])[0], text)
-    return Recorded(event_id, checked_text(subject, "subject"), text)
+    chosen = _default_subjects(event_id, read["data"])[0] if subject is None else checked_text(subject, "subject")
+    return Recorded(event_id, as_ascii(_fitting(chosen)), json.dumps(read, separators=(",", ":")))
 
 
 def as_input(text: str) -> EventInput:
@@ -251,9 +250,11 @@ def _text_of(value: object) -> str:
 
 def _fitting(subject: str) -> str:
     """Return the subject, with a hash in place of one that is too long for its column or cannot be stored."""
-    if len(subject) <= LONGEST_TEXT and "\0" not in subject:
+    if len(as_ascii(subject)) <= LONGEST_TEXT and "\0" not in subject:
         return subject
     kind, _, value = subject.partition(":")
+    if not value or not kind.isascii() or len(kind) > len("appointment"):
+        kind, value = "subject", subject
     return f"{kind}:sha256:{hashlib.sha256(value.encode()).hexdigest()}"
 
 

@@ -14,7 +14,7 @@ from followup._store.execution import executing, run
 from followup._store.imported import forget
 from followup._store.leases import take_lock
 from followup._store.person import Person
-from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING
+from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING, from_ascii
 from followup._store.store import milliseconds_of
 from followup.outbox import events
 from followup.outbox.events import CALLS, DISCARDED, EVENTS, RATES, SCHEMA, SENT, as_input
@@ -166,7 +166,7 @@ class RecordedEvents(PersonalData):
                     {
                         "id": row["event_id"],
                         "event": as_input(self._cipher.decrypt(row["event"], row["event_id"])),
-                        "subject": row["subject"],
+                        "subject": from_ascii(row["subject"]),
                         "error": self._cipher.decrypt(row["error"] or "", row["event_id"]),
                         "attempts": row["attempts"],
                         "recorded_at": datetime_of(row["recorded_at"]),
