@@ -152,14 +152,16 @@ def test_tables_of_a_second_component_are_created_beside_those_of_the_first(
 
 def test_the_outboxes_and_inboxes_of_two_schemas_are_apart(created: Created, postgresql_url: str, tenant: str) -> None:
     mine, theirs = created(postgresql_url), created(url_of(tenant))
+    with engine_of(postgresql_url).begin() as connection:  # whose search_path leads to the other ones
+        Outbox(url_of(tenant)).record(connection, inbound.order_issued(id="t0", patient={}, order={}))
     anybody = Outbox(server_url())  # one for all tenants, which finds the tables by the connection of each
     for url, outbox, letter in ((postgresql_url, mine[0], "m"), (url_of(tenant), theirs[0], "t")):
         with engine_of(url).begin() as connection:
             for recorder, number in ((outbox, 1), (anybody, 2)):
                 recorder.record(connection, inbound.order_issued(id=f"{letter}{number}", patient={}, order={}))
     assert ids(postgresql_url) == ["m1", "m2"]
-    assert ids(url_of(tenant)) == ["t1", "t2"]
+    assert ids(url_of(tenant)) == ["t0", "t1", "t2"]
     assert [receive(each[1], "whd_1") for each in (mine, theirs)] == [204, 204]
     with mine[0]._locked_transaction(), theirs[0]._locked_transaction() as (connection, _):
         take_lock(connection, "inbox:default")
-    assert [each.status().waiting for each in (*mine, *theirs)] == [2, 1, 2, 1]
+    assert [each.status().waiting for each in (*mine, *theirs)] == [2, 1, 3, 1]

@@ -17,7 +17,7 @@ import attrs
 from sqlalchemy import Engine, text
 
 from followup._store.database import Database
-from followup._store.execution import Execution, Rows, Statement, run, savepoint
+from followup._store.execution import FIND_SCHEMA, Execution, Rows, Statement, run, savepoint
 from followup._store.failures import reason_of
 
 _FILES = text("PRAGMA database_list")
@@ -120,7 +120,11 @@ class Comparison:
         if self._database.file is not None:
             return Place(str(self._database.file), shown=str(self._database.file))
         with _new_connection(self._database.engine) as connection:
-            return run(place_of(_executing(connection.cursor(), self._database.dialect)))
+            execute = _executing(connection.cursor(), self._database.dialect)
+            if execute.dialect == "postgresql" and (found := run(execute(FIND_SCHEMA))):
+                # The callers' connections may find others first, of another store.
+                self._database.use_schema(found[0][0])
+            return run(place_of(execute))
 
     async def check(self, driver: Any, execute: Execution) -> None:
         """Check that a connection is to the database of the store.
