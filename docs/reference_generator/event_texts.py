@@ -35,6 +35,21 @@ SEND_WHEN: Mapping[EventType, str] = {
 }
 """When to send an inbound event: the end of a sentence."""
 
+ID_FROM: Mapping[EventType, str] = {
+    "intake.requested": "the number of the referral: each id opens one request",
+    "patient.upserted": "the patient's number and the version of the record or the time of its change: an id without "
+    "them loses every change after the first, and one from the data alone a change back to what it was",
+    "appointment.created": "the number of the booking, which is created once",
+    "appointment.rescheduled": "the number of the booking and the version or the time of the change: the new start is "
+    "not enough, because an appointment can be moved away and back",
+    "appointment.cancelled": "the number of the booking, which is cancelled once, with a word that tells it from the "
+    "other events of the booking",
+    "visit.completed": "the number of the visit: a visit is completed once, and an event does not change it later",
+    "treatment.prescribed": "the number of the prescription: a changed prescription is another treatment",
+    "order.issued": "the number of the order",
+}
+"""What your id of an inbound event has to contain: the end of a sentence."""
+
 NEEDED: Mapping[EventType, str] = {
     "appointment.rescheduled": _BOOKED,
     "appointment.cancelled": _BOOKED,
@@ -76,7 +91,7 @@ event = inbound.appointment_created(
 """,
     "appointment.rescheduled": """\
 event = inbound.appointment_rescheduled(
-    id="booking-4711-moved",
+    id="booking-4711-version-2",
     external_id="A-1",
     start_at="2026-10-06T09:00:00Z",
     occurred_at="2026-09-28T11:59:00Z",

@@ -11,7 +11,7 @@ from followup_mockserver import MockService
 from followup_mockserver.settings.settings import NOT_YET_SENT
 
 from .entries import PythonNames, function_text, link_to
-from .event_texts import BUILT, NEEDED, SEND_WHEN, SENT_WHEN, USED
+from .event_texts import BUILT, ID_FROM, NEEDED, SEND_WHEN, SENT_WHEN, USED
 from .markdown import anchor, block, bullets, contents, folded, json_text, page, section, table
 from .traffic import NOW, RECEIVER, Examples
 
@@ -164,7 +164,9 @@ def _inbound(event_type: EventType) -> str:
         _effects(examples.service),
     )
     described = function_text(f"inbound.{name}", getattr(inbound, name), source)
-    when = f"Send it when {SEND_WHEN[event_type]}."
+    when = f"Send it when {SEND_WHEN[event_type]}.\n\nMake its `id` from {ID_FROM[event_type]}. An id that was "
+    when += "accepted is a `duplicate`, whatever the event states then; [`inbound.id_of`]"
+    when += "(../../how-to/bulk-sending.md#choose-the-id-of-an-event) makes one."
     return section(2, "Inbound", when, example, section(3, f"inbound.{name}", described))
 
 
