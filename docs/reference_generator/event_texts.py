@@ -37,8 +37,7 @@ SEND_WHEN: Mapping[EventType, str] = {
 
 ID_FROM: Mapping[EventType, str] = {
     "intake.requested": "the number of the referral: each id opens one request",
-    "patient.upserted": "the patient's number and the version of the record or the time of its change: an id without "
-    "them loses every change after the first, and one from the data alone a change back to what it was",
+    "patient.upserted": "the patient's number and the version of the record, or the time of its change",
     "appointment.created": "the number of the booking, which is created once",
     "appointment.rescheduled": "the number of the booking and the version or the time of the change: the new start is "
     "not enough, because an appointment can be moved away and back",

@@ -164,9 +164,9 @@ def _inbound(event_type: EventType) -> str:
         _effects(examples.service),
     )
     described = function_text(f"inbound.{name}", getattr(inbound, name), source)
-    when = f"Send it when {SEND_WHEN[event_type]}.\n\nMake its `id` from {ID_FROM[event_type]}. An id that was "
-    when += "accepted is a `duplicate`, whatever the event states then; [`inbound.id_of`]"
-    when += "(../../how-to/bulk-sending.md#choose-the-id-of-an-event) makes one."
+    when = f"Send it when {SEND_WHEN[event_type]}.\n\nMake its `id` from {ID_FROM[event_type]}.\nAn id that was "
+    when += "accepted is a `duplicate`, whatever the event states then:\n"
+    when += "[choose the id of an event](../../how-to/bulk-sending.md#choose-the-id-of-an-event)."
     return section(2, "Inbound", when, example, section(3, f"inbound.{name}", described))
 
 

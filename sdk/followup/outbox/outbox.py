@@ -104,8 +104,7 @@ class Outbox(RecordedEvents):
 
         Raises:
             ValueError: the event or the subject is invalid, and the message names the field; or the connection is in
-                autocommit mode without a transaction; or it is to another database than that of the outbox, and the
-                message names both.
+                autocommit mode without a transaction, or to another database than that of the outbox.
             TypeError: the connection is of another kind.
             ConfigurationError: the tables are missing in its database, or another release made them; or they are
                 encrypted under a key that the cipher does not have.
