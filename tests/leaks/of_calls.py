@@ -20,6 +20,10 @@ from .place import DONE, EVENT, SECRET, Place, Scenario
 SCENARIOS: list[Scenario] = [
     lambda place: place.create_async(hang(place.server.released), within=0.1),
     lambda place: place.create(hang_up, max_retries=1),
+    lambda place: place.create_async(hang_up, within=60),
+    lambda place: place.create(hang(place.server.released), timeout=0.05),
+    lambda place: place.create_async(hang(place.server.released), within=60, timeout=0.05),
+    lambda place: place.create(hang_up, base_url="https://127.0.0.1:1"),
 ]
 
 

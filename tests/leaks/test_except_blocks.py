@@ -22,7 +22,10 @@ from .place import PLANTED, Place, Scenario
 
 __all__ = ["exported", "quick_backoff", "server"]
 
-BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_privacy/frames.py", "_http/"])]
+BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_privacy/frames.py"])]
+
+FAILURES_OF_SOCKETS = "_http/"
+"""Blocks that turn failures of sockets into outcomes. No peer can bring about all of them; those reached are tried."""
 
 NOT_REACHED = {
     "_call/call.py _end: BaseException": "only the exception of a signal handler gets there",
@@ -76,5 +79,6 @@ def test_no_error_shows_anything_wherever_it_is_raised(places: Iterator[Place]) 
         for block in sorted(tracer.reached - reached, key=BLOCKS.index):
             run(scenario, next(places), Tracer(BLOCKS, target=block))
         reached |= tracer.reached
-    assert {each.name for each in BLOCKS if each.raises and each not in reached} <= set(NOT_REACHED)
+    missing = {each.name for each in BLOCKS if each.raises and each not in reached}
+    assert {each for each in missing if not each.startswith(FAILURES_OF_SOCKETS)} <= set(NOT_REACHED)
     assert set(NOT_REACHED) <= {each.name for each in BLOCKS if each.raises}
