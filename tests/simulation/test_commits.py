@@ -1,11 +1,13 @@
 """A crash before a commit undoes it, one after it does not, and nothing of the process goes on, with each driver."""
 
 import sqlite3
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -18,11 +20,13 @@ from sqlalchemy.orm import Session
 from support.connections import django, on_kinds
 from support.databases import engine_of
 from support.integrations.commits import MigratesInSteps
+from support.integrations.intentions import Intentions
 
 from followup import FollowUp
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
 from followup_mockserver.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
-from followup_mockserver.simulation.promises import time_of
+from followup_mockserver.simulation.ledger import time_of
+from followup_mockserver.simulation.unconnected import NotSimulated
 
 INSERT = "INSERT INTO bookings VALUES ('B1')"
 
@@ -149,6 +153,28 @@ def test_a_crash_before_a_commit_undoes_it_and_one_after_it_does_not(insert: Any
     simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(0), Book(0, 0))))
     with pytest.raises(AssertionError, match=r"\n2\. The clinic crashed after it committed \((clinic\.db|postgres)\)"):
         simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(1), Book(0, 0))))
+
+
+def module_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(psycopg, "_connection_base")
+    monkeypatch.setitem(sys.modules, "psycopg._connection_base", None)
+
+
+def method_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psycopg, "_cursor_base", SimpleNamespace(BaseCursor=object))
+
+
+@pytest.mark.parametrize("change", [module_is_missing, method_is_missing])
+def test_a_psycopg_that_cannot_be_observed_is_an_error_only_where_it_is_used(
+    monkeypatch: pytest.MonkeyPatch, postgresql_url: str, change: Callable[..., None]
+) -> None:
+    change(monkeypatch)
+    seed = seed_of((Book(0, 0),))
+    simulate(Intentions, examples=1, seed=seed)
+    problem = rf"commits of psycopg {psycopg.__version__}, so it would miss bugs; install psycopg 3\.2 or 3\.3"
+    with pytest.raises(NotSimulated, match=problem):
+        simulate(clinic_with(psycopg_leave, postgresql_url), examples=1, seed=seed)
+    psycopg.connect(postgresql_url).close()
 
 
 NAMES = [

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import anyio.to_thread
@@ -25,6 +25,7 @@ from followup_mockserver.simulation.commits import (
     opening,
 )
 from followup_mockserver.simulation.loop import SimulatedLoop
+from followup_mockserver.simulation.unconnected import NotSimulated
 
 _Replacement = tuple[Any, str, Callable[..., Any]]
 """A class or module, the name of a function in it, and what is called instead: with that function and its arguments."""
@@ -36,10 +37,8 @@ def observed_drivers() -> Iterator[None]:
     connect = sqlite3.connect
     with ExitStack() as stack:
         stack.enter_context(_everywhere(connect, functools.partial(opening, connect)))
-        for replacements in (_of_threads, _of_psycopg, _of_sqlalchemy):
-            with suppress(ImportError):
-                for each in replacements():
-                    stack.enter_context(_replaced(*each))
+        for each in (*_of_threads(), *_of_psycopg(), *_of_sqlalchemy()):
+            stack.enter_context(_replaced(*each))
         yield
 
 
@@ -102,15 +101,39 @@ async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: An
 
 
 def _of_psycopg() -> list[_Replacement]:
-    """Return what is replaced in psycopg: the generators that synchronous and asynchronous connections share."""
-    from psycopg import _connection_base, _cursor_base
+    """Return what is replaced in psycopg: the generators that synchronous and asynchronous connections share.
 
-    return [
-        (_connection_base.BaseConnection, "__init__", _opening),
-        (_connection_base.BaseConnection, "_exec_command", _executing_command),
-        (_cursor_base.BaseCursor, "_start_query", _beginning_query),
-        (_cursor_base.BaseCursor, "_execute_gen", _executing),
-    ]
+    They are private. Where a version does not have them, a connection of the clinic is an error.
+    """
+    try:
+        import psycopg
+    except ImportError:
+        return []  # nobody can connect with it
+    try:
+        from psycopg import _connection_base, _cursor_base
+
+        replacements: list[_Replacement] = [
+            (_connection_base.BaseConnection, "__init__", _opening),
+            (_connection_base.BaseConnection, "_exec_command", _executing_command),
+            (_cursor_base.BaseCursor, "_start_query", _beginning_query),
+            (_cursor_base.BaseCursor, "_execute_gen", _executing),
+        ]
+        for owner, name, _ in replacements:
+            getattr(owner, name)
+    except (ImportError, AttributeError):
+        return [(each, "__init__", _refusing) for each in (psycopg.Connection, psycopg.AsyncConnection)]
+    return replacements
+
+
+def _refusing(init: Any, connection: Any, *arguments: Any, **named: Any) -> None:
+    import psycopg
+
+    if databases_of_thread() is not None:
+        raise NotSimulated(
+            f"This simulation cannot observe the commits of psycopg {psycopg.__version__}, so it would miss bugs; "
+            "install psycopg 3.2 or 3.3."
+        )
+    init(connection, *arguments, **named)
 
 
 def _opening(init: Any, connection: Any, *arguments: Any, **named: Any) -> None:
@@ -177,8 +200,11 @@ def _close_psycopg(connection: Any) -> None:
 
 
 def _of_sqlalchemy() -> list[_Replacement]:
-    from sqlalchemy.engine import Engine
-    from sqlalchemy.engine.default import DefaultDialect
+    try:
+        from sqlalchemy.engine import Engine
+        from sqlalchemy.engine.default import DefaultDialect
+    except ImportError:  # these names are public
+        return []
 
     return [(Engine, "raw_connection", _connecting), (DefaultDialect, "do_commit", _committing)]
 
