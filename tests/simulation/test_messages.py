@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from support.integrations.intentions import Intentions
-from support.integrations.planted import SendsAfterCommit
+from support.integrations.planted import SendsAfterCommit, SendsEvents
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
@@ -194,6 +194,35 @@ def test_the_story_tells_faults_crashes_and_keys() -> None:
         "32. The service sent appointment.created for B3 again.",
         "33. work() raised KeyError (2 times).",
     ]
+
+
+class FailsOnDuplicates(SendsEvents):
+    def send(self, batch: dict[int, Any]) -> None:
+        for seq, result in zip(batch, self.client.events.create(list(batch.values())).results, strict=True):
+            if result.status != "processed":
+                raise RuntimeError(result.status)
+            self.finish(seq)
+
+
+def test_the_story_names_the_events_of_a_batch_and_those_that_were_not_processed() -> None:
+    lost = (Book(0, 0), Book(1, 0), FailRequests(0, 2), Work(), Reschedule(0, 1))
+    story = message_of(FailsOnDuplicates, seed=seed_of(lost), examples=1).split("\n\n")[1]
+    batch = "The clinic sent events.create: appointment.created B1, appointment.created B2"
+    assert f"4. {batch}; the response was lost.\n" in story
+    assert (
+        f"{batch} again, under a new key; the service responded with "
+        "duplicate for appointment.created B1, duplicate for appointment.created B2.\n"
+    ) in story
+
+
+def test_the_story_says_why_a_whole_batch_was_rejected() -> None:
+    class WithoutTimes(SendsEvents):
+        def event(self, external_id: str, kind: str, arguments: dict[str, Any], key: str) -> Any:
+            return {"id": key, "type": "appointment.rescheduled", "data": {"appointment": {"externalId": external_id}}}
+
+    story = message_of(WithoutTimes, seed=seed_of((Book(0, 0),)), examples=1).split("\n\n")[1]
+    sent = "The clinic sent events.create: appointment.rescheduled B1"
+    assert f"{sent}; the service responded with a 400: invalid for appointment.rescheduled B1.\n" in story
 
 
 def test_a_clinic_that_does_something_else_each_time_is_reported_nevertheless() -> None:

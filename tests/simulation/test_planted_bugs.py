@@ -13,9 +13,6 @@ from support.integrations.reconciling import Reconciling
 from followup_mockserver.simulation import Clinic, simulate
 from followup_mockserver.simulation.history import Book, CrashAtRequest, history_of, seed_of
 
-MOST_STEPS = 12
-"""Steps of a history that is as short as it can be, or nearly so."""
-
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=[each.name for each in BUGS])
 
 
@@ -32,7 +29,7 @@ def test_a_planted_bug_is_found(bug: Bug) -> None:
     failure = failure_of(bug.clinic, bug.seed)
     assert promise_in(failure) in bug.promises
     [seed] = re.findall(r"\(seed (\d+)\)", str(failure))
-    assert len(history_of(int(seed)) or ()) <= MOST_STEPS, str(failure)
+    assert len(history_of(int(seed)) or ()) <= bug.steps, str(failure)
 
 
 @pytest.mark.nightly

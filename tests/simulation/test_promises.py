@@ -11,11 +11,22 @@ from typing import Any
 
 import httpx
 import pytest
+from support.integrations.common import FindsByName
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp, FollowUpError, WebhookEvent, construct_event
 from followup_mockserver.simulation import Booking, Clinic, simulate
-from followup_mockserver.simulation.history import Book, CrashNow, Forge, PassTime, Work, seed_of
+from followup_mockserver.simulation.history import (
+    Book,
+    Cancel,
+    CrashNow,
+    EnterDetails,
+    Forge,
+    PassTime,
+    Reschedule,
+    Work,
+    seed_of,
+)
 
 
 def broken_by(clinic: type[Clinic], seed: int = 2) -> tuple[str, str]:
@@ -288,6 +299,73 @@ def test_a_patient_who_is_not_at_the_service_under_that_name(clinic: type[Clinic
     promise, found = broken_by(clinic)
     assert promise == NAMED
     assert fnmatchcase(found, detail.replace("?", "[?]"))
+
+
+class CancelsEarly(NamedByPhone):
+    """Has two persons of one name, of whom the first never got to the service."""
+
+    def work(self) -> None:
+        if len(self.state["bookings"]) == 2:
+            super().work()
+
+
+def test_a_person_who_is_not_at_the_service_is_not_missed_for_another_one_of_the_same_name() -> None:
+    simulate(CancelsEarly, examples=1, seed=seed_of((Book(0, 0), Cancel(0), Book(8, 0))))
+
+
+class ErasesEmails(PlainClinic):
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        super().send(external_id, booking)
+        for patient in self.client.patients.list():
+            self.client.patients.update(patient.id, email=None, full_name=patient.full_name)
+
+
+class Erases(PlainClinic):
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        appointment = self.client.appointments.list(external_id=external_id).first()
+        if appointment is None:
+            super().send(external_id, booking)
+        else:
+            self.client.appointments.update(appointment.id, start_at=booking["start_at"], type=None, doctor=None)
+
+
+class EntersAgain(Erases):
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        before = self.client.appointments.list(external_id=external_id).first()
+        super().send(external_id, booking)
+        if before is not None:
+            self.client.appointments.update(before.id, type="Control", doctor=before.doctor)
+
+
+ENTERED = seed_of((Book(0, 0), Work(), EnterDetails(0), Reschedule(0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("clinic", "detail"),
+    [
+        (
+            Erases,
+            "B1: appointments.update set doctor to null, which was 'doc_*' and type to null, which was 'Control'. *",
+        ),
+        (ErasesEmails, "José Núñez: patients.update set email to null, which was 'patient@example.com'. *"),
+    ],
+)
+def test_a_request_that_erases_what_somebody_entered_at_the_service(clinic: type[Clinic], detail: str) -> None:
+    promise, found = broken_by(clinic, ENTERED)
+    assert promise == "No request sets a field to null that nobody wanted to erase."
+    assert fnmatchcase(found, detail)
+
+
+def test_what_was_entered_again_is_not_erased() -> None:
+    simulate(EntersAgain, examples=1, seed=ENTERED)
+
+
+def test_a_booking_for_another_person_of_the_same_name() -> None:
+    promise, detail = broken_by(FindsByName, seed_of((Book(0, 0), Book(8, 0))))
+    assert promise == "Every booking is at the service for the patient with its phone."
+    assert detail == (
+        "B2 is a booking of José Núñez, +5491155550107; the service has it for the patient with +5491155550101."
+    )
 
 
 def test_the_detail_says_when_the_two_sides_were_compared() -> None:

@@ -33,7 +33,7 @@ class Booking:
     Attributes:
         external_id: the clinic's own id of the booking, which is the appointment's external id at the service.
         phone: phone number of the patient. Two bookings may share one.
-        full_name: name of the patient; it may contain any letters.
+        full_name: name of the patient; it may contain any letters. Two persons with different phones may share one.
         start_at: the time of the appointment, an aware datetime in UTC.
     """
 

@@ -11,17 +11,17 @@ from typing import Any, get_args
 
 import attrs
 
-PEOPLE = 8
+PEOPLE = 9
 SLOTS = 16
-MAX_BOOKINGS = 8
+MAX_BOOKINGS = 12
 
 
-def _below(alternatives: int, weights: tuple[int, ...] = ()) -> Any:
+def _below(alternatives: int, weights: tuple[float, ...] = ()) -> Any:
     """Return a field for a number from 0 to ``alternatives`` - 1, all of which are equally likely without weights."""
     return attrs.field(metadata={"alternatives": alternatives, "weights": weights or (1,) * alternatives})
 
 
-_FEW = (8, 4, 2, 2, 1, 1, 1, 1)
+_FEW = (8, 4, 2, 2, 1, 1, 1, 1, 0.25, 0.25, 0.25, 0.25)
 """Weights of bookings: several changes of the same booking, in their order, find more than changes of many."""
 
 
@@ -85,15 +85,15 @@ class FailRequests:
     A call with its two retries that fails, while the next call succeeds, is likely.
     """
 
-    fault: int = _below(10)
-    more: int = _below(8, (4, 1, 6, 1, 1, 3, 1, 1))
+    fault: int = _below(10, (4, *[1] * 9))
+    more: int = _below(8, (4, 1, 9, 1, 1, 3, 1, 1))
 
 
 @attrs.frozen
 class RepeatDelivery:
     """The service sends an earlier webhook once more."""
 
-    delivery: int = _below(16)
+    delivery: int = _below(16, (4, 4, 2, 2, *[1] * 12))
 
 
 @attrs.frozen
@@ -113,7 +113,7 @@ class LoseWebhookResponse:
 class Forge:
     """A forged webhook arrives; index into ``FORGERIES``."""
 
-    kind: int = _below(3)
+    kind: int = _below(8)
     delivery: int = _below(16)
 
 
@@ -138,6 +138,13 @@ class TaskOrder:
     order: int = _below(32)
 
 
+@attrs.frozen
+class EnterDetails:
+    """At the service, somebody enters what was missing about an appointment and its patient."""
+
+    appointment: int = _below(MAX_BOOKINGS, _FEW)
+
+
 Step = (
     Book
     | Reschedule
@@ -155,6 +162,7 @@ Step = (
     | CrashAtCommit
     | TaskOrder
     | CrashAtStart
+    | EnterDetails
 )
 History = tuple[Step, ...]
 
@@ -225,7 +233,7 @@ def _check_sum(number: int) -> int:
 _Weights = Mapping[type[Step], int]
 
 _FAULTS: _Weights = {
-    FailRequests: 14,
+    FailRequests: 18,
     CrashAtRequest: 4,
     CrashAtCommit: 4,
     CrashAtStart: 1,
@@ -233,13 +241,28 @@ _FAULTS: _Weights = {
     LoseWebhookResponse: 2,
     TaskOrder: 8,
 }
-_ACTIONS: _Weights = {Book: 5, Reschedule: 6, Cancel: 3, Work: 2, PassTime: 2}
-_SEQUELS: _Weights = {Again: 5, Work: 8, PassTime: 5, CrashNow: 3, CrashAtCommit: 3, RepeatDelivery: 3, Forge: 3}
+_ACTIONS: _Weights = {Book: 5, Reschedule: 8, Cancel: 3, Work: 2, PassTime: 2}
+_SEQUELS: _Weights = {
+    Again: 5,
+    Work: 8,
+    PassTime: 5,
+    CrashNow: 3,
+    CrashAtCommit: 3,
+    RepeatDelivery: 3,
+    Forge: 3,
+    EnterDetails: 1,
+}
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
 _OF_WEBHOOKS = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)
 _CRASHED_STARTS = 8
 """Of so many histories, one begins with a start that crashes."""
+
+_BUSY, _BOOKINGS_WHEN_BUSY = 10, 11
+"""Of so many histories, one begins with so many bookings, which are more than a page of the service has by default.
+
+At its end, the first webhook is repeated.
+"""
 
 _SCENES, _MOST_FAULTS, _MOST_SEQUELS = (5, 14), 3, 4
 _MOST_IN_HASTE = 1
@@ -268,10 +291,16 @@ def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Itera
         if with_tasks:
             history += drawn({TaskOrder: 1}, 1)
             most_sequels = random.choice((_MOST_SEQUELS, _MOST_IN_HASTE))
+        is_busy = random.randrange(_BUSY) == 0
+        if is_busy:
+            patients = [number % PEOPLE for number in range(_BOOKINGS_WHEN_BUSY)]
+            history += [*(Book(each, random.randrange(SLOTS)) for each in patients), Work(), PassTime(1)]
         for _ in range(random.randint(*_SCENES)):
             history += drawn(_FAULTS, random.randint(0, _MOST_FAULTS))
             history += drawn(_ACTIONS if any(isinstance(each, Book) for each in history) else {Book: 1}, 1)
             history += drawn(_SEQUELS, random.randint(0, most_sequels))
+        if is_busy and with_webhooks:
+            history += [Work(), PassTime(3), RepeatDelivery(0)]
         yield tuple(history)
 
 

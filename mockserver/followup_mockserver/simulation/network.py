@@ -8,7 +8,7 @@ import re
 import threading
 import tomllib
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -49,6 +49,9 @@ REQUEST_FAULTS = tuple(
 )
 _INSTEAD = REQUEST_FAULTS[2]
 """For a request that cannot fail in the way that was drawn."""
+
+
+_PROCESSED = ("processed", "unhandled")
 
 
 class PendingFaults:
@@ -129,6 +132,7 @@ class Network:
     faults: int = attrs.field(default=0, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _sent: dict[bytes, str | None] = attrs.field(factory=dict, init=False)
+    _updates: list[tuple[str, str, dict[str, Any]]] = attrs.field(factory=list, init=False)
 
     def carry(self, process: Process, request: httpx.Request) -> httpx.Response:
         """Pass a request to the service, and return its response.
@@ -140,34 +144,62 @@ class Network:
         with self._lock:
             process.check()
             operation, path_id = _operation(request)
-            call = _text_about(operation, self._about(path_id, request.content))
+            call = self._text_about(operation, path_id, request.content)
             crash = self._pending.next_crash()
             if crash is not None and not crash.after:
                 self._story.add(f"The clinic crashed before it sent {call}.")
                 raise process.crash()
             sentence = f"The clinic sent {call}{self._repetition(request)}"
             if crash is not None:
-                call_wsgi(self._service.app, request)
+                self._pass_on(request, operation, path_id)
                 self._story.add(f"{sentence}, and crashed before it saw the response.")
                 raise process.crash()
             fault = self._pending.next_fault(operation)
             if fault is not None:
                 self._story.add(f"{sentence}; {fault.story}.")
-                return self._with_fault(request, fault)
-            response = call_wsgi(self._service.app, request)
+                self.faults += 1
+                self._service.add_fault(operation=fault.operation or "*", **fault.arguments)
+                try:
+                    return self._pass_on(request, operation, path_id)
+                finally:
+                    self._service.clear_faults()  # a request that matches no operation leaves its fault behind
+            response = self._pass_on(request, operation, path_id)
+            refused = _refused_events(request, response) if operation == "events.create" else ""
             if not response.is_success:
-                self._story.add(f"{sentence}; the service responded with a {response.status_code}.")
+                what = f"a {response.status_code}: {refused}" if refused else f"a {response.status_code}"
+                self._story.add(f"{sentence}; the service responded with {what}.")
+            elif refused:
+                self._story.add(f"{sentence}; the service responded with {refused}.")
             elif request.method != "GET":
                 self._story.add(f"{sentence}.")
             return response
 
-    def _with_fault(self, request: httpx.Request, fault: RequestFault) -> httpx.Response:
-        self.faults += 1
-        self._service.add_fault(operation=fault.operation or "*", **fault.arguments)
+    def _pass_on(self, request: httpx.Request, operation: str, path_id: str | None) -> httpx.Response:
+        """Pass a request to the service, and note the fields before an update."""
+        before = self._fields_of(path_id) if request.method == "PATCH" else {}
         try:
             return call_wsgi(self._service.app, request)
         finally:
-            self._service.clear_faults()  # a request that matches no operation leaves its fault behind
+            if before:
+                self._updates.append((str(path_id), operation, before))
+
+    def erased(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield for each update that erased something: whose fields, the operation, and the fields with their values.
+
+        What another request has entered again since then is not erased.
+        """
+        for path_id, operation, before in self._updates:
+            now = self._fields_of(path_id)
+            fields = {name: value for name, value in before.items() if value is not None and now[name] is None}
+            if fields:
+                yield now.get("external_id") or now.get("full_name") or path_id, operation, fields
+
+    def _fields_of(self, id: str | None) -> dict[str, Any]:
+        """Return the fields of an appointment or a patient by name; none for any other id."""
+        tenant = self._service._access.tenant
+        with tenant.lock:
+            record = tenant.appointments.get(id or "") or tenant.patients.get(id or "")
+            return attrs.asdict(record, recurse=False) if record is not None else {}
 
     def _repetition(self, request: httpx.Request) -> str:
         """Return how the request repeats an earlier one, as a part of the sentence."""
@@ -183,15 +215,13 @@ class Network:
             return " again"
         return " again, under the same key" if key == key_before else " again, under a new key"
 
-    def _about(self, path_id: str | None, content: bytes) -> list[str]:
-        """Return the external ids of the appointments that a request concerns."""
-        found = [*_external_ids(json.loads(content or b"null"))]
-        tenant = self._service._access.tenant
-        with tenant.lock:
-            appointment = None if path_id is None else tenant.appointments.get(path_id)
-        if appointment is not None and appointment.external_id is not None:
-            found.insert(0, appointment.external_id)
-        return list(dict.fromkeys(found))
+    def _text_about(self, operation: str, path_id: str | None, content: bytes) -> str:
+        """Return the operation, and what it is about: a batch by its events, an appointment by its external id."""
+        data = json.loads(content or b"null")
+        if operation == "events.create":
+            return f"events.create: {', '.join(map(_event_text, _events_of(data)))}"
+        found = _external_id(data) or self._fields_of(path_id).get("external_id")
+        return f"{operation} for {found}" if found else operation
 
 
 def _operation(request: httpx.Request) -> tuple[str, str | None]:
@@ -202,19 +232,33 @@ def _operation(request: httpx.Request) -> tuple[str, str | None]:
     return f"{request.method} {request.url.path}", None
 
 
-def _text_about(what: str, external_ids: Collection[str]) -> str:
-    return f"{what} for {' and '.join(external_ids)}" if external_ids else what
-
-
-def _external_ids(data: Any) -> Iterator[str]:
-    """Yield the external ids of the appointments in the body of a request."""
+def _external_id(data: Any) -> str | None:
+    """Return the external id of the appointment in the body of a request, or in the data of an event."""
     match data:
-        case {"patient": _, "startAt": _, "externalId": str(id)}:
-            yield id
-        case {"appointment": {"externalId": str(id)}}:
-            yield id
+        case {"patient": _, "startAt": _, "externalId": str(id)} | {"appointment": {"externalId": str(id)}}:
+            return id
+    return None
+
+
+def _events_of(body: Any) -> list[Any]:
+    """Return the events in the body of ``events.create``."""
+    match body:
         case {"events": list(events)} | list(events):
-            for each in events:
-                yield from _external_ids(each)
-        case {"data": dict(inner)}:
-            yield from _external_ids(inner)
+            return events
+    return [body]
+
+
+def _event_text(event: Any) -> str:
+    match event:
+        case {"type": type, "data": data}:
+            return f"{type} {_external_id(data) or ''}".strip()
+    return "an event without a type"
+
+
+def _refused_events(request: httpx.Request, response: httpx.Response) -> str:
+    """Return the events of a batch that were not processed now, with their status in the response."""
+    results = response.json().get("results", ())
+    pairs = zip(_events_of(json.loads(request.content)), results, strict=False)
+    return ", ".join(
+        f"{result['status']} for {_event_text(event)}" for event, result in pairs if result["status"] not in _PROCESSED
+    )

@@ -13,7 +13,7 @@ import attrs
 
 from followup import Patient, PatientInput
 from followup._for_mockserver import reproducible_randomness, virtual_store_time
-from followup_mockserver.rules.patients import find, normalized_phone
+from followup_mockserver.rules import appointments, patients, stages
 from followup_mockserver.schema.errors import ServiceError
 from followup_mockserver.service.service import MockService
 from followup_mockserver.simulation import history as steps
@@ -21,8 +21,9 @@ from followup_mockserver.simulation import promises
 from followup_mockserver.simulation.clinic import Clinic, bookings_of, handled_of, patients_of
 from followup_mockserver.simulation.commits import Commits
 from followup_mockserver.simulation.history import History, Step, call_that_repeats
+from followup_mockserver.simulation.ledger import START, Entry, Ledger, Operation, time_of
 from followup_mockserver.simulation.network import Network, PendingFaults
-from followup_mockserver.simulation.promises import Entry, Finding, Ledger, Operation, PromiseBroken, Story
+from followup_mockserver.simulation.promises import Finding, PromiseBroken, Story
 from followup_mockserver.simulation.running import ClinicTime, Runner
 from followup_mockserver.simulation.traffic import Traffic, what_happened
 
@@ -64,7 +65,7 @@ class Player:
         self.booking_error: str | None = None
         self.has_booked = False
         self._begin = begin
-        self._template = MockService(start_time=promises.START, seed=0, rate_limit=0)
+        self._template = MockService(start_time=START, seed=0, rate_limit=0)
         self.secret: str = ""
         if clinic.receiver_url is not None:
             with self._template.client() as client:
@@ -99,10 +100,18 @@ class _Play:
         self._story = Story()
         self._pending = PendingFaults()
         self._ledger = Ledger()
-        network = Network(service, self._pending, self._story)
+        self._network = Network(service, self._pending, self._story)
         commits = Commits(self._pending, self._story)
         self._runner = Runner(
-            clinic, service, ClinicTime(self._time), network, commits, self._story, folder, secret, self._pass_time
+            clinic,
+            service,
+            ClinicTime(self._time),
+            self._network,
+            commits,
+            self._story,
+            folder,
+            secret,
+            self._pass_time,
         )
         self._traffic = Traffic(service, self._runner, self._pending, self._story, clinic.receiver_url, secret)
 
@@ -138,7 +147,7 @@ class _Play:
                     self._operate(entry, "book")
             case steps.Reschedule():
                 if (entry := self._ledger.changeable(step.booking)) is not None:
-                    entry.booking = attrs.evolve(entry.booking, start_at=promises.time_of(step.slot))
+                    entry.booking = attrs.evolve(entry.booking, start_at=time_of(step.slot))
                     self._operate(entry, "reschedule")
             case steps.Cancel():
                 if (entry := self._ledger.changeable(step.booking)) is not None:
@@ -169,8 +178,33 @@ class _Play:
             case steps.TaskOrder():
                 self._story.add("From here on, tasks went on in another order.")
                 self._runner.set_order(step.order)
+            case steps.EnterDetails():
+                self._enter_details(step)
             case _:
                 self._pending.add(step)
+
+    def _enter_details(self, step: steps.EnterDetails) -> None:
+        """Let somebody at the service enter what nobody has said about an appointment and its patient."""
+        tenant = self._service._access.tenant
+        with tenant.lock:
+            found = [
+                each
+                for each in tenant.appointments
+                if each.external_id in self._ledger.entries and each.status not in ("cancelled", "completed")
+            ]
+            if not found:
+                return
+            appointment = found[step.appointment % len(found)]
+            patient = stages.patient_about(tenant, appointment)
+            doctor = next(iter(tenant.doctors)).id
+            appointments.update(
+                tenant, appointment, type=appointment.type or "Control", doctor=appointment.doctor or doctor
+            )
+            patients.update(tenant, patient, email=patient.email or "patient@example.com")
+        self._story.add(
+            f"At the service, somebody entered the type and the doctor of {appointment.external_id}, "
+            "and the e-mail address of its patient."
+        )
 
     def _operate(self, entry: Entry, operation: Operation, *, again: bool = False) -> None:
         booking = entry.booking
@@ -229,6 +263,10 @@ class _Play:
         believed = self._believed()
         self._player.has_booked |= bool(believed)
         promises.check_bookings(self._ledger.entries, believed, self._appointments())
+        tenant = self._service._access.tenant
+        phones = {each.id: each.phone for each in tenant.patients}
+        promises.check_persons(self._ledger.entries, self._appointments(), phones.get)
+        promises.check_erased(self._network.erased())
         names = patients_of(self._runner.up().clinic)
         if names is not None:
             promises.check_patients(self._ledger.entries, believed, names, self._patient)
@@ -246,8 +284,8 @@ class _Play:
         details: PatientInput = {"external_id": key}
         with tenant.lock:
             with suppress(ServiceError):
-                details["phone"] = normalized_phone(tenant, key, "phone")
-            return find(tenant, details, ("external_id", "phone"))
+                details["phone"] = patients.normalized_phone(tenant, key, "phone")
+            return patients.find(tenant, details, ("external_id", "phone"))
 
     def _appointments(self) -> list[Any]:
         tenant = self._service._access.tenant

@@ -143,7 +143,7 @@ class Receiving:
         self._process.check()
         response: httpx.Response | None = None
         problem: Exception | None = None
-        with caught(request.headers[SIGNATURE_HEADER]) as exceptions:
+        with caught(request.headers.get(SIGNATURE_HEADER)) as exceptions:
             try:
                 response = self._response(request)
             except Exception as error:  # noqa: BLE001 - the cause of the exception that is raised below

@@ -1,20 +1,19 @@
 """The promises of an integration, their check, and the report of a history that breaks one.
 
-What the clinic believes is compared with what is at the service. The ledger of a history has what the persons at the
-clinic asked for, and what may therefore be in its bookings; its story tells what happened, in sentences that the
-developer of a clinic understands.
+What the clinic believes is compared with its ledger, and with what is at the service. The story of a history tells what
+happened, in sentences that the developer of a clinic understands.
 """
 
+import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal
 
 import attrs
 
 from followup import Appointment, Patient
-from followup_mockserver.simulation.clinic import Booking
-from followup_mockserver.simulation.history import MAX_BOOKINGS, History, call_that_repeats, seed_of
+from followup_mockserver.simulation.history import History, call_that_repeats, seed_of
+from followup_mockserver.simulation.ledger import ABSENT, PERSONS, REPEATED, Entry, State
 
 
 class Story:
@@ -76,110 +75,13 @@ KEEPS_BOOKINGS = "What book(), reschedule() and cancel() did when they returned 
 REACHES_SERVICE = "Every booking that the clinic believes in is at the service exactly once, at its last time."
 CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
 NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
-NAMES_PATIENTS = "Every patient with a booking is at the service, under the name that patients() says."
+FOR_ITS_PATIENT = "Every booking is at the service for the patient with its phone."
+ERASES_NOTHING = "No request sets a field to null that nobody wanted to erase."
+NAMESPERSONS = "Every patient with a booking is at the service, under the name that patients() says."
 HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
 HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
 RETURNS = "Every method of the clinic returns in the end."
 COMES_TO_REST = "When all faults have ended, work() comes to rest."
-
-START = datetime(2040, 1, 2, 12, 0, tzinfo=UTC)
-"""The time at which every history begins: in the future, because a clinic may reject bookings in the past."""
-
-_FIRST_SLOT = START + timedelta(days=90)
-_SLOT = timedelta(hours=24, minutes=30)
-
-_PATIENTS = (
-    ("José Núñez", "+5491155550101"),
-    ("Zoë Núñez", "+5491155550101"),
-    ("Müşerref Şahin", "+5491155550102"),
-    ("Björn Ångström", "+5491155550103"),
-    ("Nguyễn Thị Hoa", "+5491155550104"),
-    ("François Lœuvrard", "+5491155550104"),
-    ("Łucja Żółć", "+5491155550105"),
-    ("María José Peña Ibáñez", "+5491155550106"),
-)
-
-Operation = Literal["book", "reschedule", "cancel"]
-
-
-ABSENT: Final = "absent"
-"""The state of a booking that the clinic does not have."""
-
-State = datetime | Literal["absent"] | None
-"""A time; None for a cancelled booking; or ``ABSENT``."""
-
-
-@attrs.define(eq=False)
-class Entry:
-    """One booking.
-
-    Attributes:
-        booking: as it was last asked for.
-        possible: the states that are right.
-        failed: the operation that failed last and has not been repeated; None if there is none.
-        is_booked: whether ``book`` has returned.
-        cancellation_began: whether somebody has tried to cancel it.
-    """
-
-    booking: Booking
-    possible: list[State] = attrs.field(factory=lambda: [ABSENT])
-    failed: Operation | None = None
-    is_booked: bool = False
-    cancellation_began: bool = False
-
-    @property
-    def can_change(self) -> bool:
-        """Whether a person may move or cancel it."""
-        return self.is_booked and not self.cancellation_began
-
-    def allows(self, state: State) -> bool:
-        """Return whether a state is right. A booking that need not be there may also be there as cancelled."""
-        return state in self.possible or (state is None and ABSENT in self.possible)
-
-
-class Ledger:
-    """The bookings of a history, in the order in which they were made."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
-        self._failed: list[Entry] = []
-
-    def new(self, patient: int, slot: int) -> Entry | None:
-        """Return an entry for a new booking; None if there are enough."""
-        if len(self.entries) == MAX_BOOKINGS:
-            return None
-        name, phone = _PATIENTS[patient]
-        external_id = f"B{len(self.entries) + 1}"
-        booking = Booking(external_id=external_id, phone=phone, full_name=name, start_at=time_of(slot))
-        return self.entries.setdefault(external_id, Entry(booking))
-
-    def changeable(self, number: int) -> Entry | None:
-        """Return one of the bookings that can be moved or cancelled; None if there is none."""
-        found = [each for each in self.entries.values() if each.can_change]
-        return found[number % len(found)] if found else None
-
-    def failed(self) -> Entry | None:
-        """Return the entry whose operation failed last and was not repeated; None if there is none."""
-        return self._failed[-1] if self._failed else None
-
-    def record(self, entry: Entry, operation: Operation, *, returned: bool) -> None:
-        """Record the end of an operation on ``entry.booking``."""
-        state = None if operation == "cancel" else entry.booking.start_at
-        entry.cancellation_began |= operation == "cancel"
-        if entry.failed is not None:
-            self._failed.remove(entry)
-        if returned:
-            entry.possible, entry.failed, entry.is_booked = [state], None, True
-            return
-        self._failed.append(entry)
-        entry.failed = operation
-        if state not in entry.possible:
-            entry.possible.append(state)
-
-
-def time_of(slot: int) -> datetime:
-    """Return the time of a slot."""
-    return _FIRST_SLOT + slot * _SLOT
 
 
 class PromiseBroken(Exception):
@@ -213,7 +115,8 @@ def check_bookings(
         state: State = believed.get(external_id, ABSENT)
         if not entry.allows(state):
             right = " or ".join(_text(each) for each in entry.possible)
-            raise PromiseBroken(KEEPS_BOOKINGS, f"{external_id}: bookings() says {_text(state)}; right is {right}.")
+            detail = f"{external_id}: bookings() says {_text(state)}; right is {right}."
+            raise PromiseBroken(KEEPS_BOOKINGS, detail + _zone_note(state, entry.possible))
     for external_id in believed:
         if external_id not in entries:
             which = f"{external_id!r}, which is the external_id of no booking; use that of book()"
@@ -230,13 +133,54 @@ def check_bookings(
             if any(each.status != "cancelled" for each in found):
                 raise PromiseBroken(CANCELS, f"{external_id}: bookings() says cancelled; {states}.")
         elif [_state(each) for each in found] != [start_at]:
-            raise PromiseBroken(REACHES_SERVICE, f"{external_id}: bookings() says {_text(start_at)}; {states}.")
+            detail = f"{external_id}: bookings() says {_text(start_at)}; {states}."
+            raise PromiseBroken(REACHES_SERVICE, detail + _zone_note(start_at, map(_state, found)))
     for unknown, found in at_service.items():
         which = "an appointment without an external id" if unknown is None else unknown
         if found:
             raise PromiseBroken(
                 NOTHING_UNKNOWN, f"The service has {which}: {_texts(found)}; bookings() does not have it."
             )
+
+
+def check_persons(
+    entries: Mapping[str, Entry], appointments: Iterable[Appointment], phone_of: Callable[[str], str | None]
+) -> None:
+    """Check that no appointment is for another person than its booking.
+
+    A patient at the service whose phone is that of nobody in the history is not checked: a clinic may write it in its
+    own way.
+
+    Args:
+        entries: the bookings that persons made, by external id.
+        appointments: the appointments at the service.
+        phone_of: returns the phone of a patient at the service, by id.
+
+    Raises:
+        PromiseBroken: one is for another person.
+    """
+    everybody = {phone for _, phone in PERSONS}
+    for each in appointments:
+        phone, entry = phone_of(each.patient), entries.get(each.external_id or "")
+        if entry is not None and each.status != "cancelled" and phone in everybody - {entry.booking.phone}:
+            booking = entry.booking
+            detail = f"{booking.external_id} is a booking of {booking.full_name}, {booking.phone}"
+            raise PromiseBroken(FOR_ITS_PATIENT, f"{detail}; the service has it for the patient with {phone}.")
+
+
+def check_erased(erased: Iterable[tuple[str, str, Mapping[str, object]]]) -> None:
+    """Check that no request has set a field to null.
+
+    Args:
+        erased: whose fields, the operation of the request, and the fields that are null since then with their values
+            before.
+
+    Raises:
+        PromiseBroken: one has.
+    """
+    for whose, operation, fields in erased:
+        values = " and ".join(f"{name} to null, which was {value!r}" for name, value in fields.items())
+        raise PromiseBroken(ERASES_NOTHING, f"{whose}: {operation} set {values}. Omit what does not change.")
 
 
 def check_patients(
@@ -266,10 +210,11 @@ def check_patients(
             patient = next(filter(None, map(find, phones)), None)  # the service has the external id of somebody else
         says = f"patients() says {name} for {key}; the service has"
         if patient is None:
-            if not own or any(believed.get(each.external_id) for each in own):
-                raise PromiseBroken(NAMES_PATIENTS, f"{says} no patient with this external id or phone.")
+            # A name may be that of two persons, of whom one has only bookings that are cancelled.
+            if phones == {each.phone for each in own if believed.get(each.external_id)}:
+                raise PromiseBroken(NAMESPERSONS, f"{says} no patient with this external id or phone.")
         elif patient.full_name != name and patient.full_name not in sharing:
-            raise PromiseBroken(NAMES_PATIENTS, f"{says} {patient.full_name or 'no name'}.")
+            raise PromiseBroken(NAMESPERSONS, f"{says} {patient.full_name or 'no name'}.")
 
 
 def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Collection[str]) -> None:
@@ -294,6 +239,19 @@ def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Col
         if times[event_id] != 1:
             done = "was not done" if times[event_id] == 0 else f"was done {times[event_id]} times"
             raise PromiseBroken(HANDLES_ONCE, f"The work of {what} ({event_id}) {done}.")
+
+
+def _zone_note(believed: State, states: Iterable[State]) -> str:
+    """Return a sentence if a time differs from what it should be as one does that was local time."""
+    if not isinstance(believed, datetime):
+        return ""
+    differences = {abs(each - believed) for each in states if isinstance(each, datetime)}
+    local = believed.astimezone()
+    if differences & {abs(local.utcoffset() or timedelta(0))} - {timedelta(0)}:
+        return f" They differ by the offset of the machine's time zone, {os.environ.get('TZ') or local.tzname()}."
+    if believed in REPEATED and timedelta(hours=1) in differences:
+        return " There are time zones whose clocks go back then, so that their local time occurs twice."
+    return ""
 
 
 def _state(appointment: Appointment) -> State:

@@ -14,6 +14,7 @@ from followup_mockserver.schema.checks import integer
 from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.simulation.drivers import observed_drivers
 from followup_mockserver.simulation.history import History, histories, history_of, shrunk
+from followup_mockserver.simulation.machine_zone import zone_of_the_machine
 from followup_mockserver.simulation.playing import Player
 from followup_mockserver.simulation.promises import Finding, report_of
 from followup_mockserver.simulation.running import fast_collections
@@ -34,8 +35,12 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     Each history has bookings, changes, cancellations, faults of the service and of the network, webhooks that are
     repeated, late, out of order or forged, crashes and restarts. Then the faults end, ``work`` runs until nothing
     changes, and the promises are checked. Each booking that the clinic believes in is at the service exactly once, at
-    its last time. Cancelled ones are cancelled, and nothing is there that the clinic does not know. The work of each
-    genuine webhook event was done exactly once, and that of forged ones never.
+    its last time, for the patient with its phone. Cancelled ones are cancelled, and nothing is there that the clinic
+    does not know. No request has erased anything. The work of each genuine webhook event was done exactly once, that
+    of forged ones never.
+
+    Meanwhile, this process is in the time zone Pacific/Chatham, unless the environment variable ``TZ`` has another one
+    than UTC, or Django has set it.
 
     The same seed gives the same histories in every process with the same versions of Python and followup,
     for an integration that uses one thread.
@@ -63,7 +68,13 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     integer(1)("examples", examples)
     if seed is not None:
         integer(0)("seed", seed)
-    with fast_collections() as begin, _silent_crashes(), observed_drivers(), _outside_of_the_running_loop():
+    with (
+        fast_collections() as begin,
+        _silent_crashes(),
+        observed_drivers(),
+        zone_of_the_machine(),
+        _outside_of_the_running_loop(),
+    ):
         player = Player(clinic, begin)
         found = _Search(player).search(
             examples, random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed

@@ -1,7 +1,6 @@
 """The webhooks of a history, genuine and forged, and the time that passes.
 
-The service's attempts run when the clock is advanced. A forged webhook is an invented event, a genuine body with a
-wrong signature, or an old request that is replayed.
+The service's attempts run when the clock is advanced.
 """
 
 import json
@@ -41,11 +40,40 @@ _MOST_STRIDES = 100
 _FIRST_SPARED_ATTEMPT = sdk.MAX_WEBHOOK_ATTEMPTS - 2
 """No fault affects this attempt of a delivery, nor a later one, so that every event is owed."""
 
-INVENTED, WRONG_SIGNATURE, REPLAY = FORGERIES = ("invented", "wrong signature", "replay")
-
 _WRONG_SECRET = "whsec_" + "0" * 24
-_AGE_OF_REPLAY = 3600
-"""Seconds, in real time; the tolerance of receivers is 300 (specification, section 6.2, Signature)."""
+_SCHEME, _SIGNATURE = len("sha256="), len("sha256=") + 64
+"""Characters of the beginning of a signature, and of a whole one."""
+
+
+@attrs.frozen
+class Forgery:
+    """A kind of forged webhooks.
+
+    Attributes:
+        wrong: what is wrong, as the end of a sentence.
+        is_invented: whether the event is invented; otherwise the body is that of a genuine one.
+        kept: how many characters of the valid signature it has; None: a signature with another secret.
+        omitted: the header that is missing, if any.
+        age: age of the timestamp in seconds, in real time; receivers tolerate 300 (specification, section 6.2).
+    """
+
+    wrong: str
+    is_invented: bool = True
+    kept: int | None = None
+    omitted: str = ""
+    age: int = 0
+
+
+FORGERIES = (
+    Forgery("signed with another secret"),
+    Forgery("signed with another secret", is_invented=False),
+    Forgery("replayed with its signature of an hour ago", is_invented=False, kept=_SIGNATURE, age=3600),
+    Forgery("without a signature", omitted=sdk.SIGNATURE_HEADER),
+    Forgery("with an empty signature", kept=0),
+    Forgery("with a signature that is cut off after sha256=", kept=_SCHEME),
+    Forgery("with the first half of a signature", kept=_SIGNATURE // 2),
+    Forgery("signed with another secret, without a timestamp", omitted=sdk.TIMESTAMP_HEADER),
+)
 
 
 @attrs.define(eq=False)
@@ -130,26 +158,20 @@ class Traffic:
         """Send a forged webhook, if the clinic is up and has a receiver, and something to make it of was sent."""
         if self._url is None or self._runner.is_down:
             return
-        kind, timestamp, key = FORGERIES[step.kind], int(time.time()), _WRONG_SECRET
-        known = [each for each in reversed(self._service.deliveries) if _fits(kind, each)]
+        forgery = FORGERIES[step.kind]
+        known = [each for each in reversed(self._service.deliveries) if _fits(forgery, each)]
         if not known:
             return
         delivery = known[step.delivery % len(known)]
-        payload, body = delivery.payload, body_of(delivery)
-        if kind == INVENTED:
+        payload, body, what = delivery.payload, body_of(delivery), f"the body of {delivery.event_type}"
+        if forgery.is_invented:
             payload = _invented(payload, f"whd_forged{len(self.invented) + 1:018}", self._now())
-            body = json.dumps(payload).encode()
+            body, what = json.dumps(payload).encode(), f"an invented {payload['type']}"
             self.invented.add(payload["id"])
-            self._story.add(f"A forged webhook arrived, with an invented {payload['type']}.")
-        elif kind == WRONG_SIGNATURE:
-            self._story.add(f"A forged webhook arrived: the body of {delivery.event_type} with a wrong signature.")
-        else:
-            timestamp, key = timestamp - _AGE_OF_REPLAY, self._secret
-            self._story.add(f"Somebody replayed an old request with {delivery.event_type}.")
-        if kind != INVENTED and payload["id"] not in self._reached:
+        elif payload["id"] not in self._reached:
             self._forged_before.add(payload["id"])
-        signature = sdk.sign(body, key, timestamp)
-        headers = headers_of(event_type=payload["type"], number=1, timestamp=timestamp, signature=signature)
+        self._story.add(f"A forged webhook arrived: {what}, {forgery.wrong}.")
+        headers = _forged_headers(forgery, payload["type"], body, self._secret)
         with suppress(Crash, ReceiverFailed):
             request = httpx.Request("POST", self._url, headers=headers, content=body)
             response = self._call(self._runner.up(), request)
@@ -267,11 +289,19 @@ def what_happened(body: Mapping[str, Any]) -> str:
     return body["type"] if external_id is None else f"{body['type']} for {external_id}"
 
 
-def _fits(kind: str, delivery: WebhookDelivery) -> bool:
+def _fits(forgery: Forgery, delivery: WebhookDelivery) -> bool:
     """Return whether a kind of forgery can be made of a delivery."""
-    if kind == INVENTED:
+    if forgery.is_invented:
         return "appointment" in delivery.payload["data"]
-    return kind == WRONG_SIGNATURE or delivery.attempts > 0
+    return delivery.attempts > 0 or not forgery.age
+
+
+def _forged_headers(forgery: Forgery, event_type: str, body: bytes, secret: str) -> dict[str, str]:
+    timestamp = int(time.time()) - forgery.age
+    signature = sdk.sign(body, _WRONG_SECRET if forgery.kept is None else secret, timestamp)[: forgery.kept]
+    headers = headers_of(event_type=event_type, number=1, timestamp=timestamp, signature=signature)
+    headers.pop(forgery.omitted, None)
+    return headers
 
 
 def _invented(genuine: Mapping[str, Any], id: str, at: datetime) -> dict[str, Any]:

@@ -184,18 +184,20 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return call_wsgi(self._app, request)
 
 
-_current: contextvars.ContextVar[tuple[str, list[BaseException]]] = contextvars.ContextVar("followup_mock_attempt")
+_current: contextvars.ContextVar[tuple[str | None, list[BaseException]]] = contextvars.ContextVar(
+    "followup_mock_attempt"
+)
 """The signature of the attempt that is being handled, and the exceptions that a framework caught meanwhile."""
 
 
 @contextmanager
-def caught(signature: str) -> Iterator[list[BaseException]]:
+def caught(signature: str | None) -> Iterator[list[BaseException]]:
     """Collect the exceptions that Flask and Django catch while they handle an attempt, in the order of catching.
 
     Only frameworks that have been imported are watched.
 
     Args:
-        signature: signature header of the attempt.
+        signature: signature header of the attempt; None without one.
     """
     for name, receive in (("flask", _from_flask), ("django.core.signals", _from_django)):
         if (module := sys.modules.get(name)) is not None:

@@ -8,7 +8,7 @@ from unittest import mock
 import attrs
 
 from followup_mockserver.simulation import Clinic, simulate
-from support.integrations import asynchronous, commits, from_threads, outbox_clinics, planted
+from support.integrations import asynchronous, commits, common, from_threads, outbox_clinics, planted
 from support.integrations.asynchronous import Awaiting
 from support.integrations.fastapi_stores import FastAPIStores
 from support.integrations.intentions import Intentions
@@ -20,6 +20,8 @@ REACHES = "Every booking that the clinic believes in is at the service exactly o
 CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
 KNOWN = "Nothing is at the service that the clinic does not know."
 KEEPS = "What book(), reschedule() and cancel() did when they returned is in bookings()."
+PATIENT = "Every booking is at the service for the patient with its phone."
+ERASES = "No request sets a field to null that nobody wanted to erase."
 ONCE = "The work of every genuine webhook event is done exactly once."
 RETURNS = "Every method of the clinic returns in the end."
 STARTS = "The clinic starts, also after a crash, unless a fault prevents it."
@@ -30,6 +32,8 @@ SHORT = {
     CANCELS: "cancellations arrive",
     KNOWN: "nothing is unknown",
     KEEPS: "changes are kept",
+    PATIENT: "bookings have their patient",
+    ERASES: "nothing is erased",
     ONCE: "events are handled once",
     GENUINE: "forgeries are not handled",
     STARTS: "it starts",
@@ -56,6 +60,7 @@ class Bug:
         thread: the public thread that describes it, such as ``owner/repository#1``; empty if there is none.
         seed: one with which it is found quickly.
         is_slow: whether a shorter history takes more than a few seconds of CPU to find.
+        steps: the most steps of a history that is as short as it can be, or nearly so.
     """
 
     kind: Kind
@@ -64,6 +69,7 @@ class Bug:
     thread: str = ""
     seed: int = 0
     is_slow: bool = False
+    steps: int = 12
 
     @property
     def name(self) -> str:
@@ -100,7 +106,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("our own", planted.KeysOfPhones, (REACHES, CANCELS)),
     Bug("our own", planted.ForgetsToCancel, (CANCELS,)),
     Bug("our own", planted.LosesTheZone, (REACHES,)),
-    Bug("our own", planted.ReadsOnePage, (REACHES, CANCELS), seed=5),
+    Bug("our own", planted.ReadsOnePage, (REACHES, CANCELS), steps=14),
     Bug("our own", planted.IgnoresResults, (REACHES, CANCELS, ONCE)),
     Bug("our own", planted.MakesNewIds, (REACHES, CANCELS)),
     Bug("our own", planted.DeduplicatesFirst, (ONCE,)),
@@ -110,6 +116,16 @@ BUGS: tuple[Bug, ...] = (
     Bug("our own", planted.BelievesOldEvents, (KEEPS, REACHES)),
     Bug("our own", planted.VerifiesNothing, (GENUINE,)),
     Bug("our own", planted.AcceptsOldRequests, (ONCE, GENUINE)),
+    Bug("our own", common.TrustsWithoutSignature, (GENUINE,)),
+    Bug("our own", common.TrustsAnEmptySignature, (GENUINE,)),
+    Bug("our own", common.ComparesTheBeginning, (GENUINE,)),
+    Bug("our own", common.TrustsWithoutTimestamp, (GENUINE,)),
+    Bug("our own", common.RemembersTwenty, (ONCE,), is_slow=True, steps=24),
+    Bug("our own", common.ComparesSeconds, (ONCE,)),
+    Bug("our own", common.SendsNulls, (ERASES,)),
+    Bug("our own", common.FindsByName, (PATIENT,)),
+    Bug("our own", common.TakesLocalTimeForUtc, (REACHES,)),
+    Bug("our own", common.StoresLocalTime, (REACHES,)),
     Bug("public threads", from_threads.VerifiesWrittenAgain, (ONCE,), "octokit/webhooks.js#71"),
     Bug("public threads", from_threads.SendsInTheTransaction, (KNOWN, REACHES, CANCELS), "saleor/saleor#10851"),
     Bug("public threads", from_threads.BindsLate, (REACHES, CANCELS), "attendee-labs/attendee#503"),

@@ -118,10 +118,10 @@ class LosesTheZone(Intentions):
 
 
 class ReadsOnePage(Reconciling):
-    """Compares its bookings with the first page of the appointments, which is short, as a history has few bookings."""
+    """Compares its bookings with the first page of the appointments only."""
 
     async def appointments(self) -> list[Appointment]:
-        return (await self.async_client.appointments.list(limit=2)).data
+        return (await self.async_client.appointments.list()).data
 
 
 # --- events --------------------------------------------------------------------------------------------------------

@@ -1,0 +1,96 @@
+"""The machine of a simulation is in another time zone than clinics and servers, and in its own again afterwards."""
+
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from support.integrations.common import StoresLocalTime, TakesLocalTimeForUtc
+from support.plain_clinic import PlainClinic
+
+from followup import FollowUp
+from followup_mockserver.simulation import Clinic, simulate
+from followup_mockserver.simulation.history import Book, seed_of
+
+pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows has no time zone of a process")
+
+CHATHAM = "+1245"
+BOOKED = seed_of((Book(0, 0),))
+
+
+def local_zone() -> str | None:
+    return datetime(2040, 6, 1, tzinfo=UTC).astimezone().tzname()
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Start in UTC, as a server does; at the end, the zone of the tests is back."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    return "UTC"
+
+
+@pytest.fixture(autouse=True)
+def restored() -> object:
+    before, zone = os.environ.get("TZ"), local_zone()
+    yield
+    os.environ.pop("TZ", None) if before is None else os.environ.update(TZ=before)
+    time.tzset()
+    assert local_zone() == zone
+
+
+def noting(zones: list[str | None], choice: str = "") -> type[Clinic]:
+    class Noting(PlainClinic):
+        def start(self, client: FollowUp, folder: Path) -> None:
+            super().start(client, folder)
+            if choice:
+                os.environ["TZ"] = choice
+                time.tzset()
+            zones.append(local_zone())
+
+    return Noting
+
+
+@pytest.mark.parametrize(
+    ("clinic", "slot", "note"),
+    [
+        (TakesLocalTimeForUtc, 0, "They differ by the offset of the machine's time zone, Pacific/Chatham."),
+        (StoresLocalTime, 12, "There are time zones whose clocks go back then, so that their local time occurs twice."),
+    ],
+)
+def test_local_time_is_not_right_by_accident(zone: str, clinic: type[Clinic], slot: int, note: str) -> None:
+    with pytest.raises(AssertionError) as failure:
+        simulate(clinic, examples=1, seed=seed_of((Book(0, slot),)))
+    assert note in str(failure.value)
+    assert (os.environ["TZ"], local_zone()) == (zone, "UTC")
+
+
+def test_a_zone_that_the_clinic_chooses_when_it_starts_stays(zone: str) -> None:
+    zones: list[str | None] = []
+    simulate(noting(zones, "Asia/Tokyo"), examples=1, seed=BOOKED)
+    assert zones == ["JST"]
+    assert os.environ["TZ"] == "Asia/Tokyo"
+
+
+def test_a_zone_that_the_program_has_chosen_before_stays(zone: str) -> None:
+    os.environ["TZ"] = "Asia/Tokyo"
+    time.tzset()
+    zones: list[str | None] = []
+    simulate(noting(zones), examples=1, seed=BOOKED)
+    assert zones == ["JST"]
+
+
+@pytest.mark.parametrize(("of_django", "expected"), [("UTC", "UTC"), ("Asia/Tokyo", CHATHAM)])
+def test_utc_counts_as_chosen_only_by_django(
+    zone: str, monkeypatch: pytest.MonkeyPatch, of_django: str, expected: str
+) -> None:
+    from support.django_apps import set_up
+
+    set_up()
+    from django.conf import settings
+
+    monkeypatch.setattr(settings, "TIME_ZONE", of_django)
+    zones: list[str | None] = []
+    simulate(noting(zones), examples=1, seed=BOOKED)
+    assert zones == [expected]
