@@ -214,6 +214,8 @@ def _connected(engine: Engine) -> Connection:
     try:
         return engine.connect()
     except (TypeError, UnicodeError) as error:
+        if engine.dialect.name != "postgresql":
+            raise
         problem = type(error).__name__
     raise ConfigurationError(
         f"the driver cannot open a connection ({problem}): for a database in SQL_ASCII, create the Engine with "
