@@ -48,17 +48,16 @@ class Proxy:
         Raises:
             ConfigurationError: it cannot be used. The message names the variable, and does not show its password.
         """
-        problem = f"the proxy in {variable} cannot be used"
+        problem, host = f"the proxy in {variable} cannot be used", ""
         with suppress(ValueError):  # UnicodeError is one too
             parts = urlsplit(text if "://" in text else f"http://{text}")
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port
-            if parts.scheme in _SOCKS and importlib.util.find_spec("socksio") is None:
-                raise ConfigurationError(f"{problem}: SOCKS needs another package; install httpx[socks]") from None
-            if host and parts.scheme in (*_PORTS, *_SOCKS):
-                user, password = unquote(parts.username or ""), unquote(parts.password or "")
-                auth = (user, password) if user or password else None
-                return cls(parts.scheme, host, port, auth)
-        raise ConfigurationError(f"{problem}: it must be a URL such as http://proxy.example:3128")
+        if not host or parts.scheme not in (*_PORTS, *_SOCKS):
+            raise ConfigurationError(f"{problem}: it must be a URL such as http://proxy.example:3128")
+        if parts.scheme in _SOCKS and importlib.util.find_spec("socksio") is None:
+            raise ConfigurationError(f"{problem}: SOCKS needs another package; install httpx[socks]")
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        return cls(parts.scheme, host, port, (user, password) if user or password else None)
 
 
 def proxy_for(url: str) -> Proxy | None:
