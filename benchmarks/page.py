@@ -38,7 +38,7 @@ LIMITS = {"20 ms", "100 ms", "0.5 s", "the limit of the service"}
 """What is no alternative, but a limit that we set, or that the service has."""
 
 PEERS = (
-    "httpx", "aiohttp", "stripe", "standardwebhooks", "openai", "typer", "flask", "waitress", "moto", "localstripe",
+    "httpx", "stripe", "standardwebhooks", "openai", "typer", "flask", "waitress", "moto", "localstripe",
     "respx", "sqlalchemy", "psycopg", "cryptography",
 )  # fmt: skip
 """Packages with which followup is compared, or on which both sides depend."""

@@ -114,8 +114,8 @@ class _Client(Generic[HttpClient, AnyConnections]):
             requests_per_minute: maximum number of requests in any 60 s; further requests wait. It counts retries, and
                 the requests of all threads and tasks and of clients derived with ``with_options``. None for no limit.
             http_client: your own ``httpx.Client`` (for ``AsyncFollowUp``: ``httpx.AsyncClient``). Closing this client
-                does not close it. Its timeouts apply when ``timeout`` is omitted; its cookies are not sent. It cannot
-                be used in another process, such as after a fork.
+                does not close it. Its timeouts apply when ``timeout`` is omitted; cookies, hooks, proxies and limits
+                are its own. It cannot be used in another process, such as after a fork.
 
         Raises:
             ConfigurationError: an option is missing or invalid, or the environment variable ``FOLLOWUP_TELEMETRY`` is;
@@ -202,9 +202,9 @@ class _Client(Generic[HttpClient, AnyConnections]):
 class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
     """The synchronous client of the service: thread-safe, and a context manager.
 
-    It may be created before a fork and used after it. It neither stores nor sends cookies, and rejects responses of
-    more than 64 MiB. Every operation may raise an ``APIStatusError``, an ``APIConnectionError`` or a
-    ``ResponseDecodeError``, and for an invalid argument a ``ValueError`` or ``TypeError`` before anything is sent.
+    It may be created before a fork and used after it. Without an ``http_client`` it neither stores nor sends cookies.
+    It rejects responses of more than 64 MiB. Every operation may raise an ``APIStatusError``, an ``APIConnectionError``
+    or a ``ResponseDecodeError``, and for an invalid argument a ``ValueError`` or ``TypeError`` before anything is sent.
 
     Example::
 
@@ -249,9 +249,9 @@ class AsyncFollowUp(AsyncGroups, _Client["httpx.AsyncClient", AsyncConnections])
     """The asynchronous client of the service, for asyncio: an asynchronous context manager.
 
     One client can be used by many tasks, and in one event loop after another. It may be created before a fork and used
-    after it. It neither stores nor sends cookies, and rejects responses of more than 64 MiB. Every operation may raise
-    an ``APIStatusError``, an ``APIConnectionError`` or a ``ResponseDecodeError``, and for an invalid argument a
-    ``ValueError`` or ``TypeError`` before anything is sent.
+    after it. Without an ``http_client`` it neither stores nor sends cookies. It rejects responses of more than 64 MiB.
+    Every operation may raise an ``APIStatusError``, an ``APIConnectionError`` or a ``ResponseDecodeError``, and for an
+    invalid argument a ``ValueError`` or ``TypeError`` before anything is sent.
 
     Example::
 
