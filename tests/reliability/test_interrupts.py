@@ -12,7 +12,7 @@ from support.server import ScriptedServer, reply
 from .conftest import SCALE, Report
 
 CLIENT = Path(__file__).with_name("interrupts.py")
-INTERRUPTIONS = 5_000 if SCALE >= 25 else 20 * SCALE
+INTERRUPTIONS = 10_000 if SCALE >= 25 else 20 * SCALE
 """Fifty suffice to find a pool that stays locked in about one run of three; the full scale finds it always."""
 DEADLINE, LATE = 5, 5
 """Seconds: the deadline of a call, and what a loaded machine may add to it."""

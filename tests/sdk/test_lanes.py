@@ -1,0 +1,106 @@
+"""Calls that wait for a free connection, of which there are at most 100."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from support.drivers import Driver
+from support.proxies import CERTIFICATE, tls_relay
+from support.responses import patient
+from support.server import Received, ScriptedServer, hang, reply
+
+from followup import APITimeoutError, AsyncFollowUp, ConfigurationError, FollowUp
+from followup._http import lanes
+
+
+def retrieve(client: FollowUp) -> str:
+    return client.patients.retrieve("pat_1").id
+
+
+class TestTheWait:
+    def test_does_not_count_towards_an_attempt(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lanes, "MOST_LANES", 1)
+
+        def slowly(connection: Any, received: Received) -> bool:
+            time.sleep(0.25)
+            return reply(200, patient())(connection, received)
+
+        server.script = [slowly]
+        options: dict[str, Any] = {"api_key": "k", "base_url": server.url, "timeout": 1.5, "max_retries": 0}
+
+        async def tasks() -> None:
+            async with AsyncFollowUp(**options) as client:
+                await asyncio.gather(*(client.patients.retrieve("pat_1") for _ in range(8)))
+
+        if driver.name == "async":
+            asyncio.run(tasks())
+        else:
+            with FollowUp(**options) as client, ThreadPoolExecutor(8) as pool:
+                list(pool.map(lambda _: retrieve(client), range(8)))
+        assert (server.connections, len(server.received)) == (1, 8)
+
+    def test_of_hundreds_of_calls(self, server: ScriptedServer) -> None:
+        server.script = [reply(200, patient())]
+
+        async def use() -> list[str]:
+            async with AsyncFollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
+                calls = (client.patients.retrieve("pat_1") for _ in range(900))
+                return [each.id for each in await asyncio.gather(*calls)]
+
+        assert asyncio.run(use()) == ["pat_1"] * 900
+        assert server.connections <= 100
+
+    @pytest.mark.parametrize("option", [{"deadline": 0.3}, {"timeout": httpx.Timeout(30, pool=0.3)}], ids=str)
+    def test_ends_with_the_deadline_or_the_pool_timeout(
+        self, server: ScriptedServer, driver: Driver, option: dict[str, Any]
+    ) -> None:
+        server.script = [hang(server.released)]
+
+        def threads(client: FollowUp) -> None:
+            with ThreadPoolExecutor(100) as pool:
+                calls = [pool.submit(retrieve, client) for _ in range(100)]
+                while len(server.received) < 100:
+                    assert not any(each.done() for each in calls)
+                with pytest.raises(APITimeoutError) as caught:
+                    retrieve(client.with_options(**option))
+                assert caught.value.was_sent == "no"
+                server.stop_listening()
+                server.released.set()
+
+        async def tasks() -> None:
+            async with AsyncFollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
+                calls = [asyncio.ensure_future(client.patients.retrieve("pat_1")) for _ in range(100)]
+                while len(server.received) < 100:  # noqa: ASYNC110 - a thread counts them
+                    await asyncio.sleep(0.001)
+                with pytest.raises(APITimeoutError) as caught:
+                    await client.with_options(**option).patients.retrieve("pat_1")
+                assert caught.value.was_sent == "no"
+                for each in calls:
+                    each.cancel()
+                await asyncio.gather(*calls, return_exceptions=True)
+
+        if driver.name == "async":
+            asyncio.run(tasks())
+        else:
+            with FollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
+                threads(client)
+
+
+class TestTheBaseUrl:
+    def test_may_have_a_scheme_in_upper_case(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+        server.script = [reply(200, patient())]
+        with tls_relay(server.url) as url:
+            url = url.replace("https://localhost", "HTTPS://LocalHost").replace("https", "HTTPS")
+            assert driver.call(url, lambda client: client.patients.retrieve("pat_1")).id == "pat_1"
+
+    def test_has_no_port_0(self) -> None:
+        with pytest.raises(ConfigurationError, match="base_url must be"):
+            FollowUp(api_key="k", base_url="https://api.example:0")
