@@ -326,11 +326,14 @@ class TestEnvironment:
             environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
             assert driver.call(url, retrieve, max_retries=0).id == "pat_1"
 
-    def test_https_proxy(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("scheme", ["http", "https"])
+    def test_https_proxy(
+        self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch, scheme: str
+    ) -> None:
         environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
         server.script = [reply(200, patient())]
-        with connect_proxy() as proxy, tls_relay(server.url) as url:
-            environment.setenv("HTTPS_PROXY", proxy.url)
+        with connect_proxy() as proxy, tls_relay(proxy.url) as secure, tls_relay(server.url) as url:
+            environment.setenv("HTTPS_PROXY", secure if scheme == "https" else proxy.url)
             assert driver.call(url, retrieve, max_retries=0).id == "pat_1"
         assert [host for host, _ in proxy.targets] == ["localhost"]
 
