@@ -122,7 +122,8 @@ class Stream(httpcore.NetworkStream):
         self._stream.close()
 
     def __del__(self) -> None:
-        self._stream.close()  # an interrupt may have come before anything else knew the connection
+        if "_stream" in vars(self):  # the constructor may have been interrupted
+            self._stream.close()  # an interrupt may have come before anything else knew the connection
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
