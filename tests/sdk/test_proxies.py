@@ -1,8 +1,11 @@
 """Which requests go through the proxy of the environment."""
 
+import socket
+
 import pytest
+from support.drivers import Driver
 from support.responses import patient
-from support.server import ScriptedServer, reply
+from support.server import Received, ScriptedServer, hang, hang_up, reply
 
 from followup import APIConnectionError, ConfigurationError, FollowUp
 
@@ -65,6 +68,22 @@ def test_its_credentials_are_sent_to_the_proxy(server: ScriptedServer, monkeypat
         client.patients.retrieve("pat_1")
     assert server.received[0].headers["proxy-authorization"] == "Basic YW5hOnBAc3M="
     assert server.received[0].headers["host"] == "api.example"
+
+
+@pytest.mark.parametrize("proxy", ["is silent", "hangs up", "opens a tunnel to nothing"])
+def test_without_a_tunnel_nothing_was_sent(
+    server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    def open_only(connection: socket.socket, received: Received) -> bool:
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        return silence(connection, received)
+
+    silence = hang(server.released)
+    server.script = [{"is silent": silence, "hangs up": hang_up}.get(proxy, open_only)]
+    monkeypatch.setenv("HTTPS_PROXY", server.url)
+    with pytest.raises(APIConnectionError) as caught:
+        driver.call("https://api.example", lambda client: client.patients.retrieve("pat_1"), timeout=0.3, max_retries=0)
+    assert caught.value.was_sent == "no"
 
 
 def test_socks_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

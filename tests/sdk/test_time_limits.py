@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import httpx
@@ -185,6 +185,25 @@ class TestConnecting:
         variable.set("here")
         assert driver.call(server.url.replace("127.0.0.1", "two.example"), retrieve).id == "pat_1"
         assert looked_up == [("followup-lookup", "here")]
+
+    @pytest.mark.usefixtures("quick_backoff")
+    def test_an_address_that_does_not_respond_leaves_time_for_the_next(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.script = [reply(200, patient())]
+        port, real = int(server.url.rsplit(":", 1)[1]), socket.getaddrinfo
+
+        def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
+            hosts = ("127.0.0.2", "127.0.0.1") if host == "two.example" else (host,)
+            return [found for each in hosts for found in real(each, *args, **kwargs)]
+
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        with socket.create_server(("127.0.0.2", port), backlog=0), ExitStack() as queue:
+            for _ in range(3):  # its queue is full, so that it does not answer any more
+                waiting = queue.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(("127.0.0.2", port))
+            assert driver.call(f"http://two.example:{port}", retrieve, timeout=1, max_retries=5).id == "pat_1"
 
     def test_look_ups_that_hang_hold_up_nothing_else_in_an_event_loop(
         self, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,9 @@ LOOKUP_THREAD: Final = "followup-lookup"
 LOOKUP_TOO_LATE: Final = "the DNS lookup of the host took too long"
 NO_ADDRESS: Final = "the host has no address"
 
+_SHORTEST_SHARE = 0.001
+"""Seconds for a host's next address, however late it is."""
+
 
 class Limit:
     """When the attempt that uses a connection has to end.
@@ -52,11 +55,17 @@ class Limit:
         return left if timeout is None else min(timeout, left)
 
 
+def share_of(ends: float | None, addresses: int) -> float | None:
+    """Return the seconds to connect to the next of so many addresses. They share the time: one may not respond."""
+    return None if ends is None else max((ends - REAL_TIME.monotonic()) / addresses, _SHORTEST_SHARE)
+
+
 class Backend(httpcore.NetworkBackend):
     """Opens the connection of one lane."""
 
-    def __init__(self) -> None:
+    def __init__(self, handshakes: int = 0) -> None:
         self.limit = Limit()
+        self._handshakes = handshakes
         self._sockets = httpcore.SyncBackend()
         self._stream: Stream | None = None
 
@@ -68,22 +77,20 @@ class Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
+        within = self.limit.within(timeout, httpcore.ConnectTimeout)
+        ends = None if within is None else REAL_TIME.monotonic() + within
+        addresses = [host] if self.limit.ends is None or is_address(host) else look_up(host, port, within)
         failure: Exception = httpcore.ConnectError(NO_ADDRESS)
-        for address in self._addresses(host, port, timeout):
-            within = self.limit.within(timeout, httpcore.ConnectTimeout)
+        for tried, address in enumerate(addresses):
+            share = share_of(ends, len(addresses) - tried)
             try:
-                opened = self._sockets.connect_tcp(address, port, within, local_address, socket_options)
+                opened = self._sockets.connect_tcp(address, port, share, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
-                self._stream = Stream(opened, self.limit)
+                self._stream = Stream(opened, self.limit, self._handshakes)
                 return self._stream
         raise failure
-
-    def _addresses(self, host: str, port: int, timeout: float | None) -> list[str]:
-        if self.limit.ends is None or is_address(host):
-            return [host]
-        return look_up(host, port, self.limit.within(timeout, httpcore.ConnectTimeout))
 
     def close(self) -> None:
         """Close the connection, whatever its state."""
@@ -92,17 +99,21 @@ class Backend(httpcore.NetworkBackend):
 
 
 class Stream(httpcore.NetworkStream):
-    """A connection whose operations all end in time."""
+    """A connection whose operations all end in time.
 
-    def __init__(self, stream: httpcore.NetworkStream, limit: Limit) -> None:
+    Before the last of its TLS handshakes, nothing of a request is written: only what a proxy gets to open a tunnel.
+    """
+
+    def __init__(self, stream: httpcore.NetworkStream, limit: Limit, handshakes: int) -> None:
         self._stream = stream
         self._limit = limit
+        self._handshakes = handshakes
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return self._stream.read(max_bytes, self._limit.within(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._limit.has_sent = True
+        self._limit.has_sent |= self._handshakes == 0
         for start in range(0, len(buffer), _PIECE):
             self._stream.write(buffer[start : start + _PIECE], self._limit.within(timeout, httpcore.WriteTimeout))
 
@@ -113,9 +124,9 @@ class Stream(httpcore.NetworkStream):
         if self._stream.get_extra_info("ssl_object") is None:
             self._stream = self._stream.start_tls(ssl_context, server_hostname, within)
         else:
-            below = Stream(self._stream, self._limit)
+            below = Stream(self._stream, self._limit, self._handshakes)
             self._stream = _TLSWithinTLS(below, ssl_context, server_hostname, within)
-        self._limit.has_sent = False  # what was written until now was for a proxy
+        self._handshakes -= 1
         return self
 
     def close(self) -> None:

@@ -12,22 +12,20 @@ from typing import Any
 
 import httpcore
 
-from followup._http.network import LOOKUP_THREAD, LOOKUP_TOO_LATE, NO_ADDRESS, Limit, is_address
+from followup._http.network import LOOKUP_THREAD, LOOKUP_TOO_LATE, NO_ADDRESS, Limit, is_address, share_of
 from followup._threads import NoThreadError, addresses_of, run_in_thread
 from followup._time import REAL_TIME
 
 _MOST_UNREAD = 256 * 1024
 """Bytes that a connection may have received before they are read. Then the server has to wait."""
 
-_SHORTEST = 0.001
-"""Seconds for a host's next address, however late it is."""
-
 
 class Backend(httpcore.AsyncNetworkBackend):
     """Opens the connection of one lane."""
 
-    def __init__(self) -> None:
+    def __init__(self, handshakes: int = 0) -> None:
         self.limit = Limit()
+        self._handshakes = handshakes
         self._stream: Stream | None = None
 
     async def connect_tcp(
@@ -38,15 +36,14 @@ class Backend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,  # noqa: ARG002
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of the host that accepts. They share the time: one may not respond at all."""
+        """Connect to the first address of the host that accepts."""
         ends = None if timeout is None else REAL_TIME.monotonic() + timeout
         addresses = [host] if is_address(host) else await _look_up(host, port, timeout)
         failure: Exception = httpcore.ConnectError(NO_ADDRESS)
-        stream = self._stream = Stream(self.limit)
+        stream = self._stream = Stream(self.limit, self._handshakes)
         for tried, address in enumerate(addresses):
-            share = None if ends is None else max((ends - REAL_TIME.monotonic()) / (len(addresses) - tried), _SHORTEST)
             try:
-                async with asyncio.timeout(share):
+                async with asyncio.timeout(share_of(ends, len(addresses) - tried)):
                     await asyncio.get_running_loop().create_connection(lambda: stream, address, port)
             except TimeoutError:
                 failure = httpcore.ConnectTimeout("the host did not accept the connection in time")
@@ -63,10 +60,14 @@ class Backend(httpcore.AsyncNetworkBackend):
 
 
 class Stream(asyncio.Protocol, httpcore.AsyncNetworkStream):
-    """A connection: what asyncio calls when something happens to it, and what httpcore calls to use it."""
+    """A connection: what asyncio calls when something happens to it, and what httpcore calls to use it.
 
-    def __init__(self, limit: Limit) -> None:
+    Before the last of its TLS handshakes, nothing of a request is written, as in ``network``.
+    """
+
+    def __init__(self, limit: Limit, handshakes: int) -> None:
         self._limit = limit
+        self._handshakes = handshakes
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._has_ended = False
@@ -127,7 +128,7 @@ class Stream(asyncio.Protocol, httpcore.AsyncNetworkStream):
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
         if self._transport is None or self._has_ended:
             raise httpcore.WriteError("the connection is closed")
-        self._limit.has_sent = True
+        self._limit.has_sent |= self._handshakes == 0
         self._transport.write(buffer)
         try:
             async with _at_most(timeout):
@@ -155,7 +156,7 @@ class Stream(asyncio.Protocol, httpcore.AsyncNetworkStream):
             raise httpcore.ConnectError(str(error)) from None
         if self._transport is None:
             raise httpcore.ConnectError("the connection was closed during the TLS handshake")
-        self._limit.has_sent = False  # what was written until now was for a proxy
+        self._handshakes -= 1
         return self
 
     def abort(self) -> None:

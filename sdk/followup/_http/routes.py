@@ -34,6 +34,7 @@ class Route:
 
     Attributes:
         proxy: the proxy in between; None for a direct connection.
+        handshakes: how many handshakes of TLS there are before a request, one for each end that uses it.
         certificates: the trusted certificates; None where nothing on the way uses TLS.
 
     Raises:
@@ -43,9 +44,8 @@ class Route:
     def __init__(self, base_url: str) -> None:
         parts = urlsplit(base_url)
         self.proxy = proxy_for(base_url)
-        self.certificates: ssl.SSLContext | None = None
-        if parts.scheme == "https" or (self.proxy is not None and self.proxy.scheme == "https"):
-            self.certificates = load_certificates()
+        self.handshakes = [parts.scheme, self.proxy.scheme if self.proxy else ""].count("https")
+        self.certificates = load_certificates() if self.handshakes else None
         self._host, self._port = parts.hostname or "", parts.port
         standard_port = {"http": 80, "https": 443}[parts.scheme]
         self._origin = httpcore.Origin(parts.scheme.encode(), self._host.encode(), parts.port or standard_port)

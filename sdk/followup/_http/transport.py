@@ -39,7 +39,7 @@ class Transport:
         self.lanes = Lanes(self._new_lane)
 
     def _new_lane(self) -> Lane[network.Backend]:
-        backend = network.Backend()
+        backend = network.Backend(self._route.handshakes)
         connection = self._route.connection(SYNC, backend)
         # Unwrapped: an instrumentation may watch the method.
         return Lane(backend, connection, inspect.unwrap(type(connection).handle_request).__get__(connection))
@@ -107,7 +107,7 @@ class AsyncTransport:
         self.lanes = AsyncLanes(self._new_lane)
 
     def _new_lane(self) -> Lane[network_async.Backend]:
-        backend = network_async.Backend()
+        backend = network_async.Backend(self._route.handshakes)
         connection = self._route.connection(ASYNC, backend)
         return Lane(backend, connection, inspect.unwrap(type(connection).handle_async_request).__get__(connection))
 
