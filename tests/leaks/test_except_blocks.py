@@ -29,6 +29,7 @@ FAILURES_OF_SOCKETS = "_http/"
 
 NOT_REACHED = {
     "_call/call.py _end: BaseException": "only the exception of a signal handler gets there",
+    "_store/database.py _connected: (TypeError, UnicodeError)": "a database has to be in SQL_ASCII, as in tests/store",
     "_store/scrub.py _execute: sqlite3.OperationalError": "another process has to use the file, as in tests/erasure",
     "_threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
     "_threads.py result_within: queue.Empty": "a look-up has to hang",
