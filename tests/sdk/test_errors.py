@@ -244,14 +244,24 @@ def test_a_request_that_is_nested_as_deeply_as_can_be_sent(server: ScriptedServe
 
 
 class TestProxyOfTheEnvironment:
-    """It reaches this machine rarely, so the error of a call to this machine names it."""
+    """The error of a call that it may have stopped names it. It reaches this machine rarely."""
 
     NAMED = r"went through the proxy http://127\.0\.0\.1:\d+: set NO_PROXY=127\.0\.0\.1"
 
     @pytest.fixture(autouse=True)
     def environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("NO_PROXY", "no_proxy", "http_proxy", "ALL_PROXY", "all_proxy"):
+        for name in ("NO_PROXY", "no_proxy", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.delenv(name, raising=False)
+
+    def test_that_refuses_a_tunnel(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server.script = [reply(407, b"Zetterberg")]
+        monkeypatch.setenv("HTTPS_PROXY", server.url.replace("//", "//user:secret@"))
+        named = rf"ProxyError: 407\. The request went through the proxy {server.url}\)"
+        with pytest.raises(APIConnectionError, match=named) as caught:
+            driver.call("https://api.example", lambda client: client.account.retrieve(), max_retries=0)
+        assert "secret" not in str(caught.value)
 
     def test_that_cannot_be_reached(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HTTP_PROXY", f"http://user:pass@127.0.0.1:{free_port()}")

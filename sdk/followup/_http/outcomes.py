@@ -42,9 +42,14 @@ def outcome_of(failure: BaseException, *, has_sent: bool = True) -> NoResponse |
         return None
     if not has_sent and kind is not NotSendable:
         kind = NotSendable if "LocalProtocolError" in names else NotSent
-    # Other messages may quote bytes of the response.
-    detail = str(failure) if "ConnectError" in names else ""
-    return kind(type(failure).__name__, detail, timed_out="TimeoutException" in names)
+    return kind(type(failure).__name__, _safe_detail(str(failure), names), timed_out="TimeoutException" in names)
+
+
+def _safe_detail(message: str, names: list[str]) -> str:
+    """Return what can be shown of a message. Most may quote bytes of the response."""
+    if "ProxyError" in names and message[:3].isdigit():
+        return message[:3]  # the status; what follows is the proxy's
+    return message if "ConnectError" in names or "ProxyError" in names else ""
 
 
 def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

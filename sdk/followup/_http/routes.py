@@ -103,13 +103,15 @@ class Route:
         )
 
     def with_note(self, outcome: Outcome) -> Outcome:
-        """Name the proxy in the error of a request to this machine, which proxies of the environment do not reach."""
-        if self.proxy is None or not is_loopback(self._host):
+        """Name the proxy in the error of a request that it may have stopped."""
+        if self.proxy is None:
             return outcome
-        note = f"The request went through the proxy {self.proxy}: set NO_PROXY={self._host} if it should not"
+        note, is_here = f"The request went through the proxy {self.proxy}", is_loopback(self._host)
+        if is_here:  # proxies of the environment do not reach this machine
+            note += f": set NO_PROXY={self._host} if it should not"
         if not isinstance(outcome, Response):
             return attrs.evolve(outcome, detail=f"{outcome.detail}. {note}" if outcome.detail else note)
-        comes_from_service = outcome.is_success or outcome.content[:1] == b"{"
+        comes_from_service = not is_here or outcome.is_success or outcome.content[:1] == b"{"
         return outcome if comes_from_service else attrs.evolve(outcome, note=note)
 
 
