@@ -23,12 +23,10 @@ class Mutation(NamedTuple):
     Attributes:
         change: changes a document.
         expected: the differences that it causes, all of them.
-        tells_apart: whether each witness is a value that only one of the documents accepts, by its schemas alone.
     """
 
     change: Callable[[Document], Any]
     expected: frozenset[Expected]
-    tells_apart: bool
     name: str
 
     def __str__(self) -> str:
@@ -106,7 +104,7 @@ _SPECIALTIES = [
     "GET /v1/doctors response 200 body.data[].specialty",
 ]
 
-WITNESSED: list[tuple[str, Any, str, list[str]]] = [
+PARTS: list[tuple[str, Any, str, list[str]]] = [
     (PATIENT, requires("consent", type="boolean"), BREAKING, ["POST /v1/patients request body.consent"]),
     (PATIENT, requires("email"), BREAKING, ["POST /v1/patients request body.email"]),
     (PATIENT, optional("phone"), MOCK, ["POST /v1/patients request body.phone"]),
@@ -145,14 +143,6 @@ WITNESSED: list[tuple[str, Any, str, list[str]]] = [
      ["webhook event header.x-service-signature"]),
     ("components schemas WebhookEndpoint", requires("secret"), MOCK,
      [*_SECRETS, "GET /v1/webhook_endpoints response 200 body.data[].secret"]),
-]  # fmt: skip
-"""Other values of one part of the document: its path, the value, and classes and places of the differences.
-
-A step of a path is a key, or the name or type of an item of a list. Each difference has a witness that tells the
-documents apart by their schemas alone.
-"""
-
-PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("paths /v1/appointments/{id}/cancel post requestBody required", True, BREAKING,
      ["POST /v1/appointments/{id}/cancel request body"]),
     ("paths /v1/webhook_endpoints/{id}/ping post requestBody", {**BODY, "required": True}, BREAKING, [PING]),
@@ -169,8 +159,7 @@ PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("paths /v1/patients post responses", renamed("200", "201"), MOCK, ["POST /v1/patients response 201"]),
     ("paths /v1/patients get parameters limit description", "How many.", WORDING,
      ["GET /v1/patients request query.limit"]),
-    # The maximum is written as another keyword, which is a second difference, of wording.
-    ("paths /v1/visits get parameters limit schema exclusiveMaximum", True, f"{BREAKING}, {WORDING}",
+    ("paths /v1/visits get parameters limit schema exclusiveMaximum", True, BREAKING,
      ["GET /v1/visits request query.limit"]),
     ("paths /v1/webhook_endpoints/{id} delete", GONE, BREAKING, ["DELETE /v1/webhook_endpoints/{id}"]),
     ("paths /v1/rooms", {"get": {"responses": {"200": {}}}}, ADDED, ["GET /v1/rooms"]),
@@ -196,7 +185,10 @@ PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("components schemas Doctor properties createdAt format", GONE, BREAKING,
      ["GET /v1/doctors/{id} response 200 body.createdAt", "GET /v1/doctors response 200 body.data[].createdAt"]),
 ]  # fmt: skip
-"""The same, without such witnesses."""
+"""Other values of one part of the document: its path, the value, and classes and places of the differences.
+
+A step of a path is a key, or the name or type of an item of a list.
+"""
 
 
 def position(holder: Any, step: str) -> Any:
@@ -217,16 +209,15 @@ def with_part(document: Any, path: str, value: Any) -> None:
         document[key] = value(document[key]) if callable(value) else value
 
 
-for _rows, _tells_apart in ((WITNESSED, True), (PARTS, False)):
-    for _path, _value, _classes, _places in _rows:
-        _change = functools.partial(with_part, path=_path, value=_value)
-        _expected = frozenset(itertools.product(_classes.split(", "), _places))
-        MUTATIONS.append(Mutation(_change, _expected, _tells_apart, f"{_path} {_classes}"))
+for _path, _value, _classes, _places in PARTS:
+    _change = functools.partial(with_part, path=_path, value=_value)
+    _expected = frozenset(itertools.product(_classes.split(", "), _places))
+    MUTATIONS.append(Mutation(_change, _expected, f"{_path} {_classes}"))
 
 
 _change = functools.partial(with_part, path="paths /v1/appointments/{id}", value=renamed("patch", "put"))
 _expected = frozenset({(BREAKING, "PATCH /v1/appointments/{id}"), (ADDED, "PUT /v1/appointments/{id}")})
-MUTATIONS.append(Mutation(_change, _expected, False, "another method"))
+MUTATIONS.append(Mutation(_change, _expected, "another method"))
 
 
 def with_basic_credentials(document: Document, security: list[Any]) -> None:
@@ -237,7 +228,7 @@ def with_basic_credentials(document: Document, security: list[Any]) -> None:
 for _security, _class in (([{"basic": []}], BREAKING), ([{"apiKey": []}, {"basic": []}], ADDED)):
     _change = functools.partial(with_basic_credentials, security=_security)
     _expected = frozenset({(_class, "GET /v1/account request security")})
-    MUTATIONS.append(Mutation(_change, _expected, False, f"basic credentials {_class}"))
+    MUTATIONS.append(Mutation(_change, _expected, f"basic credentials {_class}"))
 
 # --- keywords of one schema ------------------------------------------------------------------------------------------
 
@@ -270,7 +261,7 @@ CHANGED_KEYWORDS: list[tuple[str, str, dict[str, Any]]] = [
     (MOCK, "POST /v1/patients request body.dateOfBirth", {"type": ["string", "null"]}),
     (MOCK, "GET /v1/visits/{id} request path.id", {"pattern": GONE}),
     (MOCK, "GET /v1/doctors request query.limit", {"default": 25}),
-    (MOCK, "GET /v1/patients request query.limit", {"minimum": GONE, "maximum": GONE, "type": "string"}),
+    (MOCK, "GET /v1/patients request query.limit", {"minimum": GONE, "maximum": GONE, "type": "number"}),
     (BREAKING, "GET /v1/account response 200 body.serviceLines[]", {"enum": ["follow_up", "network", "emergency"]}),
     (BREAKING, "GET /v1/account response 200 body.id", {"pattern": GONE}),
     (BREAKING, "GET /v1/account response 200 body.apiKey", {"type": GONE}),
@@ -284,10 +275,9 @@ CHANGED_KEYWORDS: list[tuple[str, str, dict[str, Any]]] = [
     (WORDING, "GET /v1/account response 200 body.name", {"examples": ["Clínica Sur"]}),
     (WORDING, "GET /v1/account response 200 body", {"additionalProperties": False}),
     (WORDING, "POST /v1/patients request body.phone", {"format": "phone"}),
-    (WORDING, "GET /v1/patients request query.limit", {"exclusiveMinimum": 0, "minimum": GONE}),
-    (WORDING, "GET /v1/patients request query.limit", {"multipleOf": 1}),
-    (WORDING, "POST /v1/patients request body.email", {"minLength": GONE}),
-    (WORDING, "POST /v1/webhook_endpoints request body.url", {"pattern": "^[hH][tT][tT][pP][sS]://[^/?#@]+([/?#]|$)"}),
+    (BREAKING, "GET /v1/patients request query.limit", {"multipleOf": 1}),
+    (MOCK, "POST /v1/patients request body.email", {"minLength": GONE}),
+    (BREAKING, "POST /v1/webhook_endpoints request body.url", {"pattern": "^[hH][tT]{2}[pP][sS]://[^/?#@]+([/?#]|$)"}),
 ]
 """Changes of the keywords of one schema: class and place of the difference, and the keywords."""
 
@@ -317,6 +307,5 @@ def with_keywords(document: Document, where: str, keywords: dict[str, Any]) -> N
 
 for _class, _where, _keywords in CHANGED_KEYWORDS:
     _change = functools.partial(with_keywords, where=_where, keywords=_keywords)
-    _tells_apart = _class != WORDING and not {"default", "const"} & _keywords.keys()
     _name = f"{_where} {' '.join(_keywords)} {_class}"
-    MUTATIONS.append(Mutation(_change, frozenset({(_class, _where)}), _tells_apart, _name))
+    MUTATIONS.append(Mutation(_change, frozenset({(_class, _where)}), _name))

@@ -73,7 +73,7 @@ class TestReport:
             "class": "breaking",
             "where": "POST /v1/treatments request body.kind",
             "detail": 'enum: the contract lacks "diet"',
-            "witness": {"patient": "pat_", "name": "a", "kind": "diet"},
+            "witness": None,
         }
         assert [each["class"] for each in report["differences"]] == ["breaking", "mock differs", "added", "wording"]
 
@@ -93,14 +93,12 @@ class TestReport:
         assert result.returncode == 0
         assert result.stdout.endswith("0 breaking, 0 mock differs, 1 added, 1 wording\n")
 
-    def test_long_values_are_shortened_on_the_screen_only(self, check: Check, file: Callable[[Any], str]) -> None:
+    def test_long_values_are_shortened(self, check: Check, file: Callable[[Any], str]) -> None:
         document = served_document()
-        request(document, "POST /v1/patients")["properties"]["fullName"]["maxLength"] = 2_000
+        request(document, "POST /v1/patients")["properties"]["fullName"]["pattern"] = "a" * 2_000
         shown = check(file(document)).stdout
         assert "aaa…" in shown
-        assert len(shown) < 1_000
-        (difference,) = json.loads(check(file(document), "--json").stdout)["differences"]
-        assert len(difference["witness"]["fullName"]) == 2_001
+        assert len(shown) < 500
 
     def test_control_characters_of_a_document_are_escaped(self, check: Check, file: Callable[[Any], str]) -> None:
         document = served_document()
@@ -159,11 +157,13 @@ def broken(part: Any) -> Document:
 
 MALFORMED: dict[str, tuple[Any, str]] = {
     "a schema that is a text": (broken("text"), "a schema must be an object"),
-    "an unknown type": (broken({"type": "text"}), "invalid schema"),
-    "a required object": (broken({"required": [{}]}), "invalid schema"),
+    "an unknown type": (broken({"type": "text"}), "there is no type text"),
+    "a type that is a number": (broken({"type": 1}), "type must be an array of strings"),
+    "a required object": (broken({"required": [{}]}), "required must be an array of strings"),
+    "an enum that is no list": (broken({"enum": "a"}), "enum must be an array"),
+    "a limit that is a text": (broken({"maxLength": "9"}), "maxLength must be a number"),
     "properties that are a list": (broken({"properties": []}), "properties must be an object"),
     "a union that is no list": (broken({"anyOf": {}}), "anyOf must be an array"),
-    "an invalid pattern": (broken({"pattern": "("}), "invalid schema"),
     "a reference without target": (broken({"$ref": "#/components/schemas/Nothing"}), "has no target"),
     "a reference to another file": (broken({"$ref": "account.json#/Account"}), "leads out of the document"),
     "a reference to an anchor": (broken({"$ref": "#account"}), "is not a path"),

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from drift.documents import Document, component, request, served_document
+from drift.documents import Document, component, parameter, request, served_document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -110,3 +110,20 @@ def test_references_that_multiply() -> None:
     document["components"]["schemas"]["Account"]["properties"]["name"] = {"$ref": "#/components/schemas/L0"}
     found = {(each.class_, each.where) for each in compare_document(document).differences}
     assert found == {(class_, "GET /v1/account response 200 body.name") for class_ in ("breaking", "mock differs")}
+
+
+@pytest.mark.parametrize("combinator", ["allOf", "anyOf"])
+def test_references_that_multiply_in_one_place(combinator: str) -> None:
+    document = served_document()
+    schemas = document["components"]["schemas"]
+    for level in range(60):
+        schemas[f"L{level}"] = {combinator: [{"$ref": f"#/components/schemas/L{level + 1}"}] * 2}
+    schemas["L60"] = {"type": "string"}
+    schemas["Account"]["properties"]["name"] = {"$ref": "#/components/schemas/L0"}
+    parameter(document, "GET /v1/patients", "dni")["schema"] = {combinator: [{"$ref": "#/components/schemas/L0"}]}
+    if combinator == "allOf":
+        found = compare_document(document).differences
+        assert {each.where for each in found} == {"GET /v1/patients request query.dni"}  # no limits any more
+    else:
+        with pytest.raises(DocumentError, match="more than 256 alternatives"):
+            compare_document(document)

@@ -76,7 +76,7 @@ def test_every_class_is_documented_and_errors_print_under_their_public_name() ->
                 assert value.__module__ == "followup"
 
 
-EXTRAS = {"flask", "typer", "followup_mockserver", "jsonschema_rs", "sqlalchemy", "rich"}
+EXTRAS = {"flask", "typer", "followup_mockserver", "sqlalchemy", "rich"}
 OF_CALLS = {"httpx", "httpcore", "http.client", "ssl", "socket", "asyncio", "anyio", "email", "cattrs"}
 CLIENT = "import os; os.environ['FOLLOWUP_TELEMETRY'] = 'off'; from followup import FollowUp; client = FollowUp"
 

@@ -1,6 +1,5 @@
 """The commands of the judge: ``check`` a contract document, ``check-receiver``, and ``calibrate`` by an environment."""
 
-import json
 import os
 import signal
 import sys
@@ -56,8 +55,7 @@ def check(
 ) -> None:
     """Compare a contract document with the SDK and the mock.
 
-    Where a plain sample shows a difference, it is printed as a witness: JSON that only one of the two contracts
-    accepts. There are four classes:
+    Names, required fields, types, enums and limits are compared, and both values are printed. There are four classes:
 
     "breaking": the service would reject a request of the SDK, or a response could hold something that the SDK does
     not decode or type.
@@ -67,7 +65,7 @@ def check(
 
     "added": a new operation, optional parameter or field.
 
-    "wording": a text, or another change after which the same JSON is valid.
+    "wording": a text.
     """
     from followup_mockserver.judge.drift.comparison import compare_document
     from followup_mockserver.judge.drift.reading import DocumentError, read_document
@@ -87,8 +85,6 @@ def check(
 
 _MOST_PLACES = 5
 """Places that are listed of one difference that occurs in many."""
-_LONGEST_WITNESS = 400
-"""Characters of a witness that are shown."""
 
 
 def lines_of(report: "Report") -> Iterator[str]:
@@ -117,10 +113,6 @@ def _group(group: "list[Difference]") -> Iterator[str]:
     if len(group) > _MOST_PLACES:
         yield f"  … and {len(group) - _MOST_PLACES} other places"
     yield from _wrapped(group[0].detail, "      ", "      ")
-    if group[0].witness is not None:
-        witness = json.dumps(group[0].witness, ensure_ascii=False)
-        shown = witness if len(witness) <= _LONGEST_WITNESS else f"{witness[:_LONGEST_WITNESS]}…"
-        yield from _wrapped(f"witness: {shown}", "      ", "        ")
 
 
 def _wrapped(text: str, first: str, others: str) -> list[str]:
