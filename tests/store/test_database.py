@@ -14,7 +14,8 @@ from support.databases import engine_of
 from support.forks import in_a_child
 
 from followup import ConfigurationError
-from followup._store.database import Database, StoreTime
+from followup._store.clock import StoreTime
+from followup._store.database import Database
 from followup._store.leases import take_lock
 from followup._store.schema import LOCKS, Schema
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import BigInteger, ColumnElement, literal
 
-from followup._store.database import StoreTime
+from followup._store.clock import StoreTime
 
 
 class ManualTime(StoreTime):

@@ -1,22 +1,15 @@
-"""A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine: what each spells differently, and a clock.
-
-The tables use one clock; nothing else in a store reads a clock or sleeps. In production that is the clock of the
-database, and real waiting. A mock in this process can replace both by its own clock: for all stores, as its simulation
-does, or for the relays whose client is a client of the mock.
-"""
+"""A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine, and what each spells differently."""
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import sqlalchemy as sa
-from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, event, literal, literal_column, select
+from sqlalchemy import Connection, Engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
@@ -25,11 +18,7 @@ from followup._plain import surroundings
 from followup._results.errors import ConfigurationError
 from followup._store.execution import FIND_SCHEMA, tables_in
 from followup._store.failures import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of
-from followup._time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
 from followup._version import installation
-
-if TYPE_CHECKING:
-    from followup._client import FollowUp
 
 Dialect = Literal["sqlite", "postgresql"]
 
@@ -328,67 +317,3 @@ def insert_if_absent(table: sa.Table, dialect: str, **values: Any) -> sa.Insert:
     unique = (each.columns for each in table.constraints if isinstance(each, sa.UniqueConstraint))
     key = next(unique, table.primary_key.columns)
     return insert.values(**values).on_conflict_do_nothing(index_elements=[*key])
-
-
-_NOW = MappingProxyType(
-    {
-        # clock_timestamp(), because now() is the time at which the transaction began.
-        "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
-        "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
-    }
-)
-
-
-class StoreTime:
-    """A clock, and waiting for it: those of the database and this process, unless a mock has replaced them."""
-
-    def __init__(self, virtual: Time | None = None) -> None:
-        """Use a virtual time; by default that of all stores, while there is one."""
-        self._own = virtual
-
-    def _virtual(self) -> Time | None:
-        return virtual_time_of_stores() if self._own is None else self._own
-
-    def sql(self, dialect: str) -> ColumnElement[int]:
-        """Return the current time as an expression of SQL, in milliseconds since the epoch."""
-        if (virtual := self._virtual()) is None:
-            return literal_column(_NOW[dialect], BigInteger)
-        # A number in the text of a statement would have SQLAlchemy compile the statement again for each time.
-        return literal(_milliseconds_of(virtual), BigInteger)
-
-    def milliseconds(self, connection: Connection) -> int:
-        """Return the current time, in milliseconds since the epoch."""
-        if (virtual := self._virtual()) is not None:
-            return _milliseconds_of(virtual)
-        return connection.execute(select(self.sql(connection.dialect.name))).scalar_one()
-
-    def now(self) -> datetime:
-        """Return the current time of this machine as an aware datetime, for the data of an event."""
-        return (self._virtual() or REAL_TIME).now()
-
-    def monotonic(self) -> float:
-        """Return the seconds of a clock that never goes back, for durations within this process."""
-        return (self._virtual() or REAL_TIME).monotonic()
-
-    def wait(self, seconds: float, stop: threading.Event) -> None:
-        """Wait for so many seconds, or until ``stop`` is set. Virtual time passes at once."""
-        virtual = self._virtual()
-        if virtual is None:
-            stop.wait(seconds)
-        elif not stop.is_set():
-            virtual.sleep(seconds)
-
-
-def _milliseconds_of(time: Time) -> int:
-    return round(time.now().timestamp() * 1000)
-
-
-def time_of(client: "FollowUp", default: StoreTime) -> StoreTime:
-    """Return the time of a relay: that of a client of a mock, unless all stores are in virtual time already."""
-    time = with_current_time(client._options).time
-    return default if time is REAL_TIME or virtual_time_of_stores() is not None else StoreTime(time)
-
-
-def datetime_of(milliseconds: int) -> datetime:
-    """Return a time in the tables as an aware datetime, in UTC."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -10,7 +10,8 @@ from contextlib import closing
 from typing import Any
 
 from followup._results.errors import FollowUpError
-from followup._store.database import Database, StoreTime
+from followup._store.clock import StoreTime
+from followup._store.database import Database
 
 _TRIES = 30
 """How often a statement is tried while other processes use the file, about once a second."""

@@ -11,7 +11,8 @@ from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, sele
 
 from followup._results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
-from followup._store.database import Database, StoreTime
+from followup._store.clock import StoreTime
+from followup._store.database import Database
 from followup._store.execution import Execution, executing, run
 from followup._store.failures import reason_of
 from followup._store.leases import retry_wait, take_lock

@@ -14,7 +14,7 @@ from followup import FollowUp, FollowUpError
 from followup._api_rules import REQUESTS_PER_MINUTE
 from followup._call.request_rate import Governor
 from followup._privacy.frames import clears_frames_of
-from followup._store.database import StoreTime, datetime_of
+from followup._store.clock import StoreTime, datetime_of
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report
 from followup.imports.maps import Map

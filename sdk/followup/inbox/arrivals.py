@@ -20,7 +20,8 @@ from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaD
 import followup
 from followup._codec.wire import WireError
 from followup._store.cipher import RowCipher
-from followup._store.database import StoreTime, datetime_of, insert_if_absent, time_of
+from followup._store.clock import StoreTime, datetime_of, time_of
+from followup._store.database import insert_if_absent
 from followup._store.schema import LONGEST_TEXT, SALTS, TO_SALTS, WAITING, Schema, checked_text, event_table
 from followup._telemetry import count_missed_webhooks
 from followup._webhook_event import WebhookEvent, decode_event

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, sel
 
 from followup._store import leases
 from followup._store.cipher import UnreadableRows
-from followup._store.database import StoreTime
+from followup._store.clock import StoreTime
 from followup._store.execution import Execution, tables_in
 from followup._store.failures import execute_unless_refused, is_missing_table, storable
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING

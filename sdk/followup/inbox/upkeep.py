@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import attrs
 from sqlalchemy import select, update
 
-from followup._store.database import datetime_of
+from followup._store.clock import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import milliseconds_of

@@ -21,7 +21,7 @@ from followup._call.options import checked_deadline
 from followup._privacy.frames import clears_frames_of
 from followup._results import errors
 from followup._store.cipher import Cipher, UnreadableRows
-from followup._store.database import StoreTime, time_of
+from followup._store.clock import StoreTime, time_of
 from followup._store.failures import reason_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, recording, verdicts

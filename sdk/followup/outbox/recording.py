@@ -25,7 +25,8 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._codec.names import kind_of
 from followup._store.cipher import Hash, RowCipher, unhashed
-from followup._store.database import Database, Dialect, StoreTime, checked_dialect, insert_if_absent, unprepared
+from followup._store.clock import StoreTime
+from followup._store.database import Database, Dialect, checked_dialect, insert_if_absent, unprepared
 from followup._store.execution import FIND_SCHEMA, Execution, Rows, Statement, executing, run, savepoint, tables_in
 from followup._store.failures import advice_on, is_missing_table
 from followup._store.places import Comparison

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exists, func, select
 
-from followup._store.database import datetime_of
+from followup._store.clock import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.execution import executing, run
 from followup._store.imported import forget
