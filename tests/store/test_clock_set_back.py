@@ -12,7 +12,7 @@ from support.times import ManualTime
 from followup import FollowUp
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
-from followup.outbox.outbox import Relay
+from followup.outbox.relay import Relay
 from followup_mockserver import MockServer
 
 DAY = 86_400.0

@@ -1,0 +1,173 @@
+"""The relay, which claims events of an outbox, sends and settles them, until nothing is due.
+
+A relay may be killed at any moment. Before the claim has committed, nothing has happened. After it, the events belong
+to the relay until their lease ends, and then another one sends them again under the same ids, which has no effect on
+those that the service had accepted. Each call ends before its lease does, and only the holder of a lease can settle its
+events, so a relay that was frozen meanwhile changes nothing.
+"""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from followup import FollowUp
+from followup._results import errors
+from followup._store.cipher import UnreadableRows
+from followup._store.clock import StoreTime, time_of
+from followup._store.failures import reason_of
+from followup._store.schema import DEAD, WAITING
+from followup.outbox import claims, verdicts
+from followup.outbox.events import SENT, as_input
+from followup.outbox.upkeep import DrainReport
+from followup.resources.event_batches import larger_batch
+
+if TYPE_CHECKING:
+    from followup.outbox.outbox import Outbox
+
+logger: logging.Logger = logging.getLogger("followup.outbox")
+
+_LEASE_FACTOR = 1.25
+_LEASE_MARGIN = 5.0
+"""A lease is longer than its call by a quarter of the call and this many seconds, to store the results in time."""
+
+LONGEST_CALL = (claims.LONGEST_LEASE - _LEASE_MARGIN) / _LEASE_FACTOR
+"""Seconds of a call. Fewer if the client has a shorter timeout."""
+
+_MOST_FAILURES = 3
+"""Calls that may fail in a row before a drain ends: the service cannot be reached now."""
+
+_RAISED = (errors.AuthenticationError, errors.PermissionDeniedError, errors.ConfigurationError)
+"""Errors that a retry does not fix."""
+
+
+class Relay:
+    """Sends the events of an outbox with one client.
+
+    Args:
+        outbox: the outbox, whose tables were checked.
+        client: a synchronous client. Its retries are not used: each attempt is reserved in the request rate.
+    """
+
+    def __init__(self, outbox: "Outbox", client: FollowUp) -> None:
+        self._outbox = outbox
+        self._client = client
+        self.clock: StoreTime = time_of(client, outbox._clock)
+        limits = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
+        self._call_seconds = min(each for each in limits if each is not None)
+        self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
+        self._failures = 0
+        self.unreadable: UnreadableRows = UnreadableRows(outbox._cipher)
+
+    def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
+        """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
+
+        Args:
+            report: counts what happens, also if an error is raised.
+            deadline: seconds; None for no limit.
+            stop: ends the work after the call that is in flight.
+
+        Raises:
+            AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait again.
+        """
+        if not self._outbox._has_renewed:
+            self._outbox._renew_subjects()
+            self._outbox._has_renewed = True
+        self._failures = 0
+        ends = None if deadline is None else self.clock.monotonic() + deadline
+        self.unreadable.begin(self.clock.monotonic())
+        while self._failures < _MOST_FAILURES and not stop.is_set() and not self.unreadable.are_too_many:
+            left = None if ends is None else ends - self.clock.monotonic()
+            if left is not None and left <= 0:
+                return
+            with self._outbox._database.transaction() as connection:
+                now = self.clock.milliseconds(connection)
+                found = claims.find_due(connection, self._outbox.name, now, self.unreadable)
+                if found is None:
+                    self._outbox._database.check_writable(connection)
+                    return
+            began = self.clock.monotonic()
+            claimed = self._claim(found)
+            if isinstance(claimed, claims.Wait):
+                self.clock.wait(claimed.seconds if left is None else min(claimed.seconds, left), stop)
+            elif claimed is not None:  # otherwise leases have ended, or other relays have these events
+                self._send(claimed, report, began, left)
+
+    def _claim(self, found: Sequence[int]) -> verdicts.Claim | claims.Wait | None:
+        with self._outbox._locked_transaction(self.clock) as (connection, now):
+            return claims.claim(
+                connection,
+                self._outbox.name,
+                now,
+                found,
+                requests_per_minute=self._outbox._requests_per_minute,
+                largest=self._outbox._largest_batch,
+                lease_seconds=self._lease_seconds,
+                unreadable=self.unreadable,
+            )
+
+    def _send(self, claimed: verdicts.Claim, report: DrainReport, began: float, left: float | None) -> None:
+        slack = (self._lease_seconds - self._call_seconds) / 2
+        if self.clock.monotonic() - began > slack:
+            # This process was frozen. A call that begins now could outlive its lease.
+            self._settle(claimed, verdicts.at_once(claimed, "a relay was frozen"), was_made=False)
+            return
+        seconds = self._call_seconds if left is None else min(self._call_seconds, left)
+        raised: BaseException | None = None
+        try:
+            client = self._client.with_options(max_retries=0, deadline=seconds)
+            events = [as_input(each.text) for each in claimed.events]
+            # Not a key of the events: another claim of them may have others beside them, and the key of a call that
+            # succeeded would replay its response.
+            batch = client.events.create(events, idempotency_key=claimed.lease_token)
+            settlement = verdicts.of_results(claimed, batch.results)
+        except errors.FollowUpError as error:
+            is_cut_off = isinstance(error, errors.APITimeoutError) and seconds < self._call_seconds
+            deadline = "the deadline of the drain was over"
+            late = verdicts.cut_off(claimed, deadline, is_late=True) if is_cut_off else None
+            settlement = late or verdicts.of_error(claimed, error)
+            raised = error if isinstance(error, _RAISED) else None
+        except Exception as error:  # noqa: BLE001 - raised below
+            # The error of one event, such as one that is nested too deeply, must not hold up the others for ever.
+            settlement, raised = verdicts.apart(claimed, reason_of(error)), error
+        except BaseException as error:  # noqa: BLE001 - raised below
+            settlement, raised = verdicts.cut_off(claimed, "the call was interrupted"), error
+        try:
+            self._finish(claimed, settlement, report, is_logged=raised is None)
+            if raised is not None:
+                raise raised
+        finally:
+            del raised  # its traceback refers to this frame
+
+    def _finish(
+        self, claimed: verdicts.Claim, settlement: verdicts.Settlement, report: DrainReport, *, is_logged: bool
+    ) -> None:
+        """Store the outcome of a call, count it, and say so in the log."""
+        if settlement.service is not None:
+            self._failures = 0 if settlement.service == "works" else self._failures + 1
+        if settlement.is_late:
+            self._outbox._largest_batch = settlement.batch_limit or 1
+        elif settlement.service == "works":
+            self._outbox._largest_batch = larger_batch(self._outbox._largest_batch)
+        states = Counter(verdict.state for verdict in settlement.verdicts.values())
+        if self._settle(claimed, settlement):
+            report.sent += states[SENT] - settlement.duplicates
+            report.duplicates += settlement.duplicates
+            report.rejected += states[DEAD]
+            report.failed += states[WAITING] if settlement.counts_as_attempt else 0
+        if is_logged:
+            # A failed event is retried for ever, and holds its subject: whoever reads the log has to learn of it.
+            level = logging.INFO if states[SENT] == states.total() else logging.WARNING
+            logger.log(level, "outbox %s: %s", self._outbox.name, settlement.text)
+
+    def _settle(self, claimed: verdicts.Claim, settlement: verdicts.Settlement, *, was_made: bool = True) -> bool:
+        """Store the outcome of a claim, and return whether it still was this process's to store."""
+        name, token = self._outbox.name, claimed.lease_token
+        with self._outbox._locked_transaction(self.clock) as (connection, now):
+            claims.end_call(connection, name, now, token, settlement, was_made=was_made)
+            holds = self._outbox._on_rejected == "hold"
+            is_ours = claims.settle(connection, self._outbox._cipher, now, token, settlement, holds=holds)
+        if not is_ours:
+            logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", name)
+        return is_ours
