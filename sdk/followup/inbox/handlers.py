@@ -17,9 +17,9 @@ from followup._webhook_event import WebhookEvent
 from followup.inbox.handler_transaction import transaction_on
 
 if TYPE_CHECKING:
-    from followup.outbox import recording
+    from followup.outbox import connections
 else:
-    recording = Late("followup.outbox.recording")
+    connections = Late("followup.outbox.connections")
 
 EVENT_TYPES: tuple[str, ...] = tuple(each for arm in get_args(OutboundEventType) for each in get_args(arm) or (arm,))
 
@@ -38,7 +38,7 @@ class Received:
     _connection: Connection | None = attrs.field(repr=False)
     is_stale: bool
     attempt: int
-    _mark: "Callable[[recording.RecordingConnection], None] | None" = attrs.field(default=None, repr=False)
+    _mark: "Callable[[connections.RecordingConnection], None] | None" = attrs.field(default=None, repr=False)
 
     @property
     def connection(self) -> Connection:
@@ -72,7 +72,7 @@ class Received:
         return transaction_on(self.connection).session()
 
     @clears_frames
-    def done(self, connection: "recording.RecordingConnection") -> None:
+    def done(self, connection: "connections.RecordingConnection") -> None:
         """Mark the event as done in a transaction of the handler's own, which has to commit before the handler returns.
 
         It is for handlers with ``transaction="own"``. The mark commits or rolls back with the handler's own writes. A

@@ -142,7 +142,8 @@ class Worker:
 
     def _call_alone(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
-        from followup.outbox.recording import Recording, record_on  # imports every kind of connection
+        from followup.outbox.connections import record_on  # imports every kind of connection
+        from followup.outbox.recording import Recording
 
         async def mark(execute: "Execution") -> None:
             ours = execute.within(self._database.schema)

@@ -11,9 +11,9 @@ if find_spec("sqlalchemy") is None:
     raise ModuleNotFoundError(f"followup.outbox needs SQLAlchemy: {installation('store')}", name="sqlalchemy")
 
 from followup._store.cipher import Cipher
+from followup.outbox.connections import AsyncRecordingConnection, DjangoConnection, RecordingConnection
 from followup.outbox.events import NewEvent
 from followup.outbox.outbox import Outbox
-from followup.outbox.recording import AsyncRecordingConnection, DjangoConnection, RecordingConnection
 from followup.outbox.upkeep import DeadEvent, DrainReport, FailingEvent, OutboxStatus
 
 __all__ = [

@@ -14,8 +14,8 @@ from followup._privacy.frames import clears_frames_of
 from followup._results import errors
 from followup._store.cipher import Cipher, UnreadableRows
 from followup.outbox import recording
+from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async
 from followup.outbox.events import LARGEST_BATCH, NewEvent, Recorded, checked_event
-from followup.outbox.recording import AsyncRecordingConnection, RecordingConnection
 from followup.outbox.relay import Relay
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 
@@ -99,7 +99,7 @@ class Outbox(RecordedEvents):
                 encrypted under a key that the cipher does not have.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        recording.record_on(connection, self._storing(recorded))
+        record_on(connection, self._storing(recorded))
         self._has_recorded = True
         return recorded.id
 
@@ -120,7 +120,7 @@ class Outbox(RecordedEvents):
             ValueError, TypeError, ConfigurationError: as ``record`` does.
         """
         recorded = checked_event(event, subject, self._clock.now())
-        await recording.record_on_async(connection, self._storing(recorded))
+        await record_on_async(connection, self._storing(recorded))
         self._has_recorded = True
         return recorded.id
 

@@ -1,0 +1,249 @@
+"""Records on any kind of connection that has a transaction.
+
+``record_on`` and ``record_on_async`` choose how statements are executed by the kind of connection, after they have
+rejected one in autocommit mode without a transaction: an event that commits by itself could not roll back with the
+caller's writes.
+"""
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Dialect as Compiler
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
+from sqlalchemy.pool import SingletonThreadPool, StaticPool
+
+from followup._codec.names import kind_of
+from followup._store.database import Dialect, checked_dialect, unprepared
+from followup._store.execution import Execution, Rows, Statement, executing, run, tables_in
+from followup.outbox.recording import Recording
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+class DjangoConnection(Protocol):
+    """A connection of Django, such as ``django.db.connection``."""
+
+    vendor: str
+    in_atomic_block: bool
+
+    def cursor(self) -> Any:
+        """Return a cursor."""
+        ...
+
+    def get_autocommit(self) -> bool:
+        """Return whether each statement commits by itself."""
+        ...
+
+
+if TYPE_CHECKING:
+    RecordingConnection: TypeAlias = (
+        "Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | DjangoConnection"
+    )
+    AsyncRecordingConnection: TypeAlias = (
+        "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]"
+    )
+else:  # not all of these drivers are installed
+    RecordingConnection = AsyncRecordingConnection = Any
+
+_ROLLED_BACK = (
+    "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it. What is "
+    "written before that commits without it"
+)
+_PSYCOPG_IDLE = 0
+
+_NAMED = sqlite.dialect(paramstyle="named")
+_PYFORMAT = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
+_SQLITE_PYFORMAT = sqlite.dialect(paramstyle="pyformat")
+
+
+def record_on(connection: object, recording: Recording) -> None:
+    """Write on a connection.
+
+    Raises:
+        TypeError: the connection is of no kind that is supported.
+        ValueError: it is in autocommit mode, and no transaction is open; or it is to another database.
+        ConfigurationError: the tables are missing.
+    """
+    if isinstance(connection, scoped_session):
+        connection = connection()
+    if isinstance(connection, Session):
+        connection = connection.connection()
+    if isinstance(connection, Connection):
+        _on_sqlalchemy(connection, recording)
+    elif isinstance(connection, sqlite3.Connection):
+        _reject(_commits_by_itself(connection, "sqlite"))
+        # A cursor of our own kind, because the user's may return rows of another shape.
+        driver = getattr(connection, "__wrapped__", connection)  # OpenTelemetry wraps connections
+        with _noticing_a_rollback(connection):
+            _on_cursor(sqlite3.Cursor(driver), _NAMED, "sqlite", recording, driver)
+    elif _is_psycopg(connection, "Connection"):
+        _on_psycopg(connection, recording)
+    elif _is_django(connection):
+        _on_django(connection, recording)
+    else:
+        raise TypeError(
+            "connection must be a SQLAlchemy Connection or Session, a sqlite3.Connection, a psycopg.Connection, or a "
+            f"connection of Django, not {kind_of(connection)}"
+        )
+
+
+async def record_on_async(connection: object, recording: Recording) -> None:
+    """Write on an asynchronous connection. It raises the same errors as ``record_on``."""
+    if not recording.comparison.is_asked():
+        await asyncio.to_thread(recording.comparison.ask)
+    if isinstance(connection, async_scoped_session):
+        connection = connection()
+    if isinstance(connection, AsyncSession):
+        connection = await connection.connection()
+    if isinstance(connection, AsyncConnection):
+        await connection.run_sync(_on_sqlalchemy, recording)
+    elif _is_psycopg(connection, "AsyncConnection"):
+        await _on_async_psycopg(connection, recording)
+    else:
+        kinds = "SQLAlchemy AsyncConnection or AsyncSession, or a psycopg.AsyncConnection"
+        raise TypeError(f"connection must be a {kinds}, not {kind_of(connection)}")
+
+
+def _reject(commits_by_itself: bool) -> None:
+    if commits_by_itself:
+        raise ValueError(
+            "connection is in autocommit mode, and no transaction is open: the event could not roll back with your own "
+            "writes. Begin a transaction first"
+        )
+
+
+def _commits_by_itself(driver: Any, dialect: Dialect, adapted: Any = None) -> bool:
+    """Return whether the next statement on a driver's connection commits by itself."""
+    if dialect == "sqlite":
+        mode = getattr(driver, "autocommit", None)  # since Python 3.12
+        return not driver.in_transaction and (mode if isinstance(mode, bool) else driver.isolation_level is None)
+    if hasattr(driver, "is_in_transaction"):  # asyncpg
+        return bool(adapted.autocommit) and not driver.is_in_transaction()
+    info = getattr(driver, "info", None)
+    is_idle = info is None or info.transaction_status == _PSYCOPG_IDLE
+    return is_idle and bool(getattr(driver, "autocommit", False))
+
+
+@contextmanager
+def _noticing_a_rollback(driver: Any, forbid_more: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Let an error of SQLite say so if it has rolled back the transaction, as it does when the disk is full.
+
+    Args:
+        driver: the connection of the driver.
+        forbid_more: lets nothing be written until the caller has rolled back. sqlite3 itself has no way to do so.
+    """
+    was_open = getattr(driver, "in_transaction", False)  # drivers of PostgreSQL have no such attribute
+    try:
+        yield
+    except BaseException as error:
+        if was_open and not driver.in_transaction:
+            error.args = (f"{error.args[0] if error.args else type(error).__name__}. {_ROLLED_BACK}", *error.args[1:])
+            forbid_more()
+        raise
+
+
+def _on_cursor(
+    cursor: Any,
+    compiler: Compiler,
+    dialect: Dialect,
+    recording: Recording,
+    driver: object,
+    around: Callable[[], AbstractContextManager[object]] = nullcontext,
+    **options: object,
+) -> None:
+    """Write with a cursor; do this around each statement, and pass these options with it."""
+
+    async def execute(statement: Statement, schema: str | None) -> Rows:
+        with around():
+            cursor.execute(*_compiled(statement, compiler, schema), **options)
+        rows: Rows = cursor.fetchall() if cursor.description else []
+        return rows
+
+    run(recording(driver, Execution(execute, dialect)))
+
+
+def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
+    dialect = checked_dialect(connection.dialect.name)
+    driver: Any = connection.connection.driver_connection
+    adapted = connection.connection.dbapi_connection
+    commits_by_itself = _commits_by_itself(driver, dialect, adapted)
+    if commits_by_itself and not connection.in_transaction():
+        # An Engine may begin the transaction of the driver itself, at its event "begin", as SQLAlchemy would do now.
+        transaction = connection.begin()
+        commits_by_itself = _commits_by_itself(driver, dialect, adapted)
+        if commits_by_itself:
+            transaction.rollback()
+    _reject(commits_by_itself)
+
+    # The database of such a pool may be in memory, and end with its connection.
+    is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
+    forbid_more = (lambda: None) if is_kept else connection.invalidate
+    compared = None if recording.comparison.is_of(connection.engine) else driver
+    with _noticing_a_rollback(driver, forbid_more), unprepared(driver):
+        run(recording(compared, executing(connection)))
+
+
+def _is_psycopg(connection: object, name: str) -> bool:
+    module = sys.modules.get("psycopg")  # without it, nobody has such a connection
+    return module is not None and isinstance(connection, getattr(module, name))
+
+
+def _on_psycopg(connection: Any, recording: Recording) -> None:
+    import psycopg
+    from psycopg.rows import tuple_row
+
+    _reject(_commits_by_itself(connection, "postgresql"))
+    # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
+    around = connection.pipeline if connection.info.pipeline_status else nullcontext
+    with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+        _on_cursor(cursor, _PYFORMAT, "postgresql", recording, connection, around, prepare=False)
+
+
+async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
+    import psycopg
+    from psycopg.rows import tuple_row
+
+    _reject(_commits_by_itself(connection, "postgresql"))
+    around = connection.pipeline if connection.info.pipeline_status else nullcontext
+    of_tuples: Any = psycopg.AsyncCursor(connection, row_factory=tuple_row)
+    async with of_tuples as cursor:
+
+        async def execute(statement: Statement, schema: str | None) -> Rows:
+            async with around():
+                await cursor.execute(*_compiled(statement, _PYFORMAT, schema), prepare=False)
+            return await cursor.fetchall() if cursor.description else []
+
+        await recording(connection, Execution(execute, "postgresql"))
+
+
+def _is_django(connection: Any) -> bool:
+    names = ("vendor", "in_atomic_block", "get_autocommit", "cursor")
+    return "django.db" in sys.modules and all(hasattr(connection, name) for name in names)
+
+
+def _on_django(connection: Any, recording: Recording) -> None:
+    dialect = checked_dialect(connection.vendor)
+    _reject(not connection.in_atomic_block and connection.get_autocommit())
+
+    def forbid_more() -> None:
+        if connection.in_atomic_block:
+            connection.set_rollback(True)
+
+    with connection.cursor() as cursor, _noticing_a_rollback(connection.connection, forbid_more):
+        compiler = _PYFORMAT if dialect == "postgresql" else _SQLITE_PYFORMAT
+        _on_cursor(cursor, compiler, dialect, recording, connection.connection)
+
+
+def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> tuple[str, Mapping[str, Any]]:
+    """Return a statement on our tables in a schema as SQL, with its parameters."""
+    options = {**tables_in(schema), "render_schema_translate": True} if schema else {}
+    compiled = statement.compile(dialect=compiler, **options)
+    return str(compiled), compiled.params
