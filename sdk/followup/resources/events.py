@@ -12,7 +12,8 @@ from followup._api_rules import MAX_EVENTS_PER_BATCH, EventId, EventType, Limits
 from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
 from followup._privacy.frames import clears_frames
 from followup._results.results import Result, personal
-from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventOutcome, EventResult, Sender
+from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventOutcome, EventResult
+from followup.resources.event_sending import Sender
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
 EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH)]
