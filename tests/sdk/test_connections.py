@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import gzip
 import json
+import socket
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +17,7 @@ import httpcore
 import httpx
 import pytest
 from support.drivers import Driver
+from support.proxies import each_connection
 from support.responses import page, patient
 from support.server import Action, Received, ScriptedServer, reply
 
@@ -255,3 +258,51 @@ def test_a_deadline_needs_no_thread_on_our_connections(server: ScriptedServer) -
         client.patients.retrieve("pat_1")
         client.patients.retrieve("pat_1")
     assert running == [set(), set()]
+
+
+@pytest.mark.parametrize("meanwhile", ["hangs up", "sends another response"])
+def test_what_happened_to_an_idle_connection_is_noticed_although_the_event_loop_was_blocked(
+    server: ScriptedServer, meanwhile: str
+) -> None:
+    blocked, happened = threading.Event(), threading.Event()
+
+    def respond(connection: socket.socket, received: Received) -> bool:
+        reply(200, patient())(connection, received)
+        assert blocked.wait(60)
+        if meanwhile == "hangs up":
+            connection.shutdown(socket.SHUT_RDWR)
+        else:
+            reply(200, patient(fullName="Another"))(connection, received)
+        happened.set()
+        return meanwhile != "hangs up"
+
+    async def use() -> list[str | None]:
+        async with AsyncFollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
+            first = await client.patients.retrieve("pat_1")
+            blocked.set()
+            assert happened.wait(60)
+            return [first.full_name, (await client.patients.retrieve("pat_1")).full_name]
+
+    server.script = [respond, reply(200, patient())]
+    assert asyncio.run(use()) == [patient()["fullName"]] * 2
+    assert server.connections == 2
+
+
+def test_a_response_before_the_end_of_a_large_request(driver: Driver) -> None:
+    body = gzip.compress(b'{"error": {"code": "too_large"}}' + b" " * 7_000_000)  # takes longer than the rest to send
+    head = f"HTTP/1.1 413 X\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    def respond(connection: socket.socket) -> None:
+        connection.recv(1024)
+        connection.sendall(head + body)
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(1024 * 1024):
+            pass
+
+    with each_connection(respond) as port, pytest.raises(APIStatusError) as caught:
+        driver.call(
+            f"http://127.0.0.1:{port}",
+            lambda client: client.patients.create(phone="1", full_name="x" * 8_000_000),
+            max_retries=0,
+        )
+    assert caught.value.code == "too_large"

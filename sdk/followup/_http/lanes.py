@@ -26,9 +26,6 @@ MOST_LANES = 100
 _LONGEST_REST = 5.0
 """Seconds after which an idle connection is closed, as with httpx: servers close theirs, too."""
 
-_SHORT_REST = 0.05
-"""Seconds after which the event loop gets the opportunity to notice that the server has closed a connection."""
-
 _POLL = 1.0
 """Seconds after which a waiting thread looks for a lane by itself: an interrupted one may not have woken it."""
 
@@ -208,8 +205,6 @@ class AsyncLanes(_Lanes[network_async.Backend]):
 
     async def take(self, seconds: float | None) -> Lane[network_async.Backend]:
         """Do the same as that of ``Lanes``."""
-        if self._idle and REAL_TIME.monotonic() - self._idle[-1].rests_since > _SHORT_REST:
-            await asyncio.sleep(0)
         lane = self._next(None)
         if lane is not None:
             return lane

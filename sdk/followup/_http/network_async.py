@@ -4,6 +4,7 @@ They use asyncio alone: httpcore's own go through anyio, which takes most of the
 """
 
 import asyncio
+import select
 import ssl
 from collections.abc import Iterable
 from concurrent.futures import Future
@@ -90,6 +91,7 @@ class Stream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended, self._failure = True, exc
+        self._transport = None  # asyncio's would fail if it was closed again
         self._wake()
 
     def pause_writing(self) -> None:
@@ -143,9 +145,10 @@ class Stream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> httpcore.AsyncNetworkStream:
-        assert self._transport is not None
         loop = asyncio.get_running_loop()
         try:
+            if self._transport is None:
+                raise ConnectionError("the connection was closed")
             async with asyncio.timeout(timeout):
                 self._transport = await loop.start_tls(
                     self._transport, self, ssl_context, server_hostname=server_hostname
@@ -169,10 +172,19 @@ class Stream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         if info == "is_readable":  # an idle connection that is readable has been closed by the server
-            return self._has_ended or bool(self._received)
+            return self._has_ended or bool(self._received) or _is_readable(self.get_extra_info("socket"))
         if self._transport is None:
             return None
         return self._transport.get_extra_info({"client_addr": "sockname", "server_addr": "peername"}.get(info, info))
+
+
+def _is_readable(connection: Any) -> bool:
+    """Return whether something has arrived, which the event loop may not have noticed yet."""
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([connection], [], [], 0)[0])
+    arrived = select.poll()
+    arrived.register(connection, select.POLLIN)
+    return bool(arrived.poll(0))
 
 
 def _at_most(seconds: float | None) -> AbstractAsyncContextManager[Any]:
