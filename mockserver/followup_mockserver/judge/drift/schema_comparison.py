@@ -8,7 +8,6 @@ import attrs
 from followup_mockserver.judge.drift.differences import (
     NOT_COMPARED,
     Difference,
-    DifferenceClass,
     Direction,
     Side,
     canonical,
@@ -20,6 +19,8 @@ from followup_mockserver.judge.drift.differences import (
 from followup_mockserver.judge.drift.schemas import ANNOTATIONS, KINDS, LOWER, TEXTS, UPPER, Form, Schemas, joined
 
 _KEYWORDS = ("enum", *LOWER, *UPPER, *TEXTS)
+_DEPENDENT = ("minContains", "patternProperties", "prefixItems")
+"""Keywords that also widen what another one restricts."""
 
 
 class Comparer:
@@ -62,10 +63,7 @@ class Comparer:
     ) -> Iterator[Difference]:
         one, other = _types(ours), _types(theirs)
         detail = changed("type", _shown_types(one), _shown_types(other))
-        if one - other:
-            yield Difference(class_of(self._direction, "ours"), where, detail)
-        if other - one:
-            yield Difference(class_of(self._direction, "theirs"), where, detail)
+        yield from (self._accepted_by(side, where, detail) for side, _ in _only(one, other))
 
     def _compare_annotations(self, ours: Any, theirs: Any, where: str) -> Iterator[Difference]:
         one, other = self._ours.annotations(ours), self._theirs.annotations(theirs)
@@ -99,15 +97,9 @@ class Comparer:
             unmatched.remove(one)
             left.remove(other)
         for form in unmatched:
-            yield Difference(
-                class_of(self._direction, "ours"), where, f"The contract lacks a form of the {kind}: {_shown(form)}"
-            )
+            yield self._accepted_by("ours", where, f"The contract lacks a form of the {kind}: {_shown(form)}")
         for form in left:
-            yield Difference(
-                class_of(self._direction, "theirs"),
-                where,
-                f"The contract has another form of the {kind}: {_shown(form)}",
-            )
+            yield self._accepted_by("theirs", where, f"The contract has another form of the {kind}: {_shown(form)}")
 
     def _compare_form(self, ours: Form, theirs: Form, where: str) -> Iterator[Difference]:
         for keyword in _KEYWORDS:
@@ -118,7 +110,7 @@ class Comparer:
         elif "items" in ours or "items" in theirs:
             side: Side = "theirs" if "items" in ours else "ours"
             detail = f"items: the contract {'accepts any' if side == 'theirs' else 'restricts them'}"
-            yield Difference(class_of(self._direction, side), where, detail)
+            yield self._accepted_by(side, where, detail)
         yield from self._compare_properties(ours, theirs, where)
         yield from self._compare_further(ours, theirs, where)
 
@@ -126,12 +118,12 @@ class Comparer:
         one, other = ours.get(keyword), theirs.get(keyword)
         detail = changed(keyword, _values(one), _values(other))
         if keyword == "enum" and one is not None and other is not None:
-            if one - other:
-                yield self._of_keyword(keyword, "ours", ours, where, f"enum: the contract lacks {_listed(one - other)}")
-            if other - one:
-                yield self._of_keyword(
-                    keyword, "theirs", ours, where, f"enum: the contract adds {_listed(other - one)}"
-                )
+            for side, members in _only(one, other):
+                listed = ", ".join(map(shortened, sorted(members)))
+                detail = f"enum: the contract {'lacks' if side == 'ours' else 'adds'} {listed}"
+                yield self._of_keyword(keyword, side, ours, where, detail)
+        elif keyword in _DEPENDENT:
+            yield Difference("breaking", where, f"{detail}; {NOT_COMPARED}")
         elif one is None or other is None:
             yield self._of_keyword(keyword, "ours" if one is None else "theirs", ours, where, detail)
         elif keyword in TEXTS and not (one < other or other < one):
@@ -141,15 +133,13 @@ class Comparer:
             yield self._of_keyword(keyword, "ours" if is_ours else "theirs", ours, where, detail)
 
     def _of_keyword(self, keyword: str, side: Side, ours: Form, where: str, detail: str) -> Difference:
-        class_: DifferenceClass = class_of(self._direction, side)
         # The types of the SDK have enums, dates and times. Constants, as in the envelope of a list, and other formats
         # are properties of the mock's responses only.
-        is_decoded = (
-            ours.get("const") if keyword == "enum" else not ours.get("format", set()) & {'"date"', '"date-time"'}
-        )
-        if self._direction == "response" and keyword in ("enum", "format") and is_decoded:
-            class_ = "mock differs"
-        return Difference(class_, where, detail)
+        is_constant = keyword == "enum" and ours.get("const")
+        is_text = keyword == "format" and not ours.get(keyword, set()) & {'"date"', '"date-time"'}
+        if self._direction == "response" and (is_constant or is_text):
+            return Difference("mock differs", where, detail)
+        return self._accepted_by(side, where, detail)
 
     def _compare_properties(self, ours: Form, theirs: Form, where: str) -> Iterator[Difference]:
         one, other = ours.get("properties", {}), theirs.get("properties", {})
@@ -168,7 +158,7 @@ class Comparer:
                     side: Side = "ours" if name in their_required else "theirs"
                     verbs = ("requires", "do not") if side == "ours" else ("does not require", "do")
                     detail = "required: the contract {} this field, SDK and mock {}".format(*verbs)
-                    yield Difference(class_of(self._direction, side), at, detail)
+                    yield self._accepted_by(side, at, detail)
                 yield from self.compare(one.get(name, {}), other.get(name, {}), at)
 
     def _compare_further(self, ours: Form, theirs: Form, where: str) -> Iterator[Difference]:
@@ -182,7 +172,18 @@ class Comparer:
             side: Side = "ours" if other is False or one is None else "theirs"
             verb = "rejects" if other is False else "restricts" if side == "ours" else "accepts"
             detail = f"additionalProperties: the contract {verb} further fields"
-            yield Difference(class_of(self._direction, side), where, detail)
+            yield self._accepted_by(side, where, detail)
+
+    def _accepted_by(self, side: Side, where: str, detail: str) -> Difference:
+        return Difference(class_of(self._direction, side), where, detail)
+
+
+def _only(ours: set[str], theirs: set[str]) -> Iterator[tuple[Side, set[str]]]:
+    """Iterate over the sides that have members of their own, with these."""
+    if ours - theirs:
+        yield "ours", ours - theirs
+    if theirs - ours:
+        yield "theirs", theirs - ours
 
 
 def _types(forms: dict[str, list[Form]]) -> set[str]:
@@ -201,10 +202,6 @@ def _shown_types(types: set[str]) -> list[str]:
 
 def _values(value: Any) -> list[str]:
     return [] if value is None else sorted(value) if isinstance(value, set) else [canonical(value)]
-
-
-def _listed(members: set[str]) -> str:
-    return ", ".join(map(shortened, sorted(members)))
 
 
 def _similarity(one: Form, other: Form) -> int:
