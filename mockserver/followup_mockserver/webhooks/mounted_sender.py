@@ -305,7 +305,7 @@ class MountedSender:
         self._report_shutdowns(await self._applications.stop_here())
 
     def _finish(self, call: MountedCall, pending: Pending) -> None:
-        """Run the rest of a call in the event loop of the mock, and give up if the receiver blocks that loop."""
+        """Run the rest of a call in the event loop of the mock; do not wait for a receiver that blocks that loop."""
         finishing = self._event_loop.submit(lambda: call.finish(pending))
         try:
             while not finishing.done():

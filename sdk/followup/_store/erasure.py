@@ -117,7 +117,7 @@ class PersonalData(StoredRows):
             dni: the national document.
             external_id: the patient's id in your system.
             email: the e-mail address.
-            waiting: also give up events that wait, are in flight or are dead. One in flight may have taken effect.
+            waiting: also erase events that wait, are in flight or are dead. One in flight may have taken effect.
 
         Returns:
             The number of events that were erased.

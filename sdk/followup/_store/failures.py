@@ -93,14 +93,14 @@ def advice_on(error: BaseException) -> str | None:
 
 
 def storable(reason: str) -> str:
-    """Return a reason that the database has refused in ASCII, since its encoding may lack a character."""
+    """Return a reason that the database has rejected in ASCII, since its encoding may lack a character."""
     return reason.encode("ascii", "backslashreplace").decode()
 
 
-def execute_unless_refused(
+def execute_unless_rejected(
     connection: Connection, statement: sa.Update, rows: Sequence[dict[str, Any]] | None = None
 ) -> sa.CursorResult[Any] | str:
-    """Execute a statement in a savepoint; return its result, or why the database or its driver refuses a row.
+    """Execute a statement in a savepoint; return its result, or why the database or its driver rejects a row.
 
     Raises:
         sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError: the database itself failed.

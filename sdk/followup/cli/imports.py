@@ -116,7 +116,7 @@ def run(
         from followup.cli.import_report import Shown
         from followup.imports import Import, ImportRefused
 
-        job, refused = Import.load(map), ""
+        job, rejected = Import.load(map), ""
         if send:
             with connected():
                 pass  # without a key or a base URL, nothing is recorded
@@ -124,13 +124,13 @@ def run(
             try:
                 report = job.run(file, outbox, on_progress=on_progress)
             except ImportRefused as error:
-                report, refused = error.report, str(error)
-    sent, problem = _send(database, name, cipher) if send and not refused else (None, "")
-    Shown(report, job, file, is_recorded=not refused, shows_values=show_personal_data).print(as_json=as_json)
+                report, rejected = error.report, str(error)
+    sent, problem = _send(database, name, cipher) if send and not rejected else (None, "")
+    Shown(report, job, file, is_recorded=not rejected, shows_values=show_personal_data).print(as_json=as_json)
     if sent and not as_json:
         say(f"Sent: {sent.sent + sent.duplicates:,}. Rejected: {sent.rejected:,}. Waiting: {sent.remaining:,}.")
-    if refused:
-        reject(refused)
+    if rejected:
+        reject(rejected)
     if problem or report.rejected:
         raise CommandFailed(problem)
 

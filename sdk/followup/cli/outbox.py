@@ -93,10 +93,10 @@ def discard(
     store: "Outbox",
     event_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the event.")],
     waiting: Annotated[
-        bool, typer.Option("--waiting", help="Also give up an event that waits, such as one that fails forever.")
+        bool, typer.Option("--waiting", help="Also discard an event that waits, such as one that fails forever.")
     ] = False,
 ) -> None:
-    """Give up a dead event, so that the later events of its subject are sent."""
+    """Discard a dead event, so that the later events of its subject are sent."""
     store.discard(event_id, waiting=waiting)
     say("1 discarded")
 

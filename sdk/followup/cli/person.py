@@ -88,7 +88,7 @@ def erase(
     found: Sequence[Any],
     criteria: Mapping[str, str | None],
     waiting: Annotated[
-        bool, typer.Option("--waiting", help="Also give up events that wait, are in flight or are dead.")
+        bool, typer.Option("--waiting", help="Also erase events that wait, are in flight or are dead.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Erase nothing; list the ids and states of the events.")

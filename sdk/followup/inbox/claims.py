@@ -17,7 +17,7 @@ from followup._store import leases
 from followup._store.cipher import UnreadableRows
 from followup._store.clock import StoreTime
 from followup._store.execution import Execution, tables_in
-from followup._store.failures import execute_unless_refused, is_missing_table, storable
+from followup._store.failures import execute_unless_rejected, is_missing_table, storable
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
@@ -196,7 +196,7 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
     state, finished_at = (DEAD, now) if is_last else (WAITING, None)
     marking = update(EVENTS).where(_is_ours(claim)).values(leases.RELEASED)
     marking = marking.values(state=state, due_at=now + wait, finished_at=finished_at)
-    marked = execute_unless_refused(connection, marking.values(error=error))
+    marked = execute_unless_rejected(connection, marking.values(error=error))
     if isinstance(marked, str):
         marked = connection.execute(marking.values(error=storable(error)))
     return wait if marked.rowcount else None

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, Update, and_, bindparam, delete, func, select
 from followup._store import leases
 from followup._store.cipher import RowCipher, UnreadableRows
 from followup._store.database import insert_if_absent
-from followup._store.failures import execute_unless_refused, storable
+from followup._store.failures import execute_unless_rejected, storable
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
 from followup.outbox.events import CALLS, EVENTS, LARGEST_BATCH, RATES
@@ -169,12 +169,12 @@ def _store_each(connection: Connection, statement: Update, rows: Sequence[dict[s
     An event whose reason is rejected, as by an encoding that lacks a character, is stored with it in ASCII. One that
     is rejected as such stays claimed until its lease ends.
     """
-    if not isinstance(execute_unless_refused(connection, statement, rows), str):
+    if not isinstance(execute_unless_rejected(connection, statement, rows), str):
         return
     for row in rows:
-        stored = execute_unless_refused(connection, statement, [row])
+        stored = execute_unless_rejected(connection, statement, [row])
         if isinstance(stored, str) and row.get("reason"):
-            stored = execute_unless_refused(connection, statement, [{**row, "reason": storable(row["reason"])}])
+            stored = execute_unless_rejected(connection, statement, [{**row, "reason": storable(row["reason"])}])
         if isinstance(stored, str):
             logger.error("event %s cannot be settled: %s", row["id"], stored)
 

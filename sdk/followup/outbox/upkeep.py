@@ -189,12 +189,12 @@ class RecordedEvents(PersonalData):
         return self._change(event_id, [DEAD], values)
 
     def discard(self, event_id: str, *, waiting: bool = False) -> None:
-        """Give up a dead event, so that the later events of its subject are sent.
+        """Discard a dead event, so that the later events of its subject are sent.
 
         Args:
             event_id: id of a dead event.
-            waiting: also give up an event that waits, such as one that fails again and again. The service may have
-                stored it. An event that is being sent now cannot be given up.
+            waiting: also discard an event that waits, such as one that fails again and again. The service may have
+                stored it. An event that is being sent now cannot be discarded.
 
         Raises:
             ValueError: no dead event has this id; with ``waiting``, no dead or waiting one.
