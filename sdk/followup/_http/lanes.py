@@ -116,7 +116,8 @@ class _Lanes(Generic[B]):
         if self._idle:
             self._wake()
 
-    def _give_back(self, lane: Lane[B]) -> None:
+    def give_back(self, lane: Lane[B]) -> None:
+        """Let another attempt have the lane."""
         if lane.is_reusable and not self._is_closed and lane.connection.is_available():
             lane.rests_since = REAL_TIME.monotonic()
             self._idle.append(lane)
@@ -124,8 +125,8 @@ class _Lanes(Generic[B]):
             lane.close()
         self._wake()
 
-    def _close(self) -> None:
-        """Close the idle lanes. Those in use are closed when they are given back."""
+    def close(self) -> None:
+        """Close the idle lanes now, and those in use when they are given back."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().close()
@@ -190,14 +191,12 @@ class Lanes(_Lanes[network.Backend]):
                 self._leave(turn)
 
     def give_back(self, lane: Lane[network.Backend]) -> None:
-        """Let another attempt have the lane."""
         with unforked():
-            self._give_back(lane)
+            super().give_back(lane)
 
     def close(self) -> None:
-        """Close the idle lanes now, and those in use when they are given back."""
         with unforked():
-            self._close()
+            super().close()
 
 
 class AsyncLanes(_Lanes[network_async.Backend]):
@@ -221,11 +220,3 @@ class AsyncLanes(_Lanes[network_async.Backend]):
             return lane
         finally:
             self._leave(turn)
-
-    def give_back(self, lane: Lane[network_async.Backend]) -> None:
-        """Let another attempt have the lane."""
-        self._give_back(lane)
-
-    def close(self) -> None:
-        """Close the idle lanes now, and those in use when they are given back."""
-        self._close()
