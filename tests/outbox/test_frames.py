@@ -165,4 +165,7 @@ def test_the_password_of_a_database(call: Callable[[Outbox], object]) -> None:
 def test_a_constructor(sqlite_url: str) -> None:
     assert_shows_nothing(lambda: Outbox("mysql://clinic:hunter2@127.0.0.1/clinic"))
     assert_shows_nothing(lambda: Outbox("nonsense hunter2"))
+    assert_shows_nothing(lambda: Outbox("postgresql://clinic:hunter2/clinic"))
+    assert_shows_nothing(lambda: Outbox("postgresql://clinic:a@hunter2@127.0.0.1/clinic"))
+    assert_shows_nothing(lambda: Outbox("postgresql://clinic:a@b/hunter2@127.0.0.1/clinic"))
     assert_shows_nothing(lambda: Outbox(sqlite_url).ddl(from_version=json.loads('"hunter2"')))

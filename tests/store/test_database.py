@@ -67,7 +67,8 @@ def test_an_async_engine_is_a_configuration_error(sqlite_url: str) -> None:
 
 
 def test_a_password_is_never_shown() -> None:
-    assert "secret" not in repr(Database("postgresql://me:secret@db.example/clinic"))
+    for url in ("me:secret@db.example/clinic", "db.example/clinic?user=me&password=secret"):
+        assert "secret" not in repr(Database(f"postgresql://{url}"))
     with pytest.raises(ConfigurationError) as caught:
         Database("postgresql+nosuch://me:secret@db.example/clinic")
     assert "secret" not in str(caught.value)

@@ -98,7 +98,8 @@ class Database:
             event.listen(self.engine, "do_connect", self._open_existing_file)
 
     def __repr__(self) -> str:
-        return f"Database({self.engine.url.render_as_string(hide_password=True)!r})"
+        # The query may have a password, too.
+        return f"Database({self.engine.url.set(query={}).render_as_string(hide_password=True)!r})"
 
     @property
     def shown(self) -> str:
@@ -275,8 +276,13 @@ def _engine_of(source: object) -> Engine:
         raise ConfigurationError(f"database {problem}")
     try:
         url = sa.make_url(source)
-    except ArgumentError:
-        raise ConfigurationError(f"database {_VALID}") from None  # the message does not show it: it may have a password
+        # An @ in a password ends it, and the rest is taken for the host, which errors show.
+        is_valid = url.get_backend_name() == "sqlite" or "@" not in f"{url.host}{url.database}"
+    except (ArgumentError, ValueError):  # ValueError: of the port, which is a password in a URL without a host
+        is_valid = False
+    if not is_valid:
+        # Without the URL, which may have a password, in the message and in the frames.
+        raise ConfigurationError(f"database {_VALID}; @ and / in its password are written %40 and %2F")
     url = url.set(drivername=_DEFAULT_DRIVERS.get(url.drivername, url.drivername))
     dialect = checked_dialect(url.get_backend_name())
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT}

@@ -10,18 +10,21 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from weakref import WeakSet
 
 import attrs
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, TextClause, text
 
 from followup._store.database import Database
 from followup._store.execution import FIND_SCHEMA, Execution, Rows, Statement, run, savepoint
 from followup._store.failures import reason_of
 
 _FILES = text("PRAGMA database_list")
-_SERVER = text("SELECT current_database(), current_setting('port'), host(inet_server_addr())")
+_SERVER = text(
+    "SELECT current_database(), current_setting('port'), host(inet_server_addr()), CASE WHEN NOT pg_is_in_recovery() "
+    "THEN CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS BIGINT) END"
+)
 _SYSTEM = text("SELECT system_identifier FROM pg_control_system()")
 
 
@@ -31,18 +34,19 @@ class Place:
 
     Attributes:
         name: the file of SQLite, empty for a database in memory; the name of a database of PostgreSQL.
-        server: port and system identifier of a server, each None if it is not known. A standby has those of its
-            primary. Its address is not among them, because it has several.
+        server: port and system identifier of a server, and when it was started, each None if it is not known. A copy
+            of a server, as from a backup, has another start; that of a standby does not count, because it may take
+            over. The address is not among them, because a server has several.
         shown: what a person recognizes it by.
     """
 
     name: str
-    server: tuple[str | None, int | None] = (None, None)
+    server: tuple[str | None, int | None, int | None] = (None, None, None)
     shown: str = ""
 
     def is_same(self, other: "Place") -> bool:
         """Return whether both are one database; two in memory are not known to be."""
-        if self.server == other.server == (None, None):
+        if self.server == other.server == (None, None, None):
             with suppress(OSError):
                 return bool(self.name) and (self.name == other.name or Path(self.name).samefile(other.name))
             return False
@@ -55,13 +59,13 @@ async def place_of(execute: Execution) -> Place:
     if execute.dialect == "sqlite":
         file = await _file_of(execute)
         return Place(file, shown=file or "a database in memory")
-    ((name, port, host),) = await execute(_SERVER)
+    ((name, port, host, started),) = await execute(_SERVER)
     system = None
     with suppress(Exception):  # not everybody may ask this everywhere
         async with savepoint(execute):
             ((system,),) = await execute(_SYSTEM)
     server = f"server {host}:{port}" if host else f"server at port {port}"
-    return Place(name, (port, system), f"the database {name} of the PostgreSQL {server}")
+    return Place(name, (port, system, started), f"the database {name} of the PostgreSQL {server}")
 
 
 async def _file_of(execute: Execution) -> str:
@@ -212,7 +216,7 @@ def _detached(engine: Engine) -> Any:
 
 def _executing(cursor: Any, dialect: str) -> Execution:
     async def execute(statement: Statement, _: str | None) -> Rows:
-        cursor.execute(str(statement))
+        cursor.execute(cast("TextClause", statement).text)  # to compile it takes longer than to execute it
         rows: Rows = cursor.fetchall() if cursor.description else []
         return rows
 
