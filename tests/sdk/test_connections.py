@@ -306,3 +306,24 @@ def test_a_response_before_the_end_of_a_large_request(driver: Driver) -> None:
             max_retries=0,
         )
     assert caught.value.code == "too_large"
+
+
+def test_a_second_response_is_not_taken_for_that_of_the_next_call(server: ScriptedServer, driver: Driver) -> None:
+    def twice(connection: socket.socket, _: Received) -> bool:
+        both = [page(patient(f"pat_{number}")) for number in (1, 2)]
+        bodies = [json.dumps(each).encode() for each in both]
+        connection.sendall(b"".join(b"HTTP/1.1 200 X\r\nContent-Length: %d\r\n\r\n%b" % (len(b), b) for b in bodies))
+        return True
+
+    server.script = [twice]
+    options: dict[str, Any] = {"api_key": "k", "base_url": server.url, "max_retries": 1}
+
+    async def lists() -> list[str]:
+        async with AsyncFollowUp(**options) as client:
+            return [(await client.patients.list(phone=each)).data[0].id for each in "123"]
+
+    if driver.name == "async":
+        assert asyncio.run(lists()) == ["pat_1"] * 3
+    else:
+        with FollowUp(**options) as client:
+            assert [client.patients.list(phone=each).data[0].id for each in "123"] == ["pat_1"] * 3

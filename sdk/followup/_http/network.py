@@ -34,16 +34,26 @@ class Limit:
     Attributes:
         ends: the end, in seconds of ``REAL_TIME``; None for no limit.
         has_sent: whether a part of the request may have been written.
+        has_received: whether anything was read.
     """
 
     def __init__(self) -> None:
         self.ends: float | None = None
-        self.has_sent = False
+        self.has_sent = self.has_received = False
 
     def start(self, seconds: float | None) -> None:
         """Begin an attempt that may take this long; None for no limit."""
         self.ends = None if seconds is None else REAL_TIME.monotonic() + seconds
-        self.has_sent = False
+        self.has_sent = self.has_received = False
+
+    def check_received(self) -> None:
+        """Reject a response that was left over from the attempt before, which may be about another patient.
+
+        Raises:
+            httpcore.RemoteProtocolError: it is one.
+        """
+        if not self.has_received:
+            raise httpcore.RemoteProtocolError("the response was there before its request")
 
     def within(self, timeout: float | None, too_late: type[httpcore.TimeoutException]) -> float | None:
         """Return the timeout, but at most the time that is left of the attempt."""
@@ -110,6 +120,7 @@ class Stream(httpcore.NetworkStream):
         self._handshakes = handshakes
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        self._limit.has_received = True
         return self._stream.read(max_bytes, self._limit.within(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:

@@ -119,6 +119,7 @@ class Stream(asyncio.Protocol, httpcore.AsyncNetworkStream):
                     await self._happens()
         except TimeoutError:
             raise httpcore.ReadTimeout("nothing was received in time") from None
+        self._limit.has_received = True
         received = bytes(self._received[:max_bytes])
         del self._received[:max_bytes]
         if not received and self._failure is not None:

@@ -88,6 +88,8 @@ def _exchange(
 ) -> Outcome:
     try:
         response = handle(request)
+        if limit is not None:
+            limit.check_received()
         try:
             return read(response.status, headers_of(response.headers), response.iter_stream())
         finally:
@@ -160,6 +162,8 @@ async def _exchange_async(
     try:
         async with timer:
             response = await handle(request)
+            if limit is not None:
+                limit.check_received()
             try:
                 return await read_async(response.status, headers_of(response.headers), response.aiter_stream())
             finally:
