@@ -173,6 +173,10 @@ MALFORMED: dict[str, tuple[Any, str]] = {
         broken({"allOf": [{"anyOf": [{"minLength": n} for n in range(9)]} for _ in range(9)]}),
         "more than 256 alternatives",
     ),
+    "too many parts": (
+        broken({"allOf": [{"maxLength": n} for n in range(300)]}),
+        "more than 256 alternatives or parts",
+    ),
 }
 
 

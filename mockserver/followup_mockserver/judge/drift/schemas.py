@@ -112,8 +112,8 @@ class Schemas:
             if union in schema:
                 members = self._raw.list(schema[union], f"{at}: {union}")
                 factors.append([form for each in members for form in self._expanded(each, at)])
-        if math.prod(map(len, factors)) > _MAX_ALTERNATIVES:
-            raise DocumentError(f"{at}: a schema has more than {_MAX_ALTERNATIVES} alternatives")
+        if max(len(factors), math.prod(map(len, factors))) > _MAX_ALTERNATIVES:
+            raise DocumentError(f"{at}: a schema has more than {_MAX_ALTERNATIVES} alternatives or parts")
         found = [functools.reduce(_merged, combined) for combined in itertools.product(*factors)]
         if "unevaluatedProperties" in schema:
             found = [{"additionalProperties": schema["unevaluatedProperties"], **each} for each in found]
