@@ -11,4 +11,4 @@ def installation(extras: str) -> str:
     if IS_RELEASED:
         return f"python -m pip install 'followup[{extras}]'"
     # Not by its name: on the index, that could be somebody else's package.
-    return f"install followup[{extras}]; in a clone of followup, run python -m pip install '.[{extras}]'"
+    return f"in your clone, run python -m pip install '.[{extras}]' (the extra followup[{extras}])"

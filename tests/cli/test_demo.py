@@ -76,7 +76,7 @@ def test_without_the_mock_it_says_what_to_install() -> None:
     command = [sys.executable, "-c", program, "demo"]
     result = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False)
     assert result.returncode == 1
-    assert result.stderr.endswith("run python -m pip install '.[all]'\n")
+    assert result.stderr.endswith("run python -m pip install '.[all]' (the extra followup[all])\n")
 
 
 def test_a_machine_with_ipv6_only_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,8 @@ RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.
 
 FRAME = '  File "<editor>", line 1, in <module>'
 MISSING_EXTRA = (
-    "ModuleNotFoundError: followup.outbox needs SQLAlchemy: install followup[store]; in a clone of followup, run "
-    "python -m pip install '.[store]'"
+    "ModuleNotFoundError: followup.outbox needs SQLAlchemy: in your clone, run "
+    "python -m pip install '.[store]' (the extra followup[store])"
 )
 ERRORS = {
     "1 / 0": [FRAME, "ZeroDivisionError: division by zero"],

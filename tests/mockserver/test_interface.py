@@ -167,7 +167,7 @@ def test_without_the_extra_the_import_says_what_to_install(name: str) -> None:
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert result.stderr.strip().splitlines()[-1] == (
         "ImportError: followup_mockserver needs flask, which is not installed: "
-        "install followup[mockserver]; in a clone of followup, run python -m pip install '.[mockserver]'"
+        "in your clone, run python -m pip install '.[mockserver]' (the extra followup[mockserver])"
     )
 
 

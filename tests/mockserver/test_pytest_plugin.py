@@ -112,9 +112,9 @@ def test_options_of_the_fixtures_can_be_overridden(pytester: pytest.Pytester) ->
 @pytest.mark.parametrize(
     ("fixture", "missing", "command"),
     [
-        ("followup_service", "flask", "install followup[[]mockserver[]]"),
-        ("followup_server", "waitress", "install followup[[]mockserver[]]"),
-        ("followup_respx", "respx", "install followup[[]testing[]]"),
+        ("followup_service", "flask", "the extra followup[[]mockserver[]]"),
+        ("followup_server", "waitress", "the extra followup[[]mockserver[]]"),
+        ("followup_respx", "respx", "the extra followup[[]testing[]]"),
     ],
 )
 def test_a_missing_extra_is_named(pytester: pytest.Pytester, fixture: str, missing: str, command: str) -> None:

@@ -242,5 +242,5 @@ def test_a_missing_extra_is_named() -> None:
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1] == (
         "ImportError: followup_mockserver.strategies needs Hypothesis, which is not installed: "
-        "install followup[testing]; in a clone of followup, run python -m pip install '.[testing]'"
+        "in your clone, run python -m pip install '.[testing]' (the extra followup[testing])"
     )

@@ -194,13 +194,13 @@ def test_the_mock_without_its_extra_says_which_to_install(without_extras: Path, 
     result = subprocess.run([without_extras / "python", "-c", code], capture_output=True, text=True, check=False)
     last = result.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: followup_mockserver needs ")
-    assert "install followup[mockserver]" in last
+    assert "the extra followup[mockserver]" in last
 
 
 def test_the_module_without_its_extra_says_which_to_install(without_extras: Path) -> None:
     arguments = [without_extras / "python", "-m", "followup_mockserver", "serve"]
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert "install followup[cli,mockserver]" in result.stderr
+    assert "the extra followup[cli,mockserver]" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -76,7 +76,7 @@ def test_a_password_is_never_shown() -> None:
 
 def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigurationError, match=r"install followup\[postgres\]"):
+    with pytest.raises(ConfigurationError, match=r"the extra followup\[postgres\]"):
         Database("postgresql://db.example/clinic")
 
 
