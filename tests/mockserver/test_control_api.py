@@ -98,6 +98,9 @@ def test_organizations_and_keys(api: Api) -> None:
     changed = api.patch("/_mock/organization", {"name": "Lab 2", "reminderHours": [1]}, key=key["value"]).json()
     assert changed["name"] == "Lab 2"
     assert problem(api.post("/_mock/api_keys", {"scopes": ["x"]})) == (400, "parameter_invalid", "scopes[0]")
+    keys = [{"name": "a"}, {"scopes": ["patients:read", "x"]}]
+    response = api.post("/_mock/organizations", {"keys": keys})
+    assert problem(response) == (400, "parameter_invalid", "keys[1].scopes[1]")
 
 
 @pytest.mark.parametrize(

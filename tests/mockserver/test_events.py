@@ -116,6 +116,26 @@ def test_a_misplaced_key_is_invalid_and_names_its_place(type: str, data: Any, ke
         assert service.requests[0].ignored_keys == (f"data.{key}",)
 
 
+FLAT = {"patient": PATIENT, "externalId": "A-1", "startAt": BOOKING["startAt"]}
+
+
+@pytest.mark.parametrize(
+    ("sent", "error"),
+    [
+        (event(schema_version=2), "schemaVersion: This must be 1."),
+        # With one place alone, the id of the appointment would become that of the patient.
+        (
+            event("appointment.created", FLAT),
+            "data.externalId: There is no such field; did you mean patient.externalId or appointment.externalId?",
+        ),
+    ],
+)
+def test_an_error_says_what_would_be_right(sent: Any, error: str) -> None:
+    with MockService() as service, service.client(max_retries=0) as client, pytest.raises(EventBatchError) as caught:
+        client.events.create(sent)
+    assert [each.error for each in caught.value.results] == [error]
+
+
 A_1 = {"externalId": "A-1"}
 ABOUT_AN_APPOINTMENT = {
     "appointment.created": {"patient": PATIENT, "appointment": BOOKING},

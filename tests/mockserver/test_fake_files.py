@@ -56,6 +56,12 @@ TESTS = """
         with Patcher():
             with MockService(time_zone="Asia/Tokyo") as service, service.client() as client:
                 check(client, service)
+
+
+    def test_the_strategies_are_first_imported_here(fs):
+        from followup_mockserver import strategies
+
+        assert strategies.webhook_event() is not None
 """
 
 
@@ -67,4 +73,4 @@ def test_whatever_runs_first(pytester: pytest.Pytester, first: int) -> None:
     result = pytester.runpytest_subprocess(
         "-p", "pyfakefs.pytest_plugin", "-p", "no:cacheprovider", "-W", "error", "-q"
     )
-    result.assert_outcomes(passed=5)
+    result.assert_outcomes(passed=6)

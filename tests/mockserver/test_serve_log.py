@@ -56,6 +56,7 @@ def test_a_line_for_each_call() -> None:
                 client.appointments.retrieve("apt_unknown")
             list(client.patients.list(dni="30123456"))
         httpx.get(f"{url}/v2/patients", trust_env=False)
+        httpx.get(f"{url}/v1/patients/+5491155550000", trust_env=False)
         httpx.get(f"{url}/_mock/clock", trust_env=False)
         lines = ended(process)
     expected = [
@@ -64,6 +65,7 @@ def test_a_line_for_each_call() -> None:
         r"404  GET /v1/appointments/apt_unknown  appointments\.retrieve  \d+ ms  resource_missing id",
         r"200  GET /v1/patients  patients\.list  \d+ ms",
         r"404  GET /v2/patients  no operation  \d+ ms  path_unknown",
+        r"401  GET /v1/patients/…  patients\.retrieve  \d+ ms  api_key_missing",
     ]
     assert len(lines) == len(expected)
     for line, pattern in zip(lines, expected, strict=True):

@@ -112,7 +112,7 @@ def _line_of(event: EndedCall | EndedAttempt) -> str:
 def line_of_call(call: EndedCall) -> str:
     """Return the line of a call, after the time and the status."""
     entry = call.entry
-    path = entry.path if len(entry.path) <= _LONGEST_PATH else f"{entry.path[:_LONGEST_PATH]}…"
+    path = redacted(entry.path, max_length=_LONGEST_PATH)  # of a client that takes a phone for an id
     parts = [f"{entry.method} {path}", entry.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
     return visible("  ".join([*parts, *remarks_on(attrs.asdict(entry))]))
 

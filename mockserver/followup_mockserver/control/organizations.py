@@ -73,7 +73,10 @@ class OrganizationControls:
         settings: dict[str, Any] = {"name": name, "livemode": livemode}
         if service_lines is not None:
             settings["service_lines"] = service_lines
-        wanted = [(key.get("name", "default"), _scopes(key.get("scopes"))) for key in keys or [KeyInput()]]
+        wanted = [
+            (key.get("name", "default"), _scopes(key.get("scopes"), f"keys[{position}].scopes"))
+            for position, key in enumerate(keys or [KeyInput()])
+        ]
         tenant = self._access.registry.create(settings, wanted)
         records = copied(list(tenant.keys.values()))
         return NewOrganization(organization=account.retrieve(tenant, key=records[0]), keys=records)
@@ -230,7 +233,7 @@ class OrganizationControls:
         self._access.restore(state)
 
 
-def _scopes(scopes: Iterable[str] | None) -> list[str]:
+def _scopes(scopes: Iterable[str] | None, argument: str = "scopes") -> list[str]:
     wanted = list(ALL_SCOPES if scopes is None else scopes)
-    list_of(one_of(ALL_SCOPES))("scopes", wanted)
+    list_of(one_of(ALL_SCOPES))(argument, wanted)
     return wanted

@@ -71,9 +71,10 @@ def _check_keys(schema: Schema, value: Any) -> None:
         key = str(path[-1])
         correct = [name for name in properties if _letters(name) == _letters(key)]
         if not correct:
-            objects = [name for name in properties if isinstance(beside.get(name), dict)]
-            places = [(*path[:-1], name, key) for name in objects if key in _properties(properties[name])]
-            correct = [dotted(place) for place in places or _own_places(schema, value, key)]
+            objects = [name for name in properties if key in _properties(properties[name])]
+            is_beside_one = any(isinstance(beside.get(name), dict) for name in objects)
+            places = [(*path[:-1], name, key) for name in objects] if is_beside_one else _own_places(schema, value, key)
+            correct = [dotted(place) for place in places]
         if correct:
             message = f"There is no such field; did you mean {' or '.join(correct)}?"
             raise invalid("parameter_unknown", message, dotted(path))

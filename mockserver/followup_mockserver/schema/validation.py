@@ -229,6 +229,7 @@ _TESTS: Mapping[str, Callable[[Any], _Test]] = {
     "maxItems": lambda most: lambda array: len(array) <= most,
 }
 _EXPECTED_LIMIT = {
+    "const": "{}",
     "minLength": "at least {} characters long",
     "maxLength": "at most {} characters long",
     "minimum": "{} or more",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
-from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -40,7 +39,7 @@ _PHONES = ("+54 9 11 5555-{:04}", "+549115555{:04}", "+1 (202) 555-01{:02}", "+1
 
 _ZONES = (
     UTC,
-    *map(ZoneInfo, ("America/Argentina/Buenos_Aires", "America/Sao_Paulo", "Europe/Madrid", "Asia/Kathmandu")),
+    *map(sdk.zone_of, ("America/Argentina/Buenos_Aires", "America/Sao_Paulo", "Europe/Madrid", "Asia/Kathmandu")),
 )
 _MOST_MINUTES = 14 * 60
 """The largest offset of a time zone that is in use."""
