@@ -165,3 +165,16 @@ def test_the_outboxes_and_inboxes_of_two_schemas_are_apart(created: Created, pos
     with mine[0]._locked_transaction(), theirs[0]._locked_transaction() as (connection, _):
         take_lock(connection, "inbox:default")
     assert [each.status().waiting for each in (*mine, *theirs)] == [2, 1, 3, 1]
+
+
+def test_the_first_record_does_not_decide_for_the_tables_of_another_schema(
+    created: Created, postgresql_url: str, tenant: str
+) -> None:
+    created(postgresql_url)
+    created(url_of(tenant))
+    engine = create_engine(with_psycopg(postgresql_url))
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"SET LOCAL search_path = {tenant}")
+        Outbox(engine).record(connection, EVENT)
+    engine.dispose()
+    assert (ids(postgresql_url), ids(url_of(tenant))) == (["e1"], [])

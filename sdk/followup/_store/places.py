@@ -99,7 +99,10 @@ class Comparison:
 
     def is_of(self, engine: Engine) -> bool:
         """Return whether this Engine has the connections of the store, so that there is nothing to compare."""
-        return engine.pool is self._database.engine.pool
+        is_ours = engine.pool is self._database.engine.pool
+        if is_ours and self._database.dialect == "postgresql" and self._database.schema is None:
+            self.ask()  # the caller's search_path may lead to the tables of another store
+        return is_ours
 
     def is_asked(self) -> bool:
         """Return whether nothing has to be connected for ``check``."""
