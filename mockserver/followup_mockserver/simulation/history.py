@@ -1,4 +1,4 @@
-"""A history as data: the steps that a simulation plays, how they are drawn, encoded as a seed, and shrunk.
+"""A history as data: the steps that a simulation plays, how they are drawn, and encoded as a seed.
 
 A history says nothing about what the clinic will do. Each field of a step is a number below its number of alternatives,
 so that histories can be drawn, shrunk and encoded in one way. The simplest alternative is 0.
@@ -302,59 +302,3 @@ def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Itera
         if is_busy and with_webhooks:
             history += [Work(), PassTime(3), RepeatDelivery(0)]
         yield tuple(history)
-
-
-# --- shrinking -------------------------------------------------------------------------------------------------------
-
-_SHORT = 12
-"""The number of steps up to which pairs of steps are removed, too."""
-
-
-def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
-    """Return the shortest history found that breaks a promise.
-
-    Args:
-        history: one that does.
-        breaks: plays a history, and returns whether it breaks a promise.
-    """
-    before: History = ()
-    while history != before:
-        before = history
-        for candidates in (_without_runs, _without_pairs, _with_simpler_steps):
-            while (shorter := next(filter(breaks, candidates(history)), None)) is not None:
-                history = shorter
-    return history
-
-
-def _without_runs(history: History) -> Iterator[History]:
-    """Yield the history without some consecutive steps: many first, and the last ones first."""
-    size = len(history) // 2
-    while size:
-        for end in range(len(history), size - 1, -size):
-            yield history[: end - size] + history[end:]
-        size //= 2
-
-
-def _without_pairs(history: History) -> Iterator[History]:
-    """Yield a short history without two of its steps, such as a fault and its remedy."""
-    if len(history) <= _SHORT:
-        for second in range(len(history) - 1, 0, -1):
-            for first in range(second):
-                yield history[:first] + history[first + 1 : second] + history[second + 1 :]
-
-
-def _with_simpler_steps(history: History) -> Iterator[History]:
-    for position, step in enumerate(history):
-        for simpler in _simpler(step):
-            yield (*history[:position], simpler, *history[position + 1 :])
-
-
-def _simpler(step: Step) -> Iterator[Step]:
-    if isinstance(step, CrashAtRequest | CrashAtCommit | CrashAtStart):
-        yield CrashNow()
-    values = attrs.astuple(step)
-    if any(values):
-        yield step_of(type(step), [0] * len(values))
-    for position, value in enumerate(values):
-        for smaller in range(value):
-            yield step_of(type(step), [*values[:position], smaller, *values[position + 1 :]])

@@ -13,11 +13,12 @@ import attrs
 from followup_mockserver.schema.checks import integer
 from followup_mockserver.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.simulation.drivers import observed_drivers
-from followup_mockserver.simulation.history import History, histories, history_of, shrunk
+from followup_mockserver.simulation.history import History, histories, history_of
 from followup_mockserver.simulation.machine_zone import zone_of_the_machine
 from followup_mockserver.simulation.playing import Player
 from followup_mockserver.simulation.promises import Finding, report_of
 from followup_mockserver.simulation.running import fast_collections
+from followup_mockserver.simulation.shrinking import shrunk
 
 _FRESH_BITS = 32
 _MOST_SHRINKS = 500
