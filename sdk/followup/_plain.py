@@ -5,7 +5,7 @@ It imports nothing, because the cold start of a function in the cloud imports it
 
 from __future__ import annotations
 
-_QUOTES = "\"'`“”‘’«»"
+QUOTES = "\"'`“”‘’«»"
 
 
 class Late:
@@ -39,7 +39,7 @@ def surroundings(text: str) -> str | None:
     """
     if text != text.strip():
         return "begins or ends with white space or a line break: remove it, for example with .strip()"
-    if text and (text[0] in _QUOTES or text[-1] in _QUOTES):
+    if text and (text[0] in QUOTES or text[-1] in QUOTES):
         return "begins or ends with a quotation mark: remove it"
     return None
 

@@ -13,23 +13,27 @@ import httpx
 from followup import ConfigurationError
 from followup._call.options import checked_base_url, checked_key
 from followup._http.network import is_loopback, look_up
+from followup._plain import QUOTES
 from followup.cli.doctor import Finding, fail, ok
+from followup.webhooks import SECRET_VARIABLE
 
 BASE_URL = "FOLLOWUP_BASE_URL"
 API_KEY = "FOLLOWUP_API_KEY"
-SECRET = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
 
-_QUOTES = "\"'`“”‘’«»"
 _MISTAKES = (
     (r"\w+=\s*", "is not set", "Set it. A file such as .env has no effect until your shell or program loads it."),
-    (rf"\w+=([{_QUOTES}].*|.*[{_QUOTES}])", "has quotes in its value", "Remove them; some loaders of .env keep them."),
+    (rf"\w+=([{QUOTES}].*|.*[{QUOTES}])", "has quotes in its value", "Remove them; some loaders of .env keep them."),
     (r"\w+=(\s.*|.*\s)", "begins or ends with a space or a line break", "Remove it; .env may have ends of Windows."),
     (r"\w+=[<$].*", "is a placeholder", "Replace it by the value."),
     (rf"{BASE_URL}=(?!.*://).*", "has no scheme", "Begin with https://, such as https://api.example.com."),
     (rf"{BASE_URL}=.*/v1(/.*)?", "contains /v1, which is appended to it", "End the value before /v1."),
     (rf"{API_KEY}=(?i:bearer).*", 'begins with "Bearer"', "Set it to the key alone."),
-    (rf"{API_KEY}=whsec_.*", "is the secret of a webhook endpoint (whsec_...)", f"Set {SECRET} to it."),
-    (rf"{SECRET}=(?!whsec_[^,]*(,whsec_[^,]*)*$).*", "is no secret of an endpoint", "It must begin with whsec_."),
+    (rf"{API_KEY}=whsec_.*", "is the secret of a webhook endpoint (whsec_...)", f"Set {SECRET_VARIABLE} to it."),
+    (
+        rf"{SECRET_VARIABLE}=(?!whsec_[^,]*(,whsec_[^,]*)*$).*",
+        "is no secret of an endpoint",
+        "It must begin with whsec_.",
+    ),
 )
 """Patterns of variables that nobody wanted, what is wrong with each, and what to do about it."""
 

@@ -25,9 +25,9 @@ from followup._results.errors import (
 )
 from followup._threads import result_within
 from followup.cli.doctor import Finding, Unchecked, fail, ok
-from followup.cli.doctor.network import API_KEY, BASE_URL, SECRET, check_variable, check_way
+from followup.cli.doctor.network import API_KEY, BASE_URL, check_variable, check_way
 from followup.resources import all_groups
-from followup.webhooks import WEBHOOK_TOLERANCE
+from followup.webhooks import SECRET_VARIABLE, WEBHOOK_TOLERANCE
 
 _CONNECTION = ("environment", "DNS", "TCP", "TLS", "service", "clock")
 _ACCOUNT = ("key", "mode", "scopes", "lines")
@@ -51,7 +51,7 @@ def examine(seconds: float) -> Steps:
     Args:
         seconds: time limit of each look-up, connection, handshake and request.
     """
-    values = ",".join(filter(None, map(os.environ.get, (API_KEY, SECRET))))
+    values = ",".join(filter(None, map(os.environ.get, (API_KEY, SECRET_VARIABLE))))
     secrets = [each.strip() for each in values.split(",") if len(each) >= _SHORTEST_SECRET]
     with contextlib.closing(_examine(seconds)) as steps:
         for found in steps:
@@ -70,8 +70,8 @@ def examine(seconds: float) -> Steps:
 def _examine(seconds: float) -> Steps:
     base_url, key = check_variable(BASE_URL), check_variable(API_KEY)
     yield from (base_url, key)
-    if os.environ.get(SECRET):
-        yield check_variable(SECRET)
+    if os.environ.get(SECRET_VARIABLE):
+        yield check_variable(SECRET_VARIABLE)
     if base_url.outcome == "FAIL":
         yield Unchecked(CHECKS[1:], f"{BASE_URL} cannot be used")
         return
