@@ -1,4 +1,4 @@
-"""Attempts that go through httpx: those of a user's own client, and those that a test tool answers.
+"""Attempts that go through httpx: those of a user's own client, and those to which a test tool responds.
 
 With a client of the user's own, cookies, hooks, instrumentation, proxies and limits are the user's, as httpx has them.
 """

@@ -1,7 +1,7 @@
 """The transport of the SDK: attempts over connections of its own (``lanes``), with public names of httpcore alone.
 
 Requests do not pass ``httpx.Client.send``, so that nothing that watches httpx sees our URLs, which contain phones and
-documents, or adds headers. Test tools that answer requests themselves get them all the same (``_answers``).
+documents, or adds headers. Test tools that respond to requests themselves get them all the same (``_is_replaced``).
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from followup._time import REAL_TIME
 _NO_LANE = NotSent("PoolTimeout", timed_out=True)
 
 
-def _answers(owner: Any, method: str) -> bool:
-    """Return whether a test tool has replaced a method of httpx or httpcore, in order to answer requests.
+def _is_replaced(owner: Any, method: str) -> bool:
+    """Return whether a test tool has replaced a method of httpx or httpcore, in order to respond to requests.
 
     A tool that only watches wraps the method in a proxy of wrapt, which has the globals of the method.
     """
@@ -51,17 +51,17 @@ class Transport:
             ConfigurationError: the client has been closed.
         """
         httpx = sys.modules.get("httpx")
-        if httpx is not None and _answers(httpx.HTTPTransport, "handle_request"):
+        if httpx is not None and _is_replaced(httpx.HTTPTransport, "handle_request"):
             from followup._http import through_httpx
 
             with httpx.HTTPTransport(**through_httpx.transport_options(self._route)) as transport:
                 return through_httpx.send(transport.handle_request, step)
-        pools_answer = _answers(SYNC.direct, "handle_request") or _answers(httpcore.HTTPConnection, "handle_request")
+        is_for_pool = any(_is_replaced(each, "handle_request") for each in (SYNC.direct, httpcore.HTTPConnection))
         try:
-            request = self._route.request(step, for_lane=not pools_answer)
+            request = self._route.request(step, for_lane=not is_for_pool)
         except UnicodeError as error:
             return NotSendable(type(error).__name__)
-        if pools_answer:
+        if is_for_pool:
             backend = network.Backend()
             backend.limit.start(step.limit())
             with self._route.pool(SYNC, backend) as pool:
@@ -120,18 +120,18 @@ class AsyncTransport:
             ConfigurationError: the client has been closed.
         """
         httpx = sys.modules.get("httpx")
-        if httpx is not None and _answers(httpx.AsyncHTTPTransport, "handle_async_request"):
+        if httpx is not None and _is_replaced(httpx.AsyncHTTPTransport, "handle_async_request"):
             from followup._http import through_httpx
 
             async with httpx.AsyncHTTPTransport(**through_httpx.transport_options(self._route)) as transport:
                 return await through_httpx.send_async(transport.handle_async_request, step)
         method = "handle_async_request"
-        pools_answer = _answers(ASYNC.direct, method) or _answers(httpcore.AsyncHTTPConnection, method)
+        is_for_pool = _is_replaced(ASYNC.direct, method) or _is_replaced(httpcore.AsyncHTTPConnection, method)
         try:
-            request = self._route.request(step, for_lane=not pools_answer)
+            request = self._route.request(step, for_lane=not is_for_pool)
         except UnicodeError as error:
             return NotSendable(type(error).__name__)
-        if pools_answer:
+        if is_for_pool:
             async with self._route.pool(ASYNC, network_async.Backend()) as pool:
                 return await _exchange_async(pool.handle_async_request, request, None, step.limit())
         return self._route.with_note(await self._send(request, step))
