@@ -213,7 +213,7 @@ def test_databases_in_memory_are_compared() -> None:
             try:
                 outboxes[outbox].record(connection, an_event(uuid.uuid4().hex))
             except ValueError as error:
-                assert "in memory" in str(error)
+                assert "it is to a database in memory of another connection" in str(error)
                 return False
             return True
 

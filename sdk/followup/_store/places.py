@@ -163,7 +163,8 @@ class Comparison:
             own = self.ask()
             if own is None or own.is_same(theirs):
                 return
-        kind = "" if own.shown != theirs.shown else " on another server"
+        other = " of another connection" if execute.dialect == "sqlite" else " on another server"
+        kind = "" if own.shown != theirs.shown else other
         raise ValueError(
             f"connection is not to the database of the {self._component}: it is to {theirs.shown}{kind}, and the "
             f"{self._component} is in {own.shown}"
