@@ -98,7 +98,7 @@ def in_process() -> Iterator[Figure]:
 
     with service.client() as client:
         made = client.patients.create(phone="+5491155550000").id
-        transport = client._connections.client()._transport
+        transport = client._connections.transport
     with (
         httpx.Client(transport=transport, base_url=service.url, headers=KEY) as ours,
         httpx.Client(transport=httpx.WSGITransport(bare), base_url=service.url, headers=KEY) as theirs,
