@@ -174,11 +174,10 @@ def nightly(session: nox.Session) -> None:
     install_wheel(session)
     sdk = ["tests/sdk/test_webhooks.py", "tests/sdk/test_fuzz_operations.py"]
     mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
-    drift = ["tests/drift/test_random_schemas.py"]
     pytest = ["python", "-m", "pytest", "--nightly", *IN_PARALLEL, *session.posargs]
     marked = ["-m", "nightly or hypothesis"]
     session.run(*pytest, *marked, "--hypothesis-profile", "random", env=install_pyodide(session))
-    session.run(*pytest, *sdk, *mock, *drift, "--hypothesis-profile", "fuzz")
+    session.run(*pytest, *sdk, *mock, "--hypothesis-profile", "fuzz")
 
 
 @nox.session
