@@ -24,7 +24,10 @@ _HEADERS = {
 }
 
 dashboard: Blueprint = Blueprint("dashboard", __name__, url_prefix=PREFIX)
-dashboard.jinja_loader = FunctionLoader(lambda name: package_text(__name__, f"templates/{name}"))
+# pyright takes the cached property of Flask for one that cannot be set.
+dashboard.jinja_loader = FunctionLoader(  # pyright: ignore[reportAttributeAccessIssue]
+    lambda name: package_text(__name__, f"templates/{name}")
+)
 
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 

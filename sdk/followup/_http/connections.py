@@ -156,9 +156,9 @@ class Connections(_Connections["httpx.Client"]):
             if self._leave_parent():
                 _of_parents.append(self._transport)
                 self._transport = None
-            if self._transport is None:
-                self._transport = _imported().Transport(route)
-            return self._transport
+            if (transport := self._transport) is None:
+                transport = self._transport = _imported().Transport(route)
+            return transport
 
     def close(self) -> None:
         """Close the connections of this process. Those of attempts in other threads are closed when these end."""

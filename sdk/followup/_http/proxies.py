@@ -48,7 +48,8 @@ class Proxy:
         Raises:
             ConfigurationError: it cannot be used. The message names the variable, and does not show its password.
         """
-        problem, host = f"the proxy in {variable} cannot be used", ""
+        problem = f"the proxy in {variable} cannot be used"
+        parts, host, port = urlsplit(""), "", None
         with suppress(ValueError):  # UnicodeError is one too
             parts = urlsplit(text if "://" in text else f"http://{text}")
             host, port = (parts.hostname or "").encode("idna").decode(), parts.port

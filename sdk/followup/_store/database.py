@@ -274,22 +274,24 @@ def _engine_of(source: object) -> Engine:
         raise ConfigurationError(f"database {_VALID}, not {type(source).__name__}")
     if isinstance(source, str) and (problem := surroundings(source)):
         raise ConfigurationError(f"database {problem}")
+    url: sa.URL | None = None
     try:
         url = sa.make_url(source)
         # An @ in a password ends it, and the rest is taken for the host, which errors show.
         is_valid = url.get_backend_name() == "sqlite" or "@" not in f"{url.host}{url.database}"
     except (ArgumentError, ValueError):  # ValueError: of the port, which is a password in a URL without a host
         is_valid = False
-    if not is_valid:
+    if url is None or not is_valid:
         # Without the URL, which may have a password, in the message and in the frames.
         raise ConfigurationError(f"database {_VALID}; @ and / in its password are written %40 and %2F")
     url = url.set(drivername=_DEFAULT_DRIVERS.get(url.drivername, url.drivername))
     dialect = checked_dialect(url.get_backend_name())
-    options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT}
+    connect_args: dict[str, Any] = {}
+    options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT, "connect_args": connect_args}
     if url.get_driver_name() in ("psycopg", "psycopg2"):
-        options["connect_args"] = {name: each for name, each in _LIBPQ_OPTIONS.items() if name not in url.query}
+        connect_args.update((name, each) for name, each in _LIBPQ_OPTIONS.items() if name not in url.query)
     if url.get_driver_name() == "psycopg":
-        options["connect_args"]["prepare_threshold"] = None  # as in ``unprepared``; a URL can only say it as text
+        connect_args["prepare_threshold"] = None  # as in ``unprepared``; a URL can only say it as text
     if dialect == "sqlite":
         _check_is_a_file(url)
         # Opening a file is cheap, and open connections would be in the way of a fork, or of replacing the file.

@@ -33,7 +33,7 @@ class Comparer:
     """
 
     def __init__(self, direction: Direction, ours: Schemas, theirs: Schemas) -> None:
-        self._direction = direction
+        self._direction: Direction = direction
         self._ours = ours
         self._theirs = theirs
         self._known: dict[str, tuple[str, list[Difference]]] = {}
