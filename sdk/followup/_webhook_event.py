@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import followup
 from followup._codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
@@ -73,7 +73,7 @@ class WebhookEvent:
     __slots__ = (
         "__weakref__", "api_version", "data", "extra", "id", "livemode", "object", "occurred_at", "ref", "type",
     )  # fmt: skip
-    __attrs_attrs__ = _Fields()
+    __attrs_attrs__: ClassVar[Any] = _Fields()
 
     id: rules.WebhookDeliveryId
     object: Literal["event"]

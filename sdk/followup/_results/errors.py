@@ -66,7 +66,7 @@ class FollowUpError(Exception):
         was_sent: rules.WasSent = "no",
     ) -> None:
         super().__init__(message)
-        self.operation = operation
+        self.operation: str = operation
         self.idempotency_key = idempotency_key
         self.attempts = attempts
         self.was_sent = was_sent
@@ -178,7 +178,7 @@ class APIStatusError(FollowUpError):
         from followup._privacy.redaction import SentValues
 
         super().__init__(**{"was_sent": "yes", **call})
-        self.status_code = status_code
+        self.status_code: int = status_code
         self.headers: httpx.Headers = httpx.Headers(headers)
         self.body = body
         self.type: str | None
@@ -201,7 +201,8 @@ class APIStatusError(FollowUpError):
         self.message = text
         if found := re.match(_PARTS_OF_TEXT, text, re.DOTALL):
             status, self.type, self.code, self.param, operation, self.request_id = found.groups()
-            self.status_code, self.operation = int(status), operation or ""
+            self.status_code = int(status)
+            self.operation: str = operation or ""
 
     def _text(self, message: str | None, sent: SentValues) -> str:
         from followup._privacy.redaction import redacted  # late: verifying a webhook does not need it

@@ -90,10 +90,10 @@ class Database:
             _check_transactions()
         # A user's Engine may have another default, which would make a statement see less than the lock protects.
         options = {"isolation_level": "READ COMMITTED"} if self.dialect == "postgresql" else {}
-        self._transactions = self.engine.execution_options(**options)
+        self._transactions: Engine = self.engine.execution_options(**options)
         self.use_schema(None)
         self._process = os.getpid()
-        self.file = _file_of(self.engine) if self._is_own else None
+        self.file: Path | None = _file_of(self.engine) if self._is_own else None
         if self.file is not None:
             event.listen(self.engine, "do_connect", self._open_existing_file)
 
