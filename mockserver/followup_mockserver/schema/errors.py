@@ -72,7 +72,9 @@ class InvalidArgument(ServiceError, ValueError):
         self.expected = expected
 
     def __str__(self) -> str:
-        return f"{self.argument} must be {self.expected}"
+        problem = self.expected.removeprefix("valid: ")
+        is_named = problem.startswith(f"{self.argument} ")  # by the SDK, as in: start_at is a naive datetime
+        return problem if is_named else f"{self.argument} must be {self.expected}"
 
 
 def joined(path: str, param: str | None) -> str:
