@@ -8,9 +8,11 @@ before, because it would block the event loop.
 
 import functools
 import os
+import sys
 import warnings
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from followup._results.errors import ConfigurationError
@@ -61,6 +63,11 @@ def import_for_event_loops() -> None:
     anyio = import_module("anyio")
     with suppress(Exception):  # then the first call imports it
         result_within(None, lambda: anyio.run(anyio.sleep, 0))
+    # httpcore looks for sniffio for each connection. If another thread does so during a fork, the lock of that import
+    # is never released in the child; None marks the module as missing there, so that nobody takes the lock.
+    if find_spec("sniffio") is None and hasattr(os, "register_at_fork"):
+        missing: Any = None
+        os.register_at_fork(after_in_child=lambda: sys.modules.setdefault("sniffio", missing))
 
 
 class _Connections(Generic[C]):
