@@ -255,29 +255,6 @@ def test_processes_that_use_a_cipher_for_the_first_time_at_once_have_one_salt(
 
 
 @pytest.mark.on_both
-@pytest.mark.parametrize("begin", [Desk.status, lambda outbox: outbox.add("new")], ids=["status", "record"])
-def test_subjects_of_earlier_releases_become_hashes_of_the_present_ones(
-    opened: Opened, database_url: str, engine: Engine, service: Service, begin: Callable[[Desk], object]
-) -> None:
-    plain = opened()
-    with engine.begin() as connection:
-        plain.record(connection, visit("e1"))
-    execute(
-        engine,
-        "UPDATE followup_outbox SET subject = 'patient:5491148120001'",
-        "INSERT INTO followup_locks (name, times_taken) VALUES ('outbox_subjects', 0)",
-    )
-    outbox = opened(creates=False, cipher=CIPHER)
-    begin(outbox)
-    with engine.begin() as connection:
-        outbox.record(connection, visit("e2"))
-    found = dict(rows(engine, SUBJECTS))
-    assert found["e1"] == found["e2"]
-    outbox.drain(service.client)
-    assert [each for each in service.ids if each != "new"] == ["e1", "e2"]
-
-
-@pytest.mark.on_both
 def test_reencrypt_rewrites_all_rows_so_that_the_new_key_is_enough(
     opened: Opened, database_url: str, engine: Engine, service: Service
 ) -> None:

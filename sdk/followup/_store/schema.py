@@ -104,9 +104,6 @@ SALTS = sa.Table(
     sa.Column("salt", sa.Text, nullable=False),
 )
 
-TO_SALTS = (str(CreateTable(SALTS, if_not_exists=True)).strip(),)
-"""The migration to the version that has salts."""
-
 _DIALECTS: dict[str, sa.Dialect] = {
     "postgresql": postgresql.dialect(),  # type: ignore[no-untyped-call]
     "sqlite": sqlite.dialect(),
@@ -209,7 +206,10 @@ class Schema:
         if 1 <= found < self.version:
             raise ConfigurationError(f"{versions} needs version {self.version}: {create}(from_version={found})")
         newer = "install the release that made them, or a later one"
-        raise ConfigurationError(f"{versions} knows version {self.version} only: {newer}")
+        first = "a clone from before the first release made them: drop all tables whose names begin with followup_"
+        raise ConfigurationError(
+            f"{versions} knows version {self.version} only: {newer}. If {first}, and make new ones: {create}()"
+        )
 
     @property
     def version_query(self) -> sa.Select[Any]:

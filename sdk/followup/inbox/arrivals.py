@@ -22,7 +22,7 @@ from followup._codec.wire import WireError
 from followup._store.cipher import RowCipher
 from followup._store.clock import StoreTime, datetime_of, time_of
 from followup._store.database import insert_if_absent
-from followup._store.schema import LONGEST_TEXT, SALTS, TO_SALTS, WAITING, Schema, checked_text, event_table
+from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
 from followup._telemetry import count_missed_webhooks
 from followup._webhook_event import WebhookEvent, decode_event
 
@@ -59,7 +59,7 @@ CURSORS = Table(
     Column("read_until_at", BigInteger, nullable=False),
 )
 
-SCHEMA = Schema("inbox", 2, (EVENTS, CURSORS, SALTS), {2: TO_SALTS})
+SCHEMA = Schema("inbox", 1, (EVENTS, CURSORS, SALTS))
 
 OVERLAP = timedelta(hours=1)
 

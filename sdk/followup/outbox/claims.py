@@ -7,11 +7,9 @@ be accepted, and every earlier claim is visible to this one. SKIP LOCKED would l
 However many events wait, a relay holds the lock only for those of one call: it looks for them before, without the lock,
 and once it has the lock it takes those that still are due.
 
-A claim takes a call from the request rate of all relays of the outbox, whose state is in the database. Two rules apply
-together, as for a client (``followup._call.request_rate``). The limit is hard: a call begins only if
-fewer than ``requests_per_minute`` others are in flight or have ended within the last minute. Whenever the service
-received them, it was before their ends, so it receives no more in any minute, however slow or frozen a process was.
-And after a short burst, calls are spread evenly over the minute.
+A claim takes a call from the request rate of all relays of the outbox, whose state is one row: when the next call may
+begin. After a short burst, calls are spread evenly over the minute, so that no more than ``requests_per_minute`` begin
+in any 60 seconds.
 """
 
 import itertools
@@ -21,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from sqlalchemy import Connection, Update, and_, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Update, and_, bindparam, func, select, update
 
 from followup._store import leases
 from followup._store.cipher import RowCipher, UnreadableRows
@@ -29,7 +27,7 @@ from followup._store.database import insert_if_absent
 from followup._store.failures import execute_unless_rejected, storable
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._time import new_uuid
-from followup.outbox.events import CALLS, EVENTS, LARGEST_BATCH, RATES
+from followup.outbox.events import EVENTS, LARGEST_BATCH, RATES
 from followup.outbox.verdicts import LONGEST_WAIT, Claim, ClaimedEvent, Settlement
 
 LONGEST_LEASE = 30.0
@@ -99,10 +97,9 @@ def claim(
     rows = [row for row in rows if row.seq in texts]
     if not rows:
         return None
-    token, ends_at = new_uuid().hex, now + leases.in_milliseconds(lease_seconds)
-    wait = _reserve(connection, name, requests_per_minute, now, token, ends_at)
-    if wait:
+    if wait := _reserve(connection, name, requests_per_minute, now):
         return Wait(wait / 1000)
+    token, ends_at = new_uuid().hex, now + leases.in_milliseconds(lease_seconds)
     # The largest batch from the beginning that is within the limits of all of its events.
     limits = itertools.accumulate((row.batch_limit for row in rows), min, initial=largest)
     batch = rows[: max(1, sum(size <= limit for size, limit in enumerate(limits)) - 1)]
@@ -218,14 +215,8 @@ def _unblocked(connection: Connection, name: str, rows: Sequence[Any]) -> Sequen
     return [row for row in rows if row.seq in found]
 
 
-MINUTE = 60_000
-"""Milliseconds."""
-
 _BURST_SHARE = 10
-"""``requests_per_minute`` divided by this is the number of calls that may begin in a burst."""
-
-_LOOK_AGAIN = 1_000
-"""Milliseconds after which a full minute is looked at again, since calls in flight end before their leases."""
+"""``requests_per_minute`` divided by this is the number of calls that may begin at once."""
 
 _TOLERATED_FAILURES = 2
 """Calls that may fail one after another before all relays pause: the network drops single calls."""
@@ -238,53 +229,49 @@ _LONGEST_RETRY_AFTER = 3600.0
 """Seconds. A longer ``Retry-After`` is most likely a mistake, and must not stop the outbox for days."""
 
 
-def _reserve(
-    connection: Connection, name: str, requests_per_minute: int, now: int, lease_token: str, lease_ends_at: int
-) -> int:
+def _reserve(connection: Connection, name: str, requests_per_minute: int, now: int) -> int:
     """Reserve a call that begins now.
 
     Returns:
         0 if the call is reserved; otherwise the milliseconds to wait before the next try.
     """
-    rate = connection.execute(select(RATES).where(RATES.c.name == name)).mappings().one_or_none()
+    rate = connection.execute(select(RATES).where(RATES.c.name == name)).one_or_none()
     if rate is None:
-        values = {"name": name, "full_burst_at": 0, "not_before": 0, "failures_in_a_row": 0}
+        values = {"name": name, "next_call_at": 0, "moved_at": 0, "failures_in_a_row": 0}
         connection.execute(insert_if_absent(RATES, connection.dialect.name, **values))
-        return _reserve(connection, name, requests_per_minute, now, lease_token, lease_ends_at)
-    between = MINUTE / requests_per_minute
+        return _reserve(connection, name, requests_per_minute, now)
+    next_call_at = _next_call_at(rate, now)
+    if next_call_at > now:
+        return next_call_at - now
+    # After a burst the other calls of the minute are so far apart that all of them together are as many as allowed.
     burst = max(1, requests_per_minute // _BURST_SHARE) - 1
-    # A time that is further ahead than it can be is from before the clock was set back: do not wait for it for hours.
-    full_burst_at = rate["full_burst_at"] if now < rate["full_burst_at"] <= now + MINUTE else float(now)
-    not_before = rate["not_before"] if rate["not_before"] <= now + _LONGEST_RETRY_AFTER * 1000 else now
-    earliest = max(not_before, math.ceil(full_burst_at - burst * between))
-    if earliest > now:
-        return int(earliest - now)
-    connection.execute(delete(CALLS).where(CALLS.c.name == name, CALLS.c.ends_at <= now - MINUTE))
-    connection.execute(update(CALLS).where(CALLS.c.name == name, CALLS.c.ends_at > now + MINUTE).values(ends_at=now))
-    count = connection.execute(select(func.count()).where(CALLS.c.name == name)).scalar_one()
-    if count >= requests_per_minute:
-        blocking = select(CALLS.c.ends_at).where(CALLS.c.name == name).order_by(CALLS.c.ends_at)
-        ends_at: int = connection.execute(blocking.offset(count - requests_per_minute).limit(1)).scalar_one()
-        return max(1, min(_LOOK_AGAIN, ends_at + MINUTE - now))
-    connection.execute(CALLS.insert().values(lease_token=lease_token, name=name, ends_at=lease_ends_at))
-    connection.execute(update(RATES).where(RATES.c.name == name).values(full_burst_at=full_burst_at + between))
+    between = math.ceil(60_000 / (requests_per_minute - burst))
+    _move(connection, name, now, max(next_call_at, now - burst * between) + between)
     return 0
 
 
-def end_call(
-    connection: Connection, name: str, now: int, lease_token: str, settlement: Settlement, *, was_made: bool
-) -> None:
-    """Record that a reserved call has ended, or was not made; let all relays pause after failures, if necessary."""
-    call, rates = CALLS.c.lease_token == lease_token, RATES.c.name == name
-    connection.execute(update(CALLS).where(call).values(ends_at=now) if was_made else delete(CALLS).where(call))
-    if settlement.service == "works":
-        connection.execute(update(RATES).where(rates, RATES.c.failures_in_a_row > 0).values(failures_in_a_row=0))
-    elif settlement.service == "fails":
-        connection.execute(update(RATES).where(rates).values(failures_in_a_row=RATES.c.failures_in_a_row + 1))
-        rate = connection.execute(select(RATES).where(rates)).one()
-        pauses = rate.failures_in_a_row - _TOLERATED_FAILURES
-        seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(pauses - 1, 10)) if pauses > 0 else 0.0
-        if settlement.retry_after is not None:
-            seconds = min(settlement.retry_after, _LONGEST_RETRY_AFTER)
-        not_before = max(rate.not_before, now + math.ceil(seconds * 1000))
-        connection.execute(update(RATES).where(rates).values(not_before=not_before))
+def _next_call_at(rate: Any, now: int) -> int:
+    """Return when the next call may begin, which stays as far ahead as it was if the clock was set back since."""
+    next_call_at: int = rate.next_call_at - max(0, rate.moved_at - now)
+    return next_call_at
+
+
+def _move(connection: Connection, name: str, now: int, next_call_at: int, **values: int) -> None:
+    moved = {"next_call_at": next_call_at, "moved_at": now, **values}
+    connection.execute(update(RATES).where(RATES.c.name == name).values(moved))
+
+
+def note_health(connection: Connection, name: str, now: int, settlement: Settlement) -> None:
+    """Record whether the service works; let all relays pause after a ``Retry-After``, or after several failures."""
+    if settlement.service is None:
+        return
+    rate = connection.execute(select(RATES).where(RATES.c.name == name)).one_or_none()
+    failures = rate.failures_in_a_row + 1 if settlement.service == "fails" and rate is not None else 0
+    if rate is None or failures == rate.failures_in_a_row:
+        return  # removed since by ``clear``; or it works still
+    pauses = failures - _TOLERATED_FAILURES
+    seconds = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(pauses - 1, 10)) if pauses > 0 else 0.0
+    if settlement.retry_after is not None:
+        seconds = min(settlement.retry_after, _LONGEST_RETRY_AFTER)
+    next_call_at = max(_next_call_at(rate, now), now + math.ceil(seconds * 1000))
+    _move(connection, name, now, next_call_at, failures_in_a_row=failures)

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, Required, TypedDict, get_args
 
@@ -20,11 +20,20 @@ from followup._codec.encode import Encoder, encoder_for, json_bytes
 from followup._codec.names import camel, kind_of
 from followup._codec.wire import format_timestamp
 from followup._privacy.redaction import redacted
-from followup._store import schema
 from followup._store.cipher import Hash
 from followup._store.execution import Execution
 from followup._store.leases import lock
-from followup._store.schema import LOCKS, LONGEST_TEXT, SALTS, TO_SALTS, Schema, as_ascii, checked_text, event_table
+from followup._store.schema import (
+    DEAD,
+    IN_FLIGHT,
+    LONGEST_TEXT,
+    SALTS,
+    WAITING,
+    Schema,
+    as_ascii,
+    checked_text,
+    event_table,
+)
 from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput
 
@@ -43,8 +52,6 @@ EVENTS = event_table(
     sa.Column("recorded_at", sa.BigInteger, nullable=False),
     # The largest batch in which the event may be sent; less after a batch that the service rejected as a whole.
     sa.Column("batch_limit", sa.Integer, nullable=False),
-    # Nothing is written here any more; earlier releases linked traces with it.
-    sa.Column("trace_context", sa.Text),
 )
 
 sa.Index("followup_outbox_by_state", EVENTS.c.name, EVENTS.c.state, EVENTS.c.seq)
@@ -63,42 +70,17 @@ RATES = sa.Table(
     "followup_outbox_rates",
     sa.MetaData(),
     sa.Column("name", sa.String(LONGEST_TEXT), primary_key=True),
-    # The time from which a whole burst may be sent again; each call moves it.
-    sa.Column("full_burst_at", sa.Double, nullable=False),
-    # No call is made before: the service asked for that, or calls fail one after another.
-    sa.Column("not_before", sa.BigInteger, nullable=False),
+    # No relay makes a call before. Each call moves it, and so do a Retry-After, and calls that fail one after another.
+    sa.Column("next_call_at", sa.BigInteger, nullable=False),
+    # When it was moved: if this is in the future, the clock was set back since.
+    sa.Column("moved_at", sa.BigInteger, nullable=False),
     sa.Column("failures_in_a_row", sa.Integer, nullable=False),
 )
 
-CALLS = sa.Table(
-    "followup_outbox_calls",
-    sa.MetaData(),
-    sa.Column("lease_token", sa.String(32), primary_key=True),
-    sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
-    # While a call is in flight, the end of its lease. The service has received it by then, if at all.
-    sa.Column("ends_at", sa.BigInteger, nullable=False),
-)
-sa.Index("followup_outbox_calls_by_end", CALLS.c.name, CALLS.c.ends_at)
-
-_BY_ORDER = "followup_outbox_by_order ON followup_outbox (name, blocks_subject, subject, seq, state, due_at)"
-_TO_VERSION_2 = (f"CREATE INDEX IF NOT EXISTS {_BY_ORDER}", "DROP INDEX IF EXISTS followup_outbox_by_subject")
-
-OLDER_SUBJECTS: Final = "outbox_subjects"
-"""The row of ``followup_locks`` that a relay removes when it has renewed the default subjects of earlier releases."""
-
-# No SQL can compute the present ones.
-_TO_VERSION_3 = (
-    f"INSERT INTO followup_locks (name, times_taken) VALUES ('{OLDER_SUBJECTS}', 0) ON CONFLICT (name) DO NOTHING",  # noqa: S608 - a constant
-)
-
-_MIGRATIONS = {2: _TO_VERSION_2, 3: _TO_VERSION_3, 4: TO_SALTS}
-SCHEMA = Schema("outbox", 4, (EVENTS, RATES, CALLS, SALTS), _MIGRATIONS)
+SCHEMA = Schema("outbox", 1, (EVENTS, RATES, SALTS))
 
 _AT_ONCE = 100
 """Events that are in memory at once."""
-
-Renewal = Callable[[str, str, str], str]
-"""Returns the new subject, by the id of the event, its text and its subject."""
 
 LARGEST_BATCH = MAX_EVENTS_PER_BATCH
 
@@ -178,7 +160,7 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
         raise ValueError(f"event has {len(body):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
     read = json.loads(body)
     event_id = checked_text(encoded["id"], "event.id")
-    chosen = _default_subjects(event_id, read["data"])[0] if subject is None else checked_text(subject, "subject")
+    chosen = _default_subject(event_id, read["data"]) if subject is None else checked_text(subject, "subject")
     return Recorded(event_id, as_ascii(_fitting(chosen)), json.dumps(read, separators=(",", ":")))
 
 
@@ -213,35 +195,25 @@ def _check_time(occurred_at: object) -> None:
         )
 
 
-def renewed_subject(event_id: str, text: str, stored: str) -> str:
-    """Return the subject of a stored event, in the present spelling if it is the default of version 1 of the tables."""
-    try:
-        subject, older = _default_subjects(event_id, json.loads(text)["data"])
-    except Exception:  # noqa: BLE001 - whatever is wrong with one event, it stops no other
-        return stored
-    return subject if stored == older else stored
-
-
-def _default_subjects(event_id: str, data: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the subject of an event, its appointment, else its patient, else the event itself, and the older spelling.
+def _default_subject(event_id: str, data: Mapping[str, Any]) -> str:
+    """Return the subject of an event: its appointment, else its patient, else the event itself.
 
     Two spellings of one phone are one subject, also if one has the digits of another script. A patient who appears with
     a phone in one event and with a document in the next has two subjects, because only the service can know that they
-    are the same person. Version 1 of the tables had one subject for a phone and a document of the same digits; the
-    older spelling is None where it is the same.
+    are the same person.
     """
     appointment, patient = data.get("appointment"), data.get("patient")
     if isinstance(appointment, dict) and (found := _text_of(appointment.get("externalId"))):
-        return _fitting(f"appointment:{found}"), None
+        return f"appointment:{found}"
     known = patient if isinstance(patient, dict) else {"id": patient}
     for kind in ("phone", "dni", "externalId") if isinstance(patient, dict) else ("id",):
         value = _text_of(known.get(kind))
         if kind == "phone":
             value = "".join(str(unicodedata.decimal(each)) for each in value if each.isdecimal())
         if value:
-            return _fitting(f"patient:{kind}:{value}"), _fitting(f"patient:{value}")
+            return f"patient:{kind}:{value}"
     is_like_another = event_id.startswith(("appointment:", "patient:", "event:"))
-    return _fitting(f"event:{event_id}") if is_like_another else event_id, None
+    return f"event:{event_id}" if is_like_another else event_id
 
 
 def _text_of(value: object) -> str:
@@ -259,7 +231,7 @@ def _fitting(subject: str) -> str:
 
 
 async def hash_subjects(execute: Execution, name: str, hashed: Hash) -> None:
-    """Hash the subjects of events that were recorded before there was a cipher.
+    """Hash the subjects of the unfinished events that were recorded before there was a cipher.
 
     Args:
         execute: executes a statement in the transaction that stores the salt.
@@ -269,22 +241,12 @@ async def hash_subjects(execute: Execution, name: str, hashed: Hash) -> None:
     # As for a claim, because two transactions that change the same rows could deadlock. The transaction may be a
     # caller's, so it has no limit here.
     await lock(execute, SCHEMA.lock_of(name))
-    are_older = (await execute(sa.select(sa.exists().where(LOCKS.c.name == OLDER_SUBJECTS))))[0][0]
-
-    def renewed(event_id: str, text: str, subject: str) -> str:
-        return hashed(renewed_subject(event_id, text, subject) if are_older else subject)
-
-    await rewrite_subjects(execute, renewed, EVENTS.c.name == name)
-
-
-async def rewrite_subjects(execute: Execution, renewed: Renewal, condition: sa.ColumnElement[bool]) -> None:
-    """Give the events that are not finished new subjects."""
-    is_unfinished = sa.or_(*(EVENTS.c.state == each for each in (schema.WAITING, schema.IN_FLIGHT, schema.DEAD)))
-    columns = (EVENTS.c.seq, EVENTS.c.event_id, EVENTS.c.event, EVENTS.c.subject)
-    query: Any = sa.select(*columns).where(is_unfinished, condition)
+    # An IN of SQLAlchemy has no text before it is executed, so that only SQLAlchemy itself can execute it.
+    is_unfinished = sa.or_(*(EVENTS.c.state == each for each in (WAITING, IN_FLIGHT, DEAD)))
+    of_name = sa.select(EVENTS.c.seq, EVENTS.c.subject).where(EVENTS.c.name == name, is_unfinished)
+    query: Any = of_name.order_by(EVENTS.c.seq).limit(_AT_ONCE)
     last = 0
-    while rows := await execute(query.where(EVENTS.c.seq > last).order_by(EVENTS.c.seq).limit(_AT_ONCE)):
-        for seq, event_id, text, subject in rows:
+    while rows := await execute(query.where(EVENTS.c.seq > last)):
+        for seq, subject in rows:
             last = seq
-            new = renewed(event_id, text, subject)
-            await execute(sa.update(EVENTS).where(EVENTS.c.seq == seq).values(subject=new))
+            await execute(sa.update(EVENTS).where(EVENTS.c.seq == seq).values(subject=hashed(subject)))

@@ -71,7 +71,6 @@ class Outbox(RecordedEvents):
         self._requests_per_minute = requests_per_minute
         self._on_rejected = on_rejected
         self._has_recorded = False
-        self._has_renewed = False
         self._largest_batch = LARGEST_BATCH  # that the service can finish in time, as far as is known
 
     def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:

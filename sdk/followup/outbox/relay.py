@@ -71,9 +71,6 @@ class Relay:
         Raises:
             AuthenticationError, PermissionDeniedError: the service rejects the API key. The events wait again.
         """
-        if not self._outbox._has_renewed:
-            self._outbox._renew_subjects()
-            self._outbox._has_renewed = True
         self._failures = 0
         ends = None if deadline is None else self.clock.monotonic() + deadline
         self.unreadable.begin(self.clock.monotonic())
@@ -111,7 +108,7 @@ class Relay:
         slack = (self._lease_seconds - self._call_seconds) / 2
         if self.clock.monotonic() - began > slack:
             # This process was frozen. A call that begins now could outlive its lease.
-            self._settle(claimed, verdicts.at_once(claimed, "a relay was frozen"), was_made=False)
+            self._settle(claimed, verdicts.at_once(claimed, "a relay was frozen"))
             return
         seconds = self._call_seconds if left is None else min(self._call_seconds, left)
         raised: BaseException | None = None
@@ -161,11 +158,11 @@ class Relay:
             level = logging.INFO if states[SENT] == states.total() else logging.WARNING
             logger.log(level, "outbox %s: %s", self._outbox.name, settlement.text)
 
-    def _settle(self, claimed: verdicts.Claim, settlement: verdicts.Settlement, *, was_made: bool = True) -> bool:
+    def _settle(self, claimed: verdicts.Claim, settlement: verdicts.Settlement) -> bool:
         """Store the outcome of a claim, and return whether it still was this process's to store."""
         name, token = self._outbox.name, claimed.lease_token
         with self._outbox._locked_transaction(self.clock) as (connection, now):
-            claims.end_call(connection, name, now, token, settlement, was_made=was_made)
+            claims.note_health(connection, name, now, settlement)
             holds = self._outbox._on_rejected == "hold"
             is_ours = claims.settle(connection, self._outbox._cipher, now, token, settlement, holds=holds)
         if not is_ours:

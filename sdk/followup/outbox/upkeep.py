@@ -1,4 +1,4 @@
-"""What is done with recorded events besides sending them: status, dead events, the removal of old ones, an update."""
+"""What is done with recorded events besides sending them: status, dead events, and the removal of old ones."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -6,18 +6,15 @@ from types import MappingProxyType
 from typing import Any
 
 import attrs
-from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, exists, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, func, select
 
 from followup._store.clock import datetime_of
 from followup._store.erasure import PersonalData
-from followup._store.execution import executing, run
 from followup._store.imported import forget
-from followup._store.leases import take_lock
 from followup._store.person import Person
-from followup._store.schema import DEAD, IN_FLIGHT, LOCKS, WAITING, from_ascii
+from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
 from followup._store.store import milliseconds_of
-from followup.outbox import events
-from followup.outbox.events import CALLS, DISCARDED, EVENTS, RATES, SCHEMA, SENT, as_input
+from followup.outbox.events import DISCARDED, EVENTS, RATES, SCHEMA, SENT, as_input, hash_subjects
 from followup.resources.event_batches import EventInput
 
 
@@ -112,10 +109,10 @@ class RecordedEvents(PersonalData):
     _schema = SCHEMA
     _events = EVENTS
     _encrypted = ("event", "error", "subject")
-    _adopt = staticmethod(events.hash_subjects)
+    _adopt = staticmethod(hash_subjects)
     _given_up = DISCARDED
     _content, _about, _stored_at = "event", "subject", "recorded_at"
-    _emptied = MappingProxyType({"event": "", "subject": "", "blocks_subject": False, "trace_context": None})
+    _emptied = MappingProxyType({"event": "", "subject": "", "blocks_subject": False})
     _is_there = EVENTS.c.event != ""
 
     def status(self) -> OutboxStatus:
@@ -233,24 +230,7 @@ class RecordedEvents(PersonalData):
         Returns:
             The number of events.
         """
-        return self._clear(RATES, CALLS)
+        return self._clear(RATES)
 
     def _forget(self, connection: Connection, person: Person) -> None:
         forget(connection, self.name, person, self._cipher)
-
-    def _renew_subjects(self) -> None:
-        """Give unfinished events of earlier releases the present default subjects, so that later events wait for them.
-
-        It does so for all outboxes of the database, once after the tables were brought up to date.
-        """
-        marker = LOCKS.c.name == events.OLDER_SUBJECTS
-        with self._checked_transaction() as connection:
-            if not connection.execute(select(exists().where(marker))).scalar_one():
-                return
-        with self._checked_transaction() as connection:
-            if connection.execute(delete(LOCKS).where(marker)).rowcount == 0:
-                return
-            for name in connection.execute(select(EVENTS.c.name).distinct()).scalars().all():
-                take_lock(connection, SCHEMA.lock_of(name))
-            older = EVENTS.c.subject.startswith("patient:")
-            run(events.rewrite_subjects(executing(connection), events.renewed_subject, older))
