@@ -47,6 +47,7 @@ class Row:
         takes_key: whether the rule takes the API key of the request as ``key``.
         unchangeable: fields of the resource that this operation cannot change.
         optional_body: whether the body may be omitted, although the operation has body parameters.
+        batch: whether the body is a batch of events, which the rule validates, and the result has one for each.
     """
 
     scope: str | None
@@ -55,6 +56,7 @@ class Row:
     takes_key: bool = False
     unchangeable: tuple[str, ...] = ()
     optional_body: bool = False
+    batch: bool = False
 
 
 _ROWS: dict[str, Row] = {
@@ -79,7 +81,7 @@ _ROWS: dict[str, Row] = {
     "treatments.create": Row(scope="treatments:write", line=True, rule=treatments.create),
     "treatments.retrieve": Row(scope="treatments:read"),
     "treatments.list": Row(scope="treatments:read", rule=list_of("treatments", "patient", "active")),
-    "events.create": Row(scope="events:write", line=True, rule=events.create),
+    "events.create": Row(scope="events:write", line=True, rule=events.create, batch=True),
     "events.retrieve": Row(scope="events:read"),
     "events.list": Row(scope="events:read", rule=list_of("events", "type", "status", "source")),
     "webhook_endpoints.create": Row(scope="webhooks:write", rule=webhook_endpoints.create),
@@ -177,6 +179,11 @@ class Operation:
         """Whether a request without a body is invalid."""
         has_fields = self.body is None or bool(self.body.schema["properties"])
         return self.takes_body and has_fields and not self.row.optional_body
+
+
+def is_batch(operation: str | None) -> bool:
+    """Return whether the operation with this name takes a batch of events."""
+    return operation is not None and OPERATIONS[operation].row.batch
 
 
 OPERATIONS: Mapping[str, Operation] = {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import attrs
 
-from followup_mockserver.state.faults import OPERATION_OF_EVENTS
+from followup_mockserver.contract.operations import is_batch
 from followup_mockserver.state.history import EVENT
 from followup_mockserver.state.journal import JournalEntry, RecordedCall
 from followup_mockserver.state.tenant import Tenant
@@ -37,7 +37,7 @@ class SuspectCall(NamedTuple):
     @property
     def is_recognized(self) -> bool:
         """Whether the service did nothing twice: it recognizes the events of an equal batch by their ids."""
-        return self.number is not None and self.entry.operation == OPERATION_OF_EVENTS
+        return self.number is not None and is_batch(self.entry.operation)
 
 
 def suspect_calls(tenant: Tenant) -> dict[str, SuspectCall]:

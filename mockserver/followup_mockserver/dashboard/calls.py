@@ -13,11 +13,12 @@ from urllib.parse import quote, urlencode
 import attrs
 
 from followup._for_mockserver import Parameter, bare
-from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.contract.operations import OPERATIONS, Operation, is_batch
 from followup_mockserver.control.duplicates import suspect_calls, was_done
 from followup_mockserver.dashboard.columns import TABLES, day_in, noun_of
 from followup_mockserver.dashboard.objects import ListPage, list_page
-from followup_mockserver.dashboard.texts import body_differences, body_text, events_in, json_body, redacted_headers
+from followup_mockserver.dashboard.texts import body_differences, body_text, json_body, redacted_headers
+from followup_mockserver.rules.events import events_in
 from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, missing
 from followup_mockserver.state.faults import INJECTED
 from followup_mockserver.state.journal import CallDetails, JournalEntry, RecordedCall
@@ -89,7 +90,7 @@ def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:
     if entry.method == "GET":
         return ", ".join(f"{name} {value}" for name, value in details.query) or None
     body = json_body(details.request_body, details.request_is_whole)
-    if entry.operation == "events.create":
+    if is_batch(entry.operation):
         events = events_in(body)
         return f"{len(events)} events" if len(events) != 1 else _text(events[0], "id")
     return _text(body, "externalId") or (_text(body.get("patient"), "externalId") if isinstance(body, dict) else None)
@@ -108,7 +109,7 @@ def results_of_batch(entry: JournalEntry, details: CallDetails) -> list[dict[str
     """
     response = json_body(details.response_body, details.response_is_whole)
     results = response.get("results") if isinstance(response, dict) else None
-    if entry.operation != "events.create" or not isinstance(results, list):
+    if not is_batch(entry.operation) or not isinstance(results, list):
         return None
     sent = events_in(json_body(details.request_body, details.request_is_whole))
     return [

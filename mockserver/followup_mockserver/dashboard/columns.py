@@ -12,7 +12,8 @@ from followup import Appointment, Event, Patient
 from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
 from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.titles import STOPPED, state_of
-from followup_mockserver.dashboard.texts import events_in, json_body
+from followup_mockserver.dashboard.texts import json_body
+from followup_mockserver.rules.events import events_in
 from followup_mockserver.state.history import EVENT, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.tenant import Tenant

@@ -8,12 +8,13 @@ from itertools import islice
 from typing import Any, NamedTuple, get_args
 
 from followup._for_mockserver import EventSource
+from followup_mockserver.contract.operations import is_batch
 from followup_mockserver.dashboard.calls import CALLS, results_of_batch
 from followup_mockserver.dashboard.columns import noun_of
 from followup_mockserver.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.dashboard.objects import VIEW_OF_PREFIX, collection_of
-from followup_mockserver.dashboard.texts import events_in, json_body
-from followup_mockserver.state.faults import OPERATION_OF_EVENTS
+from followup_mockserver.dashboard.texts import json_body
+from followup_mockserver.rules.events import events_in
 from followup_mockserver.state.history import CONTROL, Record
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.state.tenant import Tenant
@@ -106,7 +107,7 @@ def _calls_that_refused(tenant: Tenant, event_id: str) -> Iterator[SearchResult]
     """Return the calls that brought an event that was not stored, and is therefore in no list of events."""
     written = event_id.encode(errors="replace"), json.dumps(event_id)[1:-1].encode()
     for entry in tenant.journal.newest_first():
-        details = tenant.journal.details(entry) if entry.operation == OPERATION_OF_EVENTS else None
+        details = tenant.journal.details(entry) if is_batch(entry.operation) else None
         if details is None:
             continue
         bodies = details.request_body or b"", details.response_body

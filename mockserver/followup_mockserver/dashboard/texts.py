@@ -74,12 +74,6 @@ def json_body(body: bytes | None, is_whole: bool) -> Any:
         return None
 
 
-def events_in(body: Any) -> list[Any]:
-    """Return the events in the body of ``events.create``: one, an array, or an array under ``events``."""
-    events = body.get("events", body) if isinstance(body, dict) else body
-    return events if isinstance(events, list) else [] if events is None else [events]
-
-
 def body_differences(before: bytes, after: bytes) -> list[tuple[str, str | None, str | None]]:
     """Return the fields in which two JSON bodies differ: the path, and the values as JSON, None where it is omitted.
 

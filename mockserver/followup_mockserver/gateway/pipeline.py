@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from followup._for_mockserver import SERVICE_VERSION
 from followup_mockserver.contract.operations import FOLLOW_UP
 from followup_mockserver.gateway import responding
-from followup_mockserver.gateway.request import Exchange, Request, Response, parse_json
+from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.rules import events
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.settings.options import Options
 from followup_mockserver.state.access import wait
 from followup_mockserver.state.clock import RealTime
-from followup_mockserver.state.faults import INJECTED, OPERATION_OF_EVENTS, Fault
+from followup_mockserver.state.faults import INJECTED, Fault
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.state.registry import Registry
 
@@ -149,7 +149,7 @@ def apply(fault: Fault, exchange: Exchange) -> None:
     if fault.kind == "delay":
         _delay(fault.seconds, exchange)
     elif fault.kind == "status":
-        raise _error(fault, exchange.request)
+        raise _error(fault, exchange)
     elif fault.when == "before":
         raise ServiceError(500, "api_error", "fault", "The connection is dropped.")
 
@@ -166,20 +166,12 @@ def _delay(seconds: float, exchange: Exchange) -> None:
     wait(exchange.tenant, seconds)
 
 
-def _error(fault: Fault, request: Request) -> ServiceError:
+def _error(fault: Fault, exchange: Exchange) -> ServiceError:
     kind = "api_error" if fault.status >= 500 else _TYPES.get(fault.status, "invalid_request_error")
     headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
-    body = {}
-    if fault.status == 500 and request.operation.name == OPERATION_OF_EVENTS:
-        body = events.all_failed(_json(request), INJECTED)
+    is_batch = fault.status == 500 and exchange.request.operation.row.batch
+    body = events.all_failed(exchange.sent_events(), INJECTED) if is_batch else {}
     return ServiceError(fault.status, kind, _CODES.get(fault.status, "fault"), INJECTED, headers=headers, body=body)
-
-
-def _json(request: Request) -> object:
-    try:
-        return parse_json(request.headers, request.body or b"")
-    except ServiceError:
-        return None
 
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import attrs
 
 from followup_mockserver.contract.operations import Operation
+from followup_mockserver.rules.events import events_in
 from followup_mockserver.schema.errors import ServiceError, invalid
 from followup_mockserver.schema.formats import up_to_milliseconds
 from followup_mockserver.schema.shapes import MAX_BODY_BYTES, TIMESTAMP, Schema, Shape
@@ -215,6 +216,8 @@ class Exchange:
         request_id: id of the request; None until its rule runs.
         remarks: what the request lost of its events.
         about: id of the object that the request created, changed or returned.
+        body: the decoded body of a batch, if it has been decoded.
+        result: the body of the response, before it is encoded; None until the rule has run.
         response: the response.
         entry: the entry of the journal, when the request has been recorded.
     """
@@ -237,6 +240,8 @@ class Exchange:
     request_id: str | None = None
     remarks: EventRemarks = attrs.field(factory=EventRemarks)
     about: str | None = None
+    body: Any = None
+    result: Any = None
     response: Response = attrs.field(init=False)
     entry: JournalEntry = attrs.field(init=False)
 
@@ -244,3 +249,21 @@ class Exchange:
     def is_replay(self) -> bool:
         """Whether the response is that of an earlier request; False if a fault replaced it."""
         return self.replayed is not None and self.error is None
+
+    @property
+    def results(self) -> Sequence[Mapping[str, Any]]:
+        """The results of a batch, as the client sees them; empty for a response without results."""
+        body = self.result if self.error is None else self.error.body
+        found: Sequence[Mapping[str, Any]] = body.get("results", ())
+        return found
+
+    def sent_events(self) -> list[Any]:
+        """Return the events of a batch, valid or not; none if the body has none of the three forms."""
+        if not self.request.operation.row.batch:
+            return []
+        if self.body is None:  # the rule has not run
+            try:
+                self.body = parse_json(self.request.headers, self.request.body or b"")
+            except ServiceError:
+                return []
+        return events_in(self.body)

@@ -6,14 +6,12 @@ import re
 from typing import Any
 
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
-from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of, parse_json
-from followup_mockserver.rules import events
+from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of
 from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, invalid, missing
 from followup_mockserver.state import observers
 from followup_mockserver.state.clock import RealTime
 from followup_mockserver.state.collection import PageResult
 from followup_mockserver.state.copies import copied
-from followup_mockserver.state.faults import OPERATION_OF_EVENTS
 from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, EventRemarks, JournalEntry
 
 _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
@@ -68,10 +66,11 @@ def _fingerprint(request: Request) -> bytes:
 def respond(exchange: Exchange) -> None:
     """Replay the response of the idempotency key, or run the rule of the operation."""
     if exchange.replayed is not None:
+        exchange.result = json.loads(exchange.replayed)
         exchange.response = Response(status=200, headers={"Idempotent-Replayed": "true"}, body=exchange.replayed)
-        exchange.about = json.loads(exchange.replayed).get("id")
     else:
         exchange.response = Response(status=200, body=_run_rule(exchange))
+    exchange.about = exchange.result.get("id")
 
 
 def error_response(error: ServiceError) -> Response:
@@ -86,6 +85,7 @@ def _run_rule(exchange: Exchange) -> bytes:
     with tenant.lock:
         found = (_find(exchange),) if operation.has_path_id else ()
         arguments = arguments_of(operation, exchange.registry.options, request.query, request.headers, request.body)
+        exchange.body = arguments.get("body")
         if operation.row.takes_key:
             arguments["key"] = exchange.key
         exchange.request_id = tenant.cause = tenant.ids.new(REQUEST_ID_PREFIX)
@@ -94,8 +94,8 @@ def _run_rule(exchange: Exchange) -> bytes:
         finally:
             tenant.cause = None
             exchange.remarks, tenant.remarks = tenant.remarks, EventRemarks()
-        exchange.about = getattr(result, "id", None)
-        body = _json_bytes(_encoded(exchange, result))
+        exchange.result = _encoded(exchange, result)
+        body = _json_bytes(exchange.result)
         if exchange.claimed is not None:
             tenant.idempotency.finish(exchange.claimed, body, exchange.request_id)
             exchange.claimed = None
@@ -138,7 +138,9 @@ def record_call(exchange: Exchange) -> None:
     """Record the call in the journal, under its request id. A request that reached no rule gets a new one."""
     request, response, tenant = exchange.request, exchange.response, exchange.tenant
     error, fault = exchange.error, exchange.fault if exchange.is_fault_applied else None
-    accepted, code = _accepted(exchange), None if error is None else error.code
+    # A fault of kind status invents the results of a batch.
+    results = () if fault is not None and fault.kind == "status" else exchange.results
+    code = None if error is None else error.code
     with tenant.lock:
         request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
         key, method = request.headers.get("idempotency-key"), request.method
@@ -155,8 +157,8 @@ def record_call(exchange: Exchange) -> None:
             attempt=1 if code == KEY_REUSED else tenant.journal.next_attempt(key, method, request.path),
             replayed=exchange.is_replay,
             fault=None if fault is None else fault.kind,
-            events=len(accepted),
-            refused=accepted.count(False),
+            events=len(results),
+            refused=sum(not each["accepted"] for each in results),
             **exchange.remarks._asdict(),
         )
         tenant.journal.record(
@@ -181,14 +183,6 @@ def record_call(exchange: Exchange) -> None:
     response.headers["Service-Version"] = SERVICE_VERSION
 
 
-def _accepted(exchange: Exchange) -> list[bool]:
-    """Return for each event of a batch whether the service accepted it; empty for a response without results."""
-    fault = exchange.fault if exchange.is_fault_applied else None
-    if exchange.request.operation.name != OPERATION_OF_EVENTS or (fault is not None and fault.kind == "status"):
-        return []  # a fault invents its results
-    return [result["accepted"] for result in json.loads(exchange.response.body).get("results", ())]
-
-
 def report_call(exchange: Exchange) -> None:
     """Report the call to the observers of this process."""
     if not observers.observers:
@@ -202,15 +196,8 @@ def report_call(exchange: Exchange) -> None:
 
 def _events_of(exchange: Exchange) -> list[tuple[str, str | None]]:
     """Return the events of a batch by their types, with the results as the client sees them."""
-    request, response = exchange.request, exchange.response
-    if request.operation.name != OPERATION_OF_EVENTS:
-        return []
-    try:
-        sent = events.events_in(parse_json(request.headers, request.body or b""), reject_unknown=False)
-    except ServiceError:
-        return []
-    types = [str(each.get("type")) if isinstance(each, dict) else "" for each in sent]
-    if response.broken:
+    types = [str(each.get("type")) if isinstance(each, dict) else "" for each in exchange.sent_events()]
+    if exchange.response.broken:
         return [(each, None) for each in types]
-    results = json.loads(response.body).get("results", ())
-    return [(each, result["status"]) for each, result in zip(types, results, strict=False)]  # an error may have none
+    # An error may have no results.
+    return [(each, result["status"]) for each, result in zip(types, exchange.results, strict=False)]

@@ -31,7 +31,7 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
     Raises:
         ServiceError: no event was accepted: 400 if all were invalid, else 500. The body of the error has the results.
     """
-    events = events_in(body, reject_unknown=tenant.options.refuse_unknown_fields)
+    events = _checked(body, reject_unknown=tenant.options.refuse_unknown_fields)
     results = [process(tenant, raw) for raw in events]
     tenant.remarks = EventRemarks(
         [*itertools.islice(_ignored_keys(body, events, results), MAX_IGNORED_KEYS)],
@@ -62,12 +62,8 @@ def _is_changed(tenant: Tenant, raw: Any, result: EventResult) -> bool:
     return (known.type, without_nulls(known.data)) != (raw.get("type"), without_nulls(raw.get("data")))
 
 
-def all_failed(body: Any, reason: str) -> dict[str, Any]:
+def all_failed(events: list[Any], reason: str) -> dict[str, Any]:
     """Return the results that accompany the error in the body of a 500 when no event was processed."""
-    try:
-        events = events_in(body, reject_unknown=False)
-    except ServiceError:
-        events = []
     return _detail([EventResult(id=_id_of(raw) or "", accepted=False, status="failed", error=reason) for raw in events])
 
 
@@ -75,25 +71,25 @@ def _detail(results: list[EventResult]) -> dict[str, Any]:
     return {"object": "event_batch", "results": encode(results)}
 
 
-def events_in(body: Any, *, reject_unknown: bool) -> list[Any]:
-    """Return the events of a request body, which need not be valid.
+def events_in(body: Any) -> list[Any]:
+    """Return the events in a body, valid or not: one, an array, or an array under ``events``; none in another form."""
+    events = body.get("events", [body]) if isinstance(body, dict) else body
+    return events if isinstance(events, list) else []
+
+
+def _checked(body: Any, *, reject_unknown: bool) -> list[Any]:
+    """Return the events in a body.
 
     Raises:
         ServiceError: 400: the body has none of the three forms, or too many events.
     """
-    if isinstance(body, dict) and "events" in body:
-        others = [key for key in body if key != "events"]
-        if others and reject_unknown:
-            raise invalid("parameter_unknown", "There is no such field next to events.", others[0])
-        events = body["events"]
-    elif isinstance(body, dict):
-        return [body]
-    else:
-        events = body
-    if not isinstance(events, list):
-        raise invalid("parameter_invalid", "This must be an event, or an array of events.", "events")
+    others = [key for key in body if key != "events"] if isinstance(body, dict) and "events" in body else []
+    if others and reject_unknown:
+        raise invalid("parameter_unknown", "There is no such field next to events.", others[0])
+    events = events_in(body)
     if not 1 <= len(events) <= MAX_EVENTS_PER_BATCH:
-        raise invalid("parameter_invalid", f"This must be an array of 1 to {MAX_EVENTS_PER_BATCH} events.", "events")
+        message = f"This must be an event, or an array of 1 to {MAX_EVENTS_PER_BATCH} events."
+        raise invalid("parameter_invalid", message, "events")
     return events
 
 
