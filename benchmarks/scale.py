@@ -14,9 +14,9 @@ from typing import Any
 from measure import Figure, compare
 
 from followup_mockserver import MockService
+from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
 from followup_mockserver.rules import patients
-from followup_mockserver.state.jobs import Job, Scheduler
-from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
+from followup_mockserver.world.state.jobs import Job, Scheduler
 
 FEW, MANY = 1_000, 1_000_000
 PREPARED = 10_000

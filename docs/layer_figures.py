@@ -25,34 +25,20 @@ DESCRIPTIONS = {
     "webhooks": "verifies webhooks (public)",
     "_webhook_event": "the event of a webhook",
     "resources": "operations, result classes, input dicts",
-    "_declarations | _http": "typed functions without a body; all I/O of a call",
-    "_telemetry": "spans of calls",
-    "_call": "the life of a call, as a generator",
-    "_results": "what a call returns or raises",
-    "_codec": "Python to JSON and back",
-    "_privacy": "keeps personal data out of texts and tracebacks",
-    "_api_rules": "small modules without internal imports",
+    "_core": "what a call is: declared, encoded, sent, decoded",
+    "_version": "the version of both packages",
     "__main__": "python -m followup_mockserver",
-    "cli": "serve, listen, trigger, demo",
-    "judge": "tests a service, a contract, a receiver",
-    "pytest_plugin": "fixtures, and reports of failing tests",
-    "simulation | strategies": "random histories; Hypothesis strategies",
+    "cli | pytest_plugin | simulation | strategies": "what users start or import in tests",
+    "lab": "simulations, strategies, programs that judge",
     "service": "MockService, MockServer: all together",
-    "dashboard": "pages that show what happened",
-    "http": "Flask: API and control API",
-    "control": "test controls, and what caused what",
-    "engine": "runs the jobs that are due",
-    "gateway": "a request, step by step",
-    "contract": "table of operations, OpenAPI document",
+    "web": "Flask: API, control API, dashboard",
+    "control": "test controls, and the engine of jobs",
+    "gateway": "a request, step by step; the contract",
     "rules": "one function for each operation",
-    "state": "one tenant's data, behind one lock",
-    "settings": "options of a mock, settings of an organization",
-    "schema": "annotations to JSON Schema, validation",
+    "deliveries": "webhooks: queue, sign, send",
+    "world": "objects, settings, and the forms of fields",
 }
 """By layer, or by the first module of a layer."""
-
-DESCRIPTIONS_OF_THE_MOCK = {"webhooks": "queue, sign, send"}
-"""Descriptions of modules whose names exist in both packages."""
 
 
 def main() -> None:
@@ -104,7 +90,7 @@ def _row(package: str, layer: str, top: int) -> tuple[list[str], int]:
             x, y = LEFT, y + 18
         texts.append(_text("name", x, y, name))
         x += width + GAP
-    description = _description(package, layer)
+    description = _description(layer)
     if len(names) == 1:
         texts.append(_text("text", DESCRIPTION, y, description))
         height = 30
@@ -114,11 +100,8 @@ def _row(package: str, layer: str, top: int) -> tuple[list[str], int]:
     return [f'  <rect class="box {colour}" x="44" y="{top}" width="440" height="{height}" rx="6"/>\n', *texts], height
 
 
-def _description(package: str, layer: str) -> str:
-    first = layer.partition(" | ")[0]
-    if package == "followup_mockserver" and first in DESCRIPTIONS_OF_THE_MOCK:
-        return DESCRIPTIONS_OF_THE_MOCK[first]
-    description = DESCRIPTIONS.get(layer) or DESCRIPTIONS.get(first)
+def _description(layer: str) -> str:
+    description = DESCRIPTIONS.get(layer)
     if description is None:
         sys.exit(f"The layer {layer!r} has no description: add one to DESCRIPTIONS in {__file__}.")
     return description

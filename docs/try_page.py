@@ -144,7 +144,7 @@ def write_dashboard(target: Path) -> None:
 
     with MockService() as service:
         page = service.app.test_client().get("/_mock/").get_data(as_text=True)
-    static = Path(str(importlib.import_module("followup_mockserver.dashboard").__file__)).parent / "static"
+    static = Path(str(importlib.import_module("followup_mockserver.web.dashboard").__file__)).parent / "static"
     shutil.copytree(static, target / "static")
     shutil.copy(SOURCES / "bridge.js", target / "bridge.js")
     page = page.replace("/_mock/static/", "static/")

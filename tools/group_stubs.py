@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from followup._declarations.operations import Resource, group_name
+from followup._core.declarations.operations import Resource, group_name
 from followup.resources import all_groups
 
 FILE = Path(__file__).parents[1] / "sdk" / "followup" / "resources" / "groups.pyi"
@@ -131,7 +131,7 @@ def _names(methods: list[Any]) -> set[str]:
 def _home(name: str, module: Any) -> str:
     """Return the module to import a name from; the empty string for a builtin."""
     if name == "AsyncListing":
-        return "followup._call.pagination"
+        return "followup._core.call.pagination"
     if name not in vars(module):
         return ""
     for node in ast.parse(inspect.getsource(module)).body:

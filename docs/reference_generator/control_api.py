@@ -6,9 +6,9 @@ from typing import Any
 import attrs
 import httpx
 
-from followup._time import reproducible_randomness
+from followup._core.time import reproducible_randomness
 from followup_mockserver import MockService
-from followup_mockserver.http.control_openapi import control_document
+from followup_mockserver.web.control_openapi import control_document
 
 from .entries import PythonNames, link_to
 from .markdown import bullets, contents, folded, link, page, section, table

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 import followup
-from followup import _api_rules
-from followup._api_rules import IdPrefix
-from followup._results.results import Model
+from followup._core import api_rules
+from followup._core.api_rules import IdPrefix
+from followup._core.results.results import Model
 from followup.resources import all_groups
 
 from .entries import PythonNames, class_section
@@ -91,7 +91,7 @@ def _prefixes() -> str:
     """Return the prefix of each type of id, as a list."""
     return ", ".join(
         f"`{each.prefix}` for `{name}`"
-        for name, value in vars(_api_rules).items()
+        for name, value in vars(api_rules).items()
         for each in getattr(value, "__metadata__", ())
         if isinstance(each, IdPrefix)
     )

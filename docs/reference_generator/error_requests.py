@@ -13,12 +13,12 @@ from werkzeug.datastructures import Headers
 from followup_mockserver import MockService
 from followup_mockserver.control import Control, access_to
 from followup_mockserver.gateway.pipeline import INTERNAL_ERROR
-from followup_mockserver.http.app import http_error
-from followup_mockserver.http.guard import Guard, WaitingCalls
-from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.schema.shapes import MAX_BODY_BYTES
-from followup_mockserver.state.registry import DEFAULT_KEY
-from followup_mockserver.state.snapshots.document import MAX_BYTES
+from followup_mockserver.web.app import http_error
+from followup_mockserver.web.guard import Guard, WaitingCalls
+from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
+from followup_mockserver.world.state.registry import DEFAULT_KEY
+from followup_mockserver.world.state.snapshots.document import MAX_BYTES
 
 from .raw_requests import JsonResponse, Requests
 from .traffic import NOW, RECEIVER

@@ -5,10 +5,10 @@ from typing import Any
 
 import followup
 from followup import APIStatusError, EventBatchError
-from followup._call.retries import LONGEST_RETRY_AFTER, seconds_before_retry
-from followup._call.steps import Response
-from followup._results.errors import status_error_class
-from followup._time import REAL_TIME
+from followup._core.call.retries import LONGEST_RETRY_AFTER, seconds_before_retry
+from followup._core.call.steps import Response
+from followup._core.results.errors import status_error_class
+from followup._core.time import REAL_TIME
 
 from .entries import PythonNames, class_section, link_to
 from .error_requests import CONTROL, SERVICE, Provocation, provoked

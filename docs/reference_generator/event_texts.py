@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from followup._api_rules import EventType, OutboundEventType
+from followup._core.api_rules import EventType, OutboundEventType
 
 _BOOKED = """\
 client.appointments.create(

@@ -17,13 +17,13 @@ from followup_mockserver.control.organizations import KeyInput, NewOrganization,
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.webhooks import WebhookControls
 from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
-from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.settings.options import MockOptions
-from followup_mockserver.settings.settings import KeyRecord
-from followup_mockserver.state.faults import Fault, WebhookFault
-from followup_mockserver.state.journal import JournalEntry
-from followup_mockserver.state.records import Attempt, Message, ReceiverResponse
-from followup_mockserver.state.runs import Advanced, JobRun
+from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.settings.options import MockOptions
+from followup_mockserver.world.settings.settings import KeyRecord
+from followup_mockserver.world.state.faults import Fault, WebhookFault
+from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.records import Attempt, Message, ReceiverResponse
+from followup_mockserver.world.state.runs import Advanced, JobRun
 
 from .doubts import doubts_section
 from .markdown import contents, section

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 
 from followup_mockserver import MockService
-from followup_mockserver.state.registry import DEFAULT_KEY
+from followup_mockserver.world.state.registry import DEFAULT_KEY
 
 from .traffic import NOW
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, get_origin
 
 import attrs
 
-from followup._api_rules import IdPrefix
-from followup._plain import Late
+from followup._core.api_rules import IdPrefix
+from followup._core.plain import Late
 
 _OMITTED = ("self", "cls")
 

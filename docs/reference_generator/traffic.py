@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 import httpx
 
-from followup._time import reproducible_randomness
+from followup._core.time import reproducible_randomness
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.state.journal import CallDetails, JournalEntry
+from followup_mockserver.world.state.journal import CallDetails, JournalEntry
 
 from .markdown import block, json_text
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import followup
 from followup import WebhookEvent, WebhookSignatureError, construct_event, verify_signature
-from followup._api_rules import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_ATTEMPT_TIMEOUT, WEBHOOK_RETRY_WAITS
+from followup._core.api_rules import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_ATTEMPT_TIMEOUT, WEBHOOK_RETRY_WAITS
 from followup.webhooks import SIGNATURE_HEADER, TIMESTAMP_HEADER, WEBHOOK_TOLERANCE, sign
-from followup_mockserver.contract.openapi import document
+from followup_mockserver.gateway.contract.openapi import document
 
 from .entries import PythonNames, class_section, function_text, members_of
 from .markdown import page, section, table

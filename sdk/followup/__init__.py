@@ -9,17 +9,17 @@ from importlib import import_module
 from followup._version import __version__ as __version__
 
 _NAMES = {
-    "_call.pagination": "AsyncPage Page",
+    "_core.call.pagination": "AsyncPage Page",
     "_client": "AsyncFollowUp FollowUp",
-    "_codec.encode": "NOT_GIVEN NotGiven",
-    "_results.errors": (
+    "_core.codec.encode": "NOT_GIVEN NotGiven",
+    "_core.results.errors": (
         "APIConnectionError APIStatusError APITimeoutError AuthenticationError ConfigurationError "
         "ConflictError FollowUpError IdempotencyError InternalServerError InvalidRequestError "
         "NotFoundError PaginationError PermissionDeniedError RateLimitError ResponseDecodeError "
         "WebhookSignatureError"
     ),
-    "_results.display": "show_personal_data",
-    "_results.results": "ResponseInfo",
+    "_core.results.display": "show_personal_data",
+    "_core.results.results": "ResponseInfo",
     "_webhook_event": "WebhookEvent",
     "resources.account": "Account ApiKey",
     "resources.appointments": "Appointment",

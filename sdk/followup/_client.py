@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
 
-from followup import _telemetry
-from followup._api_rules import SERVICE_VERSION
-from followup._call import options as _options
-from followup._call.call import run_call
-from followup._call.options import DEFAULT_MAX_RETRIES, Options
-from followup._call.pagination import AsyncListing, Listing, Page
-from followup._call.steps import Call
-from followup._codec.names import kind_of
-from followup._declarations.declarations import lazy
-from followup._declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
-from followup._http.connections import AsyncConnections, Connections, import_transport
-from followup._http.drivers import drive, drive_async
-from followup._plain import Late
-from followup._privacy.frames import clears_frames, clears_frames_of
-from followup._results.errors import ConfigurationError
-from followup._results.results import Result
-from followup._time import with_current_time
+from followup._core import telemetry
+from followup._core.api_rules import SERVICE_VERSION
+from followup._core.call import options as _options
+from followup._core.call.call import run_call
+from followup._core.call.options import DEFAULT_MAX_RETRIES, Options
+from followup._core.call.pagination import AsyncListing, Listing, Page
+from followup._core.call.steps import Call
+from followup._core.codec.names import kind_of
+from followup._core.declarations.declarations import lazy
+from followup._core.declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
+from followup._core.http.connections import AsyncConnections, Connections, import_transport
+from followup._core.http.drivers import drive, drive_async
+from followup._core.plain import Late
+from followup._core.privacy.frames import clears_frames, clears_frames_of
+from followup._core.results.errors import ConfigurationError
+from followup._core.results.results import Result
+from followup._core.time import with_current_time
 from followup.resources import all_groups
 from followup.resources.groups import AsyncGroups, SyncGroups
 
@@ -138,8 +138,8 @@ class _Client(Generic[HttpClient, AnyConnections]):
             requests_per_minute,
             own_client=http_client is not None,
         )
-        if _telemetry.is_on():
-            from followup._telemetry.calls import CallObserver
+        if telemetry.is_on():
+            from followup._core.telemetry.calls import CallObserver
 
             options = attrs.evolve(options, observe=CallObserver(options.base_url))
         self._set_up(options, self._connect(http_client, options), owns_connections=True)

@@ -6,21 +6,28 @@ Before you change an internal of the SDK, check here whether the mock depends on
 change without notice.
 """
 
-from followup._api_rules import *  # noqa: F403 - all of its public names
-from followup._call.options import DEFAULT_TIMEOUT
-from followup._codec import phones
-from followup._codec.decode import decode
-from followup._codec.encode import NOT_GIVEN, encode
-from followup._codec.names import *  # noqa: F403 - all of its public names
-from followup._codec.wire import format_timestamp
-from followup._declarations.declarations import Declaration, Parameter, descriptions_in, lazy
-from followup._declarations.operations import declarations_of, group_name
-from followup._package_data import package_data, package_text, zone_of
-from followup._privacy.frames import clear_frames, clears_frames_of
-from followup._privacy.redaction import redacted, visible
-from followup._results.results import NO_EXTRA, FrozenValue, Model, Value
-from followup._threads import NoThreadError, addresses_of, result_within, run_in_thread
-from followup._time import REAL_TIME, Time, reproducible_randomness, use_virtual_time, virtual_store_time, virtual_time
+from followup._core.api_rules import *  # noqa: F403 - all of its public names
+from followup._core.call.options import DEFAULT_TIMEOUT
+from followup._core.codec import phones
+from followup._core.codec.decode import decode
+from followup._core.codec.encode import NOT_GIVEN, encode
+from followup._core.codec.names import *  # noqa: F403 - all of its public names
+from followup._core.codec.wire import format_timestamp
+from followup._core.declarations.declarations import Declaration, Parameter, descriptions_in, lazy
+from followup._core.declarations.operations import declarations_of, group_name
+from followup._core.package_data import package_data, package_text, zone_of
+from followup._core.privacy.frames import clear_frames, clears_frames_of
+from followup._core.privacy.redaction import redacted, visible
+from followup._core.results.results import NO_EXTRA, FrozenValue, Model, Value
+from followup._core.threads import NoThreadError, addresses_of, result_within, run_in_thread
+from followup._core.time import (
+    REAL_TIME,
+    Time,
+    reproducible_randomness,
+    use_virtual_time,
+    virtual_store_time,
+    virtual_time,
+)
 from followup._version import IS_RELEASED, installation
 from followup.resources import all_groups
 from followup.resources.account import ServiceLine

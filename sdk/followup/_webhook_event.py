@@ -11,17 +11,17 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import followup
-from followup._codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
-from followup._plain import Late
-from followup._results.display import short, shows_personal_data
+from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
+from followup._core.plain import Late
+from followup._core.results.display import short, shows_personal_data
 
 if TYPE_CHECKING:
-    from followup import _api_rules as rules
-    from followup._results.results import Model
+    from followup._core import api_rules as rules
+    from followup._core.results.results import Model
 
     M = TypeVar("M", bound=Model)
 else:
-    rules = Late("followup._api_rules")
+    rules = Late("followup._core.api_rules")
 
 _Record: TypeAlias = "followup.Patient | followup.Doctor | followup.Appointment | followup.Visit | followup.Treatment"
 _Message: TypeAlias = "followup.IntakeRequest | followup.Event | followup.WebhookEndpoint | followup.WebhookDelivery"
@@ -43,7 +43,7 @@ class _Fields:
     def __get__(self, instance: object, owner: type) -> Any:
         import attrs
 
-        from followup._results.results import NO_EXTRA, personal
+        from followup._core.results.results import NO_EXTRA, personal
 
         options = {"object": attrs.field(default="event"), "data": personal(), "extra": personal(NO_EXTRA)}
         fields = {name: options.get(name) or attrs.field() for name in ("extra", *_WIRE_NAMES)}
@@ -121,7 +121,7 @@ class WebhookEvent:
         return f"WebhookEvent({', '.join(f'{name}={short(getattr(self, name))}' for name in names)})"
 
     def _repr_html_(self) -> str:
-        from followup._results.results import Model
+        from followup._core.results.results import Model
 
         return Model._repr_html_(self)  # type: ignore[arg-type]
 
@@ -131,7 +131,7 @@ class WebhookEvent:
         Objects and lists within are dicts and lists, the time is an aware ``datetime``. Fields that this version of the
         package does not know have their JSON names, unless a known field has the name.
         """
-        from followup._results.results import Model
+        from followup._core.results.results import Model
 
         return Model.to_dict(self)  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ class WebhookEvent:
 
         Fields that this version of the package does not know are included.
         """
-        from followup._results.results import Model
+        from followup._core.results.results import Model
 
         return Model.to_json(self)  # type: ignore[arg-type]
 
@@ -186,7 +186,7 @@ class WebhookEvent:
             ValueError: ``ref`` is not the id of an object that can be retrieved.
             NotFoundError: the object does not exist any more.
         """
-        from followup._declarations.operations import declarations_of, group_name
+        from followup._core.declarations.operations import declarations_of, group_name
         from followup.resources import all_groups
 
         for group in all_groups():
@@ -198,7 +198,7 @@ class WebhookEvent:
 
 
 def _decoded(data: Mapping[str, Any], key: str, cls: type[M]) -> M | None:
-    from followup._codec.decode import decode
+    from followup._core.codec.decode import decode
 
     try:
         return decode(cls, data.get(key))

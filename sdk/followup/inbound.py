@@ -23,13 +23,13 @@ from datetime import datetime
 from typing import Any, ParamSpec
 
 from followup import ContactInput, CoverageInput, DoctorInput, EventInput, EventSourceInput, PatientInput, SenderInput
-from followup._api_rules import DoctorId, EventType, NonEmpty
-from followup._codec.encode import Encoder, encoder_for
-from followup._codec.ids import id_of as id_of
-from followup._codec.names import annotations_of, camel, without_none
-from followup._declarations.operations import Described
-from followup._privacy.frames import clears_frames
-from followup._time import new_uuid
+from followup._core.api_rules import DoctorId, EventType, NonEmpty
+from followup._core.codec.encode import Encoder, encoder_for
+from followup._core.codec.ids import id_of as id_of
+from followup._core.codec.names import annotations_of, camel, without_none
+from followup._core.declarations.operations import Described
+from followup._core.privacy.frames import clears_frames
+from followup._core.time import new_uuid
 from followup.resources.treatments import TreatmentKind
 
 P = ParamSpec("P")

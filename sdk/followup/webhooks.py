@@ -17,9 +17,9 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
-from followup._plain import Late, surroundings, unwrapped
-from followup._privacy.frames import clears_frames
-from followup._results.errors import WebhookSignatureError
+from followup._core.plain import Late, surroundings, unwrapped
+from followup._core.privacy.frames import clears_frames
+from followup._core.results.errors import WebhookSignatureError
 
 # Not imported from `typing`, whose import takes longer than all that verifies a webhook.
 TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
@@ -136,7 +136,7 @@ def construct_event(
         TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` is invalid.
     """
     verify_signature(payload, headers, secret, tolerance=tolerance, now=now)
-    from followup._codec.wire import WireError
+    from followup._core.codec.wire import WireError
     from followup._webhook_event import decode_event
 
     try:
@@ -216,7 +216,7 @@ def _seconds(now: object) -> float:
 def _seconds_of_datetime(now: object) -> float:
     from datetime import datetime
 
-    from followup._codec.wire import in_utc
+    from followup._core.codec.wire import in_utc
 
     if not isinstance(now, datetime):
         raise ValueError(_INVALID_NOW)  # noqa: TRY004 - as for a number that is out of range

@@ -12,10 +12,10 @@ import attrs
 import pytest
 
 from followup_mockserver import MockServer
-from followup_mockserver.judge.calibration.calibrate import Finding, clean_up, find
-from followup_mockserver.judge.calibration.probes import POINTS
-from followup_mockserver.judge.calibration.run import Run
-from followup_mockserver.judge.calibration.service import Service
+from followup_mockserver.lab.calibration.calibrate import Finding, clean_up, find
+from followup_mockserver.lab.calibration.probes import POINTS
+from followup_mockserver.lab.calibration.run import Run
+from followup_mockserver.lab.calibration.service import Service
 
 NOWHERE = "http://127.0.0.1:9"
 """A port at which nothing listens: webhooks must not leave this machine."""

@@ -14,9 +14,9 @@ from support.shell import Shell
 from support.terminal import Terminal
 
 from followup_mockserver import MockServer
-from followup_mockserver.judge.calibration.calibrate import Finding, ask_all, clean_up
-from followup_mockserver.judge.calibration.run import Run
-from followup_mockserver.judge.calibration.service import NotAsked, Service
+from followup_mockserver.lab.calibration.calibrate import Finding, ask_all, clean_up
+from followup_mockserver.lab.calibration.run import Run
+from followup_mockserver.lab.calibration.service import NotAsked, Service
 
 COMMAND = [sys.executable, "-m", "followup_mockserver"]
 RESERVED = re.compile(r"\+1\d{3}55501\d\d")
@@ -46,7 +46,7 @@ def all_findings(run: Run) -> list[Finding]:
 def test_a_response_that_arrives_byte_by_byte_ends_at_the_time_limit(
     monkeypatch: pytest.MonkeyPatch, headers: bool
 ) -> None:
-    monkeypatch.setattr("followup_mockserver.judge.calibration.service._TIMEOUT", 0.3)
+    monkeypatch.setattr("followup_mockserver.lab.calibration.service._TIMEOUT", 0.3)
     with ScriptedServer() as scripted:
         scripted.script = [drip(scripted.released, headers=headers)]
         service = Service(scripted.url, "fu_test_x")
@@ -310,4 +310,4 @@ def test_help_imports_no_client_and_no_mock() -> None:
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
     assert "followup_mockserver.cli" in imported
-    assert not imported & {"httpx", "flask", "phonenumbers", "followup_mockserver.judge.calibration.probes"}
+    assert not imported & {"httpx", "flask", "phonenumbers", "followup_mockserver.lab.calibration.probes"}

@@ -9,7 +9,7 @@ import pytest
 from calibration.conftest import OPTIONS, Reply, altered, ask, new_run
 
 from followup_mockserver import MockServer
-from followup_mockserver.judge.calibration.calibrate import Finding, ask_all, clean_up, settings_file
+from followup_mockserver.lab.calibration.calibrate import Finding, ask_all, clean_up, settings_file
 
 OTHERS: list[dict[str, Any]] = [
     {

@@ -4,7 +4,7 @@ import jsonschema_rs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from followup_mockserver.schema.formats import is_date, is_timestamp
+from followup_mockserver.world.schema.formats import is_date, is_timestamp
 
 ACCEPTED = {
     "2026-10-01T10:00:00Z": "2026-10-01T10:00:00.000Z",

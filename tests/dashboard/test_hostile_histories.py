@@ -12,8 +12,8 @@ from followup import FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.pytest_plugin.failure_report import summary_of
-from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.state.snapshots.codecs import SnapshotError
+from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 
 from .conftest import ANA, HOOKS, NOON
 from .html import Views, text_of

@@ -10,7 +10,7 @@ import pytest
 from support.pages import DOCS, blocks
 
 from followup_mockserver import MockService
-from followup_mockserver.http.control_routes import ROUTES
+from followup_mockserver.web.control_routes import ROUTES
 
 FOLDER = DOCS / "reference/control_api"
 

@@ -13,10 +13,10 @@ import pytest
 from support.pages import DOCS, blocks, read, section
 
 from followup import FollowUp, InternalServerError
-from followup._telemetry import calls
+from followup._core.telemetry import calls
 from followup_mockserver import MockServer, MockService, pytest_plugin
-from followup_mockserver.judge.calibration.calibrate import NOT_ASKED
-from followup_mockserver.judge.calibration.probes import POINTS
+from followup_mockserver.lab.calibration.calibrate import NOT_ASKED
+from followup_mockserver.lab.calibration.probes import POINTS
 
 pytest_plugins = ["pytester"]
 

@@ -36,7 +36,7 @@ ERRORS = {
     "def late():\n    service.advance(days=-1)\nlate()": [
         '  File "<editor>", line 3, in <module>',
         '  File "<editor>", line 2, in late',
-        "followup_mockserver.schema.errors.InvalidArgument: days must be 0 or more: the clock never goes back",
+        "followup_mockserver.world.schema.errors.InvalidArgument: days must be 0 or more: the clock never goes back",
     ],
     "raise ValueError('one\\n    two')": [FRAME, "ValueError: one", "    two"],
 }

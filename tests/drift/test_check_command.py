@@ -14,7 +14,7 @@ from support.server import ScriptedServer, drip, hang, reply
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.app import app
-from followup_mockserver.judge.drift import reading
+from followup_mockserver.lab.drift import reading
 
 Check = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,8 +8,8 @@ from drift.documents import Document, component, parameter, request, served_docu
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from followup_mockserver.judge.drift.comparison import compare_document
-from followup_mockserver.judge.drift.reading import DocumentError
+from followup_mockserver.lab.drift.comparison import compare_document
+from followup_mockserver.lab.drift.reading import DocumentError
 
 OURS = json.dumps(served_document())
 NAMES = ("type", "enum", "$ref", "properties", "required", "anyOf", "allOf", "pattern", "format", "minLength", "items")

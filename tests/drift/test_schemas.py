@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from followup_mockserver.judge.drift.differences import Direction
-from followup_mockserver.judge.drift.reading import Raw
-from followup_mockserver.judge.drift.schema_comparison import Comparer
-from followup_mockserver.judge.drift.schemas import Schemas
+from followup_mockserver.lab.drift.differences import Direction
+from followup_mockserver.lab.drift.reading import Raw
+from followup_mockserver.lab.drift.schema_comparison import Comparer
+from followup_mockserver.lab.drift.schemas import Schemas
 
 Schema = Any
 

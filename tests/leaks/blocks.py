@@ -17,7 +17,7 @@ class Block:
     """An ``except`` block.
 
     Attributes:
-        name: its file, function and classes of errors, such as ``_call/options.py checked_base_url: ValueError``.
+        name: its file, function and classes of errors, such as ``_core/call/options.py checked_base_url: ValueError``.
         file: path of the file.
         line: number of its first line after ``except``.
         raises: whether it has a ``raise``.

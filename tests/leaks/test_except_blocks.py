@@ -22,19 +22,19 @@ from .place import PLANTED, Place, Scenario
 
 __all__ = ["exported", "quick_backoff", "server"]
 
-BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_privacy/frames.py"])]
+BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_core/privacy/frames.py"])]
 
-FAILURES_OF_SOCKETS = "_http/"
+FAILURES_OF_SOCKETS = "_core/http/"
 """Blocks that turn failures of sockets into outcomes. No peer can bring about all of them; those reached are tried."""
 
 NOT_REACHED = {
-    "_call/call.py _end: BaseException": "only the exception of a signal handler gets there",
+    "_core/call/call.py _end: BaseException": "only the exception of a signal handler gets there",
     "_store/database.py _connected: (TypeError, UnicodeError)": "a database has to be in SQL_ASCII, as in tests/store",
     "_store/scrub.py _execute: sqlite3.OperationalError": "another process has to use the file, as in tests/erasure",
-    "_threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
-    "_threads.py result_within: queue.Empty": "a look-up has to hang",
-    "_threads.py run_in_thread: KeyError": "a signal handler has to raise while a thread starts",
-    "_threads.py run_in_thread: RuntimeError": "the process has to run out of threads",
+    "_core/threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
+    "_core/threads.py result_within: queue.Empty": "a look-up has to hang",
+    "_core/threads.py run_in_thread: KeyError": "a signal handler has to raise while a thread starts",
+    "_core/threads.py run_in_thread: RuntimeError": "the process has to run out of threads",
     "imports/maps.py load: RecursionError": "the tracer, too, runs out of stack there; the scenario runs without it",
     "inbox/inbox.py _store_in_time: queue.Empty": "a server has to be silent for 10 s, as in tests/inbox",
 }

@@ -10,7 +10,14 @@ from support.http import Api
 from followup import APIConnectionError, APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.state.journal import LENGTH, CallDetails, CallOutcome, Journal, JournalEntry, RecordedCall
+from followup_mockserver.world.state.journal import (
+    LENGTH,
+    CallDetails,
+    CallOutcome,
+    Journal,
+    JournalEntry,
+    RecordedCall,
+)
 
 ANA = "+5491155550001"
 

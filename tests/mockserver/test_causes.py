@@ -10,7 +10,7 @@ from support.http import Api, problem
 
 from followup import FollowUp, FollowUpError
 from followup_mockserver import MockService
-from followup_mockserver.schema.errors import ServiceError
+from followup_mockserver.world.schema.errors import ServiceError
 
 ANA = "+5491155550000"
 HOOKS = "https://clinic.example/hooks"
@@ -433,7 +433,7 @@ class TestBounds:
     def test_the_oldest_records_are_dropped(
         self, service: MockService, client: FollowUp, book: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("followup_mockserver.state.history.LENGTH", 4)
+        monkeypatch.setattr("followup_mockserver.world.state.history.LENGTH", 4)
         service.reset()
         appointment = book(48)  # its patient, itself, two reminders and the stage
         patient = client.patients.retrieve(appointment.patient)

@@ -12,7 +12,7 @@ import time_machine
 from freezegun import freeze_time
 
 from followup_mockserver import MockServer
-from followup_mockserver.state.clock import Clock, RealTime
+from followup_mockserver.world.state.clock import Clock, RealTime
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

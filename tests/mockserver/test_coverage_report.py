@@ -9,7 +9,7 @@ from support.coverage import met, run, written
 import followup_mockserver.pytest_plugin.coverage
 from followup_mockserver import MockService
 from followup_mockserver.pytest_plugin import _percentage
-from followup_mockserver.state import observers
+from followup_mockserver.world.state import observers
 
 pytest_plugins = ["pytester"]
 
@@ -95,7 +95,7 @@ def test_a_run_without_the_options_has_no_observer(pytester: pytest.Pytester) ->
     pytester.makeini("[pytest]")
     pytester.makepyfile(
         """
-        from followup_mockserver.state import observers
+        from followup_mockserver.world.state import observers
 
         def test_it(followup_client):
             followup_client.account.retrieve()

@@ -10,8 +10,8 @@ from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.state import requests
-from followup_mockserver.state.requests import IdempotencyRecords
+from followup_mockserver.world.state import requests
+from followup_mockserver.world.state.requests import IdempotencyRecords
 
 NO_KEYS = ["", " ", " k", "k ", "\tk", "x" * 256, "a\nb", "a\tb", "ñ", "k\x00", "k\x7f"]
 PATIENT = {"phone": "+54 9 11 5555-0000"}

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from followup_mockserver.state.ids import IdFactory
+from followup_mockserver.world.state.ids import IdFactory
 
 PREFIXES = ["pat_", "apt_", "whsec_", "req_"]
 

@@ -16,10 +16,10 @@ from werkzeug.test import EnvironBuilder
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
-from followup_mockserver.settings.options import ClientOptions
-from followup_mockserver.state import observers
-from followup_mockserver.state.observers import EndedCall
-from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
+from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
+from followup_mockserver.world.settings.options import ClientOptions
+from followup_mockserver.world.state import observers
+from followup_mockserver.world.state.observers import EndedCall
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.state.interrupts import _Deferring
+from followup_mockserver.world.state.interrupts import _Deferring
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"  # an interrupt within the callback of a weak reference

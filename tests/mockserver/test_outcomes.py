@@ -12,7 +12,7 @@ import pytest
 from followup_mockserver import MockService
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.titles import planned_start
-from followup_mockserver.state.snapshots.codecs import SnapshotError
+from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 HOOKS = "https://clinic.example/hooks"

@@ -14,9 +14,9 @@ from support.server import Action, Received, ScriptedServer, endless, hang, hang
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.state import records as attempts_module
-from followup_mockserver.state.records import Attempt, Attempts, ReceiverResponse
-from followup_mockserver.webhooks import network_sender as sender_module
+from followup_mockserver.deliveries import network_sender as sender_module
+from followup_mockserver.world.state import records as attempts_module
+from followup_mockserver.world.state.records import Attempt, Attempts, ReceiverResponse
 
 HOOKS = "https://clinic.example/hooks"
 HANG_GUARD = 60

@@ -14,8 +14,8 @@ from support.histories import STEPS, World
 from support.rich_mock import rich_mock
 
 from followup_mockserver import MockService
-from followup_mockserver.state.snapshots.codecs import SnapshotError
-from followup_mockserver.state.snapshots.document import MAX_BYTES
+from followup_mockserver.world.state.snapshots.codecs import SnapshotError
+from followup_mockserver.world.state.snapshots.document import MAX_BYTES
 
 SAVED = rich_mock().save()
 Path_ = tuple[str | int, ...]

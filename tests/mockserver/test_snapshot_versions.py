@@ -16,7 +16,7 @@ from support.histories import PROLOGUE, Step, World, histories, plain
 
 from followup import RateLimitError, verify_signature
 from followup_mockserver import MockService
-from followup_mockserver.state.snapshots.document import UPGRADES, VERSION
+from followup_mockserver.world.state.snapshots.document import UPGRADES, VERSION
 
 FOLDER = Path(__file__).parent / "snapshots"
 ANA = "pat_Or1adWBD6rctjiqpWwrgoMgP"

@@ -15,13 +15,13 @@ from support.rich_mock import rich_mock
 
 from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.engine import jobs
-from followup_mockserver.settings.options import Options
-from followup_mockserver.settings.settings import Organization
-from followup_mockserver.state.jobs import SUBJECT_OF_JOB, JobKind
-from followup_mockserver.state.mock_state import SAVED
-from followup_mockserver.state.snapshots.parts import SAVED_OPTIONS
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.control.engine import jobs
+from followup_mockserver.world.settings.options import Options
+from followup_mockserver.world.settings.settings import Organization
+from followup_mockserver.world.state.jobs import SUBJECT_OF_JOB, JobKind
+from followup_mockserver.world.state.mock_state import SAVED
+from followup_mockserver.world.state.snapshots.parts import SAVED_OPTIONS
+from followup_mockserver.world.state.tenant import Tenant
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"

@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from followup_mockserver.state.collection import Bounds, Collection, UnknownCursor
+from followup_mockserver.world.state.collection import Bounds, Collection, UnknownCursor
 
 
 @dataclass

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from followup import APIStatusError, EventBatchError
 from followup_mockserver import MockService
-from followup_mockserver.strategies import messages, operation, values
+from followup_mockserver.lab.strategies import messages, values
+from followup_mockserver.strategies import operation
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 OPERATIONS = {each.name: each for each in spec.OPERATIONS}

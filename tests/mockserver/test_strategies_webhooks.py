@@ -16,8 +16,8 @@ from hypothesis import Phase, find, given, settings
 from followup import WebhookEvent, construct_event, verify_signature
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver import MockService
-from followup_mockserver.state import observers
 from followup_mockserver.strategies import signed_webhook, webhook_event
+from followup_mockserver.world.state import observers
 
 SECRET = "whsec_strategies"
 URL = "https://clinic.example/hooks"

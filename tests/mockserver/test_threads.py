@@ -14,11 +14,11 @@ import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.engine.jobs import MAX_THREADS, Workers
+from followup_mockserver.control.engine.jobs import MAX_THREADS, Workers
+from followup_mockserver.deliveries.applications import EventLoopThread
+from followup_mockserver.deliveries.receivers import Mounts
 from followup_mockserver.gateway.pipeline import match_fault
-from followup_mockserver.state.runs import Turns
-from followup_mockserver.webhooks.applications import EventLoopThread
-from followup_mockserver.webhooks.receivers import Mounts
+from followup_mockserver.world.state.runs import Turns
 
 MANY = 16
 FAULTS = 5_000

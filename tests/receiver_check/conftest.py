@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from receiver_check.receivers import SECRET, Receiver, served
 
-from followup_mockserver.judge.receiver_check import Report, Times, check_receiver
+from followup_mockserver.lab.receiver_check import Report, Times, check_receiver
 
 SYNCHRONOUS = Times(probing=0.6, settling=0.2)
 """For receivers that have done their work before they respond."""

@@ -6,7 +6,7 @@ import pytest
 from receiver_check import receivers
 from receiver_check.conftest import Check, detail, failed, outcomes
 
-from followup_mockserver.judge.receiver_check import Times
+from followup_mockserver.lab.receiver_check import Times
 
 REJECTED = ["wrong_secret", "changed_body", "old_timestamp", "future_timestamp", "missing_signature", "uppercase_hex"]
 ACCEPTED = ["repeated", "fifty_at_once", "out_of_order", "unknown_type", "unknown_fields", "large_body", "non_ascii"]

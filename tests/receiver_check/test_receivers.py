@@ -23,7 +23,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.serving import make_server
 
 from followup.inbox import Inbox, Received
-from followup_mockserver.judge.receiver_check import check_receiver
+from followup_mockserver.lab.receiver_check import check_receiver
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -13,7 +13,7 @@ import pytest
 from receiver_check.conftest import SYNCHRONOUS
 from receiver_check.receivers import SECRET, Receiver, served
 
-from followup_mockserver.judge.receiver_check import check_receiver
+from followup_mockserver.lab.receiver_check import check_receiver
 
 Request = tuple[bytes, dict[str, str]]
 

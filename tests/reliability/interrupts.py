@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 
 from followup import AsyncFollowUp, FollowUp
-from followup._call import retries as _retries
+from followup._core.call import retries as _retries
 
 DEADLINE = 5
 PATIENCE = 60

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from followup import FollowUpError
-from followup._call import retries as _retries
+from followup._core.call import retries as _retries
 from followup_mockserver import MockServer
 
 from .conftest import SCALE, Report

@@ -20,7 +20,7 @@ from support.responses import error, patient
 from support.server import Received, ScriptedServer, reply
 
 from followup import APIStatusError, AsyncFollowUp, FollowUp, InternalServerError, ResponseDecodeError
-from followup._call.responses import Body
+from followup._core.call.responses import Body
 from followup.resources.events import EventBatchError
 
 MIB = 1024 * 1024
@@ -194,7 +194,7 @@ class TestSizes:
         self, server: ScriptedServer, driver: Driver, item: bytes, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         server.script = [coded(gzip.compress(b"[" + item * 1_000_001 + b"0]", 1), "gzip")]
-        monkeypatch.setattr("followup._call.responses.json.loads", lambda _: pytest.fail("parsed"))
+        monkeypatch.setattr("followup._core.call.responses.json.loads", lambda _: pytest.fail("parsed"))
         with pytest.raises(ResponseDecodeError, match="more than 1,000,000 values") as caught:
             driver.call(server.url, retrieve)
         assert caught.value.was_sent == "yes"

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from followup import webhooks
-from followup._call.pagination import Envelope
-from followup._codec.decode import BAILS_OUT, decode, decode_slowly, fast_decoder
-from followup._codec.encode import encode
-from followup._codec.wire import WireError
-from followup._results.results import NO_EXTRA, NO_RESPONSE, Model
+from followup._core.call.pagination import Envelope
+from followup._core.codec.decode import BAILS_OUT, decode, decode_slowly, fast_decoder
+from followup._core.codec.encode import encode
+from followup._core.codec.wire import WireError
+from followup._core.results.results import NO_EXTRA, NO_RESPONSE, Model
 from followup.resources import all_groups
 from followup.resources.event_batches import EventResult
 from followup.resources.patients import Patient

@@ -26,7 +26,7 @@ from followup import (
     construct_event,
     show_personal_data,
 )
-from followup._codec.decode import decode
+from followup._core.codec.decode import decode
 from followup_mockserver import MockService
 
 SECRETS = ("Ana Pérez", "5491155550000", "30111222", "ana@clinic.example", "1980")

@@ -26,7 +26,7 @@ from telemetry.planting import DOCUMENT, ECHO, MARK, MARKS, PHONE, arguments_of
 
 import followup
 from followup import AsyncFollowUp, FollowUp, WebhookEvent, construct_event, inbound, verify_signature
-from followup._codec.decode import decode
+from followup._core.codec.decode import decode
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 

@@ -13,7 +13,7 @@ from support.responses import patient
 from support.server import Received, ScriptedServer, hang, reply
 
 from followup import APITimeoutError, AsyncFollowUp, ConfigurationError, FollowUp
-from followup._http import lanes
+from followup._core.http import lanes
 
 
 def retrieve(client: FollowUp) -> str:

@@ -11,7 +11,7 @@ from support.responses import patient
 from support.server import ScriptedServer, hang, reply
 
 from followup import APIConnectionError, AsyncFollowUp, FollowUp
-from followup._http import lanes
+from followup._core.http import lanes
 
 WAVES = 3
 CALLS = 16

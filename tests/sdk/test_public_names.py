@@ -85,7 +85,7 @@ CLIENT = "import os; os.environ['FOLLOWUP_TELEMETRY'] = 'off'; from followup imp
 def test_a_client_imports_what_its_first_call_needs_in_that_call(url: str) -> None:
     ready = imported_by(f"{CLIENT}(api_key='k', base_url={url!r}, timeout=5); client.patients.list")
     assert ready & (EXTRAS | OF_CALLS) == set()
-    of_http = {name.rpartition(".")[2] for name in ready if name.startswith("followup._http.")}
+    of_http = {name.rpartition(".")[2] for name in ready if name.startswith("followup._core.http.")}
     assert of_http == {"connections", "drivers"}
     assert {f"followup.resources.{group}" for group in METHODS} <= ready, "a call may be made in a frozen test"
 
@@ -100,11 +100,12 @@ def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little
     assert {name for name in verifying - needed if not name.startswith("followup")} == set()
     assert {name for name in verifying if name.startswith("followup")} == {
         "followup",
-        "followup._plain",
-        "followup._privacy",
-        "followup._privacy.frames",
-        "followup._results",
-        "followup._results.errors",
+        "followup._core",
+        "followup._core.plain",
+        "followup._core.privacy",
+        "followup._core.privacy.frames",
+        "followup._core.results",
+        "followup._core.results.errors",
         "followup._version",
         "followup.webhooks",
     }

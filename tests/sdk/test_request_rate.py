@@ -27,11 +27,11 @@ from support.times import ManualTime
 from support.waiting import wait_for
 
 from followup import APITimeoutError, AsyncFollowUp, FollowUp, FollowUpError, RateLimitError
-from followup._call import request_rate
-from followup._call.call import run_call
-from followup._call.options import Options
-from followup._call.request_rate import Governor
-from followup._call.steps import NotSent, Outcome, Response, Send, Wait
+from followup._core.call import request_rate
+from followup._core.call.call import run_call
+from followup._core.call.options import Options
+from followup._core.call.request_rate import Governor
+from followup._core.call.steps import NotSent, Outcome, Response, Send, Wait
 from followup.resources.patients import Patients
 
 RETRIEVE = Patients.retrieve.call(("pat_1",), {})

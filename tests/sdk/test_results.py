@@ -17,7 +17,7 @@ from followup import (
     NotFoundError,
     ResponseDecodeError,
 )
-from followup._codec.decode import decode
+from followup._core.codec.decode import decode
 
 
 def retrieve(client: Any) -> Any:

@@ -20,7 +20,7 @@ from support.responses import patient
 from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
 
 from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, ConfigurationError, FollowUp
-from followup._call import options
+from followup._core.call import options
 
 ENDLESS: dict[str, Callable[[threading.Event], Action]] = {
     "silence": hang,

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from followup import FollowUp, inbound, verify_signature
-from followup._codec.encode import encoder_for
-from followup._codec.wire import format_exactly, format_timestamp, parse_timestamp
+from followup._core.codec.encode import encoder_for
+from followup._core.codec.wire import format_exactly, format_timestamp, parse_timestamp
 from followup.inbox import Inbox
 from followup.outbox import Outbox
-from followup_mockserver.schema.formats import is_timestamp
+from followup_mockserver.world.schema.formats import is_timestamp
 
 BUENOS_AIRES = ZoneInfo("America/Argentina/Buenos_Aires")
 ZONES = st.timezones() | st.timedeltas(timedelta(hours=-23), timedelta(hours=23)).map(timezone)

@@ -17,8 +17,8 @@ import pytest
 from support.integrations.asynchronous import Awaiting
 from support.integrations.catalogue import promise_in
 
+from followup_mockserver.lab.simulation.history import Book, CrashAtRequest, CrashNow, PassTime, TaskOrder, seed_of
 from followup_mockserver.simulation import Booking, Clinic, simulate
-from followup_mockserver.simulation.history import Book, CrashAtRequest, CrashNow, PassTime, TaskOrder, seed_of
 
 
 def play(clinic: type[Clinic], *steps: Any) -> None:
@@ -306,7 +306,7 @@ def test_a_correct_asynchronous_integration_keeps_every_promise() -> None:
 SCRIPT = """
 import sys
 from support.integrations.asynchronous import HandlesAfterLooking
-from followup_mockserver.simulation import simulate
+from followup_mockserver.lab.simulation import simulate
 try:
     simulate(HandlesAfterLooking, examples=60, seed=3)
 except AssertionError as error:

@@ -23,10 +23,10 @@ from support.integrations.commits import MigratesInSteps
 from support.integrations.intentions import Intentions
 
 from followup import FollowUp
+from followup_mockserver.lab.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
+from followup_mockserver.lab.simulation.ledger import time_of
+from followup_mockserver.lab.simulation.unconnected import NotSimulated
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
-from followup_mockserver.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
-from followup_mockserver.simulation.ledger import time_of
-from followup_mockserver.simulation.unconnected import NotSimulated
 
 INSERT = "INSERT INTO bookings VALUES ('B1')"
 

@@ -4,8 +4,8 @@ import pytest
 from support.integrations.catalogue import CORRECT
 from support.integrations.stores import Stores
 
+from followup_mockserver.lab.simulation.history import Book, FailRequests, PassTime, Reschedule, Work, seed_of
 from followup_mockserver.simulation import Clinic, simulate
-from followup_mockserver.simulation.history import Book, FailRequests, PassTime, Reschedule, Work, seed_of
 
 
 @pytest.mark.parametrize("clinic", CORRECT)

@@ -13,8 +13,8 @@ from flask import Flask, request
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
+from followup_mockserver.lab.simulation.history import Book, CrashAtRequest, CrashNow, PassTime, Work, seed_of
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
-from followup_mockserver.simulation.history import Book, CrashAtRequest, CrashNow, PassTime, Work, seed_of
 
 
 def play(clinic: type[Clinic], *steps: Any) -> None:

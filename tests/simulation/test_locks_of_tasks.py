@@ -8,8 +8,8 @@ from typing import Any
 import aiosqlite
 from support.plain_clinic import PlainClinic
 
+from followup_mockserver.lab.simulation.history import Book, Work, seed_of
 from followup_mockserver.simulation import Booking, simulate
-from followup_mockserver.simulation.history import Book, Work, seed_of
 
 PATIENCE = 100.0
 """Seconds for which SQLite waits for a lock, far more than a test takes."""

@@ -13,8 +13,7 @@ from support.integrations.planted import SendsAfterCommit, SendsEvents
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
-from followup_mockserver.simulation import Booking, simulate
-from followup_mockserver.simulation.history import (
+from followup_mockserver.lab.simulation.history import (
     Again,
     Book,
     CrashAtRequest,
@@ -25,6 +24,7 @@ from followup_mockserver.simulation.history import (
     Work,
     seed_of,
 )
+from followup_mockserver.simulation import Booking, simulate
 
 TESTS = Path(__file__).parents[1]
 
@@ -85,7 +85,7 @@ sys.path.insert(0, {tests!r})
 from support.integrations.stores import Stores
 from support.integrations.planted import SendsAfterCommit
 from support.plain_clinic import PlainClinic
-from followup_mockserver.simulation import simulate
+from followup_mockserver.lab.simulation import simulate
 
 class Noted(Stores):
     def book(self, booking):

@@ -13,8 +13,8 @@ from support.integrations.outbox_clinics import (
 )
 
 from followup.inbox import Received
+from followup_mockserver.lab.simulation.history import Book, CrashAtCommit, History, PassTime, Work, seed_of
 from followup_mockserver.simulation import OutboxClinic, simulate
-from followup_mockserver.simulation.history import Book, CrashAtCommit, History, PassTime, Work, seed_of
 
 ONCE = "Promise: The work of every genuine webhook event is done exactly once."
 

@@ -7,8 +7,8 @@ from typing import Any
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
+from followup_mockserver.lab.simulation.history import Again, Book, Cancel, CrashNow, Reschedule, history_of, seed_of
 from followup_mockserver.simulation import Booking, Clinic, simulate
-from followup_mockserver.simulation.history import Again, Book, Cancel, CrashNow, Reschedule, history_of, seed_of
 
 
 class Watched(PlainClinic):

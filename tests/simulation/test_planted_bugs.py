@@ -10,8 +10,8 @@ from support.integrations.catalogue import BUGS, ENOUGH, EXAMPLES, SEEDS, Bug, p
 from support.integrations.intentions import Intentions
 from support.integrations.reconciling import Reconciling
 
+from followup_mockserver.lab.simulation.history import Book, CrashAtRequest, history_of, seed_of
 from followup_mockserver.simulation import Clinic, simulate
-from followup_mockserver.simulation.history import Book, CrashAtRequest, history_of, seed_of
 
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=[each.name for each in BUGS])
 

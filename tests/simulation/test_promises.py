@@ -15,8 +15,7 @@ from support.integrations.common import FindsByName
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp, FollowUpError, WebhookEvent, construct_event
-from followup_mockserver.simulation import Booking, Clinic, simulate
-from followup_mockserver.simulation.history import (
+from followup_mockserver.lab.simulation.history import (
     Book,
     Cancel,
     CrashNow,
@@ -27,6 +26,7 @@ from followup_mockserver.simulation.history import (
     Work,
     seed_of,
 )
+from followup_mockserver.simulation import Booking, Clinic, simulate
 
 
 def broken_by(clinic: type[Clinic], seed: int = 2) -> tuple[str, str]:

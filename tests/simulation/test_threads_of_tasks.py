@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support.plain_clinic import PlainClinic
 
+from followup_mockserver.lab.simulation.history import Book, Work, seed_of
 from followup_mockserver.simulation import Booking, simulate
-from followup_mockserver.simulation.history import Book, Work, seed_of
 
 
 class Immediate(Executor):

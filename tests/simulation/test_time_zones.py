@@ -10,8 +10,8 @@ from support.integrations.common import StoresLocalTime, TakesLocalTimeForUtc
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp
+from followup_mockserver.lab.simulation.history import Book, seed_of
 from followup_mockserver.simulation import Clinic, simulate
-from followup_mockserver.simulation.history import Book, seed_of
 
 pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows has no time zone of a process")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from followup._call import retries as _retries
+from followup._core.call import retries as _retries
 from support.drivers import AsyncDriver, Driver, SyncDriver
 from support.server import ScriptedServer
 

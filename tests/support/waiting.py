@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from followup import WebhookDelivery
 from followup_mockserver import MockServer
-from followup_mockserver.state.clock import RealTime
+from followup_mockserver.world.state.clock import RealTime
 
 T = TypeVar("T")
 

@@ -109,7 +109,7 @@ import followup
 calls = 0
 def count(frame, event, argument):
     global calls
-    calls += event == "call" and "/_telemetry/" in frame.f_code.co_filename
+    calls += event == "call" and "/telemetry/" in frame.f_code.co_filename
 client = followup.FollowUp()
 client.patients.list()
 sys.setprofile(count)

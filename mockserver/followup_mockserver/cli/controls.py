@@ -35,16 +35,16 @@ from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
 from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.tree import tree_of
-from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.occurrences import HistoryEntry
-from followup_mockserver.http import control_routes as routes
-from followup_mockserver.schema.checks import instant
-from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.state.faults import EVERY_OPERATION, Fault, WebhookFault
-from followup_mockserver.state.snapshots.anonymous import anonymized
-from followup_mockserver.state.snapshots.codecs import SnapshotError
-from followup_mockserver.state.snapshots.document import MAX_BYTES, content_of
+from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.web import control_routes as routes
+from followup_mockserver.world.schema.checks import instant
+from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.state.faults import EVERY_OPERATION, Fault, WebhookFault
+from followup_mockserver.world.state.snapshots.anonymous import anonymized
+from followup_mockserver.world.state.snapshots.codecs import SnapshotError
+from followup_mockserver.world.state.snapshots.document import MAX_BYTES, content_of
 
 _commands = Application()
 _control = functools.partial(control, _commands)

@@ -62,8 +62,8 @@ def dev(
     from followup_mockserver.cli.serve_log import ServeLog
     from followup_mockserver.cli.serving import listen_for_signals
     from followup_mockserver.control import access_to
-    from followup_mockserver.http.control_routes import PREFIX, add_webhook_endpoint
-    from followup_mockserver.schema.formats import is_webhook_target
+    from followup_mockserver.web.control_routes import PREFIX, add_webhook_endpoint
+    from followup_mockserver.world.schema.formats import is_webhook_target
 
     if receiver is not None and not is_webhook_target(receiver):
         reject("--receiver must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")

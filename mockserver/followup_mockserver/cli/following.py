@@ -31,11 +31,11 @@ from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.serve_log import remarks_on
 from followup_mockserver.control import PendingReminder
 from followup_mockserver.control.titles import STOPPED
-from followup_mockserver.http import control_routes as routes
-from followup_mockserver.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
-from followup_mockserver.state.journal import JournalEntry
-from followup_mockserver.state.records import Message
-from followup_mockserver.webhooks.payloads import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.deliveries.payloads import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.web import control_routes as routes
+from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
+from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.records import Message
 
 commands: Application = Application()
 

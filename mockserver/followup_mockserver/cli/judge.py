@@ -31,9 +31,9 @@ from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
     from followup import Account
-    from followup_mockserver.judge.calibration.calibrate import Finding
-    from followup_mockserver.judge.calibration.run import Run
-    from followup_mockserver.judge.drift.differences import Difference, Report
+    from followup_mockserver.lab.calibration.calibrate import Finding
+    from followup_mockserver.lab.calibration.run import Run
+    from followup_mockserver.lab.drift.differences import Difference, Report
 
 commands: Application = Application()
 
@@ -67,8 +67,8 @@ def check(
 
     "wording": a text.
     """
-    from followup_mockserver.judge.drift.comparison import compare_document
-    from followup_mockserver.judge.drift.reading import DocumentError, read_document
+    from followup_mockserver.lab.drift.comparison import compare_document
+    from followup_mockserver.lab.drift.reading import DocumentError, read_document
 
     try:
         report = compare_document(read_document(source))
@@ -89,7 +89,7 @@ _MOST_PLACES = 5
 
 def lines_of(report: "Report") -> Iterator[str]:
     """Iterate over the lines of a report: grouped by class, in 80 columns."""
-    from followup_mockserver.judge.drift.differences import CLASSES
+    from followup_mockserver.lab.drift.differences import CLASSES
 
     if not report.differences:
         yield "No differences: SDK and mock fit this contract."
@@ -148,9 +148,9 @@ def check_receiver(
     Exit status: 0 if no case fails, 1 if one fails, 2 if the receiver or the probe cannot be reached, or if the
     arguments are invalid.
     """
-    from followup_mockserver.judge.receiver_check import check_receiver
-    from followup_mockserver.judge.receiver_origin import Unreachable
-    from followup_mockserver.schema.formats import is_webhook_target
+    from followup_mockserver.lab.receiver_check import check_receiver
+    from followup_mockserver.lab.receiver_origin import Unreachable
+    from followup_mockserver.world.schema.formats import is_webhook_target
 
     for argument, value in (("URL", url), ("--probe", probe)):
         if value is not None and not is_webhook_target(value):
@@ -214,8 +214,8 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
         reject("the API key is one of production (livemode is true); calibrate writes only to a test environment")
     _confirm(account, output, phones, yes=yes)
 
-    from followup_mockserver.judge.calibration.run import Run
-    from followup_mockserver.judge.calibration.service import Service
+    from followup_mockserver.lab.calibration.run import Run
+    from followup_mockserver.lab.calibration.service import Service
 
     service = Service(url, key)
     run = Run(service, account, uuid.uuid4().hex[:8], phones)
@@ -255,7 +255,7 @@ def _checked_phone(phone: str) -> str:
 def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) -> None:
     if yes or not sys.stdin.isatty():
         return
-    from followup_mockserver.judge.calibration.run import KINDS
+    from followup_mockserver.lab.calibration.run import KINDS
 
     kinds = ", ".join(f"{kind.replace('_', ' ')}s" for kind in KINDS)
     whom = "the phone numbers that you passed" if phones else "phone numbers that are reserved for fiction"
@@ -270,7 +270,7 @@ def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) 
 
 
 def _ask(run: "Run") -> "list[Finding]":
-    from followup_mockserver.judge.calibration.calibrate import ask_all
+    from followup_mockserver.lab.calibration.calibrate import ask_all
 
     findings = []
     for each in ask_all(run):
@@ -282,7 +282,7 @@ def _ask(run: "Run") -> "list[Finding]":
 
 def _clean_up(run: "Run") -> bool:
     """Clean up, and list what is left in the environment. Return whether all that can be cleaned up was."""
-    from followup_mockserver.judge.calibration.calibrate import clean_up, left_behind
+    from followup_mockserver.lab.calibration.calibrate import clean_up, left_behind
 
     is_clean = False
     try:
@@ -298,7 +298,7 @@ def _clean_up(run: "Run") -> bool:
 
 
 def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
-    from followup_mockserver.judge.calibration.calibrate import settings_file
+    from followup_mockserver.lab.calibration.calibrate import settings_file
 
     text = settings_file(run.settings, findings)
     with file_errors(f"write {output}"):

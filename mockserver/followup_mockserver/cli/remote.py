@@ -54,7 +54,7 @@ class Remote:
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         if token is not None:
-            from followup_mockserver.http.control_routes import TOKEN_HEADER
+            from followup_mockserver.web.control_routes import TOKEN_HEADER
 
             self._headers[TOKEN_HEADER] = token
 
@@ -72,7 +72,7 @@ class Remote:
         Raises:
             CommandFailed: no mock responded, or it rejected the call, or the URL is invalid.
         """
-        from followup_mockserver.http.control_routes import ROUTES
+        from followup_mockserver.web.control_routes import ROUTES
 
         method, path = next((method, path) for method, path, called in ROUTES if called == function)
         sent = {camel(name): value for name, value in arguments.items() if value is not None}
@@ -100,7 +100,7 @@ class Remote:
     def _send(self, method: str, path: str, request: dict[str, Any]) -> Any:
         import httpx
 
-        from followup_mockserver.http.control_routes import PREFIX
+        from followup_mockserver.web.control_routes import PREFIX
 
         try:
             headers = {**self._headers, **request.pop("headers", {})}

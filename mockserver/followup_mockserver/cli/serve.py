@@ -84,7 +84,7 @@ def wait(
     """
     import httpx  # imported late, because a help page needs neither client nor mock
 
-    from followup_mockserver.state.clock import RealTime
+    from followup_mockserver.world.state.clock import RealTime
 
     if not timeout >= 0:
         reject("--timeout must be a number of seconds")
@@ -128,7 +128,7 @@ def _lines_of(env_file: Path) -> list[str]:
 
 
 def _add_variables(env_file: Path, url: str) -> None:
-    from followup_mockserver.state.registry import DEFAULT_KEY
+    from followup_mockserver.world.state.registry import DEFAULT_KEY
 
     ours = {"FOLLOWUP_BASE_URL": url, "FOLLOWUP_API_KEY": DEFAULT_KEY}
     with file_errors(f"write --env-file {env_file}"):
@@ -153,7 +153,7 @@ def _is_healthy(client: "httpx.Client", url: str | None, place: str, seconds: fl
     import httpx
 
     from followup._for_mockserver import result_within
-    from followup_mockserver.http.control_routes import PREFIX
+    from followup_mockserver.web.control_routes import PREFIX
 
     if url is None:
         return False

@@ -16,10 +16,10 @@ import attrs
 
 from followup._for_mockserver import format_timestamp, redacted, visible
 from followup.cli.texts import painted, style_of, with_local_times
-from followup_mockserver.schema.formats import without_query
-from followup_mockserver.state import observers
-from followup_mockserver.state.observers import EndedAttempt, EndedCall
-from followup_mockserver.state.outcomes import Kind, Outcome
+from followup_mockserver.world.schema.formats import without_query
+from followup_mockserver.world.state import observers
+from followup_mockserver.world.state.observers import EndedAttempt, EndedCall
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 
 _LONGEST_QUEUE = 10_000
 """Lines that wait for the reader of the output; further ones are dropped."""

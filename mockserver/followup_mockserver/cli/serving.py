@@ -20,13 +20,13 @@ from followup.cli.output import fail, file_errors, reject, write_private_file
 from followup.cli.values import STANDARD_INPUT, kebab, read_standard_input
 from followup_mockserver.cli.remote import TOKEN_VARIABLE
 from followup_mockserver.cli.serve_log import ServeLog
-from followup_mockserver.http.app import CONTRACT_PATH
-from followup_mockserver.http.control_routes import PREFIX
-from followup_mockserver.schema.errors import InvalidArgument
 from followup_mockserver.service.server import MockServer
-from followup_mockserver.settings.options import MockOptions, SettingsFileError, options_in
-from followup_mockserver.state.snapshots.codecs import SnapshotError
-from followup_mockserver.state.snapshots.document import content_of
+from followup_mockserver.web.app import CONTRACT_PATH
+from followup_mockserver.web.control_routes import PREFIX
+from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.settings.options import MockOptions, SettingsFileError, options_in
+from followup_mockserver.world.state.snapshots.codecs import SnapshotError
+from followup_mockserver.world.state.snapshots.document import content_of
 
 
 def serve_until_stopped(

@@ -4,15 +4,15 @@ from followup._for_mockserver import clears_frames_of, format_timestamp
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
+from followup_mockserver.control.engine import Engine
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.webhooks import WebhookControls
-from followup_mockserver.engine import Engine
-from followup_mockserver.schema.errors import ServiceError
-from followup_mockserver.state.access import TenantAccess
-from followup_mockserver.state.registry import Registry
-from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks.receivers import Mounts
+from followup_mockserver.deliveries.receivers import Mounts
+from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.state.access import TenantAccess
+from followup_mockserver.world.state.registry import Registry
+from followup_mockserver.world.state.tenant import Tenant
 
 __all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to", "state_of"]
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from followup._for_mockserver import Declaration, Parameter
-from followup_mockserver.schema.errors import InvalidArgument, ServiceError
-from followup_mockserver.schema.shapes import Shape, object_shape
-from followup_mockserver.schema.validation import Validator
+from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError
+from followup_mockserver.world.schema.shapes import Shape, object_shape
+from followup_mockserver.world.schema.validation import Validator
 
 _MUST_BE = "This must be "
 

@@ -14,10 +14,10 @@ from followup_mockserver.control.arguments import (
     rule_arguments,
 )
 from followup_mockserver.rules import appointments, events, visits
-from followup_mockserver.schema.checks import one_of
-from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.state.access import TenantAccess
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.schema.checks import one_of
+from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.state.access import TenantAccess
+from followup_mockserver.world.state.tenant import Tenant
 
 OwnAppointmentSource = Literal["agent", "manual", "pms"]
 OtherEventSource = Literal["pms", "email", "tool", "manual", "import"]

@@ -2,16 +2,23 @@
 
 from http import HTTPStatus
 
-from followup_mockserver.contract.operations import OPERATIONS
 from followup_mockserver.control.arguments import arguments_of
 from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.occurrences import HistoryEntry
-from followup_mockserver.schema.checks import matching
-from followup_mockserver.state.access import TenantAccess, existing
-from followup_mockserver.state.copies import copied
-from followup_mockserver.state.faults import EVERY_OPERATION, FAULT_PREFIX, Fault, FaultKind, FaultMoment, WebhookFault
-from followup_mockserver.state.journal import JournalEntry
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.world.schema.checks import matching
+from followup_mockserver.world.state.access import TenantAccess, existing
+from followup_mockserver.world.state.copies import copied
+from followup_mockserver.world.state.faults import (
+    EVERY_OPERATION,
+    FAULT_PREFIX,
+    Fault,
+    FaultKind,
+    FaultMoment,
+    WebhookFault,
+)
+from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.tenant import Tenant
 
 _operation_or_all = matching(
     [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"

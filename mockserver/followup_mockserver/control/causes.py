@@ -10,11 +10,11 @@ import attrs
 
 from followup_mockserver.control import occurrences
 from followup_mockserver.control.occurrences import Occurrence
-from followup_mockserver.state import history
-from followup_mockserver.state.collection import Collection
-from followup_mockserver.state.history import Receipt, Record
-from followup_mockserver.state.journal import REQUEST_ID_PREFIX, RecordedCall
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.state import history
+from followup_mockserver.world.state.collection import Collection
+from followup_mockserver.world.state.history import Receipt, Record
+from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, RecordedCall
+from followup_mockserver.world.state.tenant import Tenant
 
 _NOBODY = ""
 """No record has this patient."""

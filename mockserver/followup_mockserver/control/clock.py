@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
-from followup_mockserver.engine import Engine, Target
-from followup_mockserver.schema.checks import LATEST_TIME, instant
-from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.state.access import TenantAccess
-from followup_mockserver.state.runs import Advanced
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.control.engine import Engine, Target
+from followup_mockserver.world.schema.checks import LATEST_TIME, instant
+from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.state.access import TenantAccess
+from followup_mockserver.world.state.runs import Advanced
+from followup_mockserver.world.state.tenant import Tenant
 
 _REACHABLE = f"a number that keeps the clock before the year {LATEST_TIME.year}"
 

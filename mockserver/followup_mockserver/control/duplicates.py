@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import attrs
 
-from followup_mockserver.contract.operations import is_batch
-from followup_mockserver.state.history import EVENT
-from followup_mockserver.state.journal import JournalEntry, RecordedCall
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.gateway.contract.operations import is_batch
+from followup_mockserver.world.state.history import EVENT
+from followup_mockserver.world.state.journal import JournalEntry, RecordedCall
+from followup_mockserver.world.state.tenant import Tenant
 
 WINDOW = timedelta(minutes=10)
 """Of the mock's clock: an equal request or event that comes later than this after the other is no duplicate."""

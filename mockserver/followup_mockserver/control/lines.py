@@ -12,9 +12,9 @@ from followup_mockserver.control import titles
 from followup_mockserver.control.occurrences import Occurrence, TimelineLine
 from followup_mockserver.control.timeline import Entries, Entry, is_job
 from followup_mockserver.control.titles import state_of
-from followup_mockserver.state.history import ATTEMPT, DELIVERY
-from followup_mockserver.state.outcomes import Kind, Part, filled, joined
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.state.history import ATTEMPT, DELIVERY
+from followup_mockserver.world.state.outcomes import Kind, Part, filled, joined
+from followup_mockserver.world.state.tenant import Tenant
 
 _BRIEF = {
     Kind.RESCHEDULED: "{before} → {at}",

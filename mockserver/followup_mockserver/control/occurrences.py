@@ -8,11 +8,11 @@ from http import HTTPStatus
 import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp, redacted
-from followup_mockserver.engine import jobs
-from followup_mockserver.state.history import ATTEMPT, DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
-from followup_mockserver.state.journal import RecordedCall
-from followup_mockserver.state.outcomes import Kind, Outcome, Part, before_start, joined, other
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.control.engine import jobs
+from followup_mockserver.world.state.history import ATTEMPT, DELIVERY, EVENT, JOB_PREFIX, MESSAGE, Receipt, Record
+from followup_mockserver.world.state.journal import RecordedCall
+from followup_mockserver.world.state.outcomes import Kind, Outcome, Part, before_start, joined, other
+from followup_mockserver.world.state.tenant import Tenant
 
 REQUEST = "request"
 

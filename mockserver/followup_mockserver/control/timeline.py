@@ -18,9 +18,9 @@ from followup import WebhookEndpoint
 from followup_mockserver.control import titles
 from followup_mockserver.control.occurrences import REQUEST, Occurrence
 from followup_mockserver.control.titles import address, state_of
-from followup_mockserver.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
-from followup_mockserver.state.outcomes import Kind, Part
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
+from followup_mockserver.world.state.outcomes import Kind, Part
+from followup_mockserver.world.state.tenant import Tenant
 
 _MAX_DEPTH = 8
 """An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.control.occurrences import REQUEST, Occurrence
-from followup_mockserver.state.history import ATTEMPT, CONTROL, EVENT, MESSAGE
-from followup_mockserver.state.outcomes import Kind, Outcome, Part, joined, other
+from followup_mockserver.world.state.history import ATTEMPT, CONTROL, EVENT, MESSAGE
+from followup_mockserver.world.state.outcomes import Kind, Outcome, Part, joined, other
 
 JOB_TITLES = {
     "reminder": "reminder",

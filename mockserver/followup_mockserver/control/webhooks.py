@@ -6,17 +6,17 @@ from typing import Any
 from followup import WebhookDelivery
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver.control.arguments import json_object
-from followup_mockserver.engine import Engine
+from followup_mockserver.control.engine import Engine
+from followup_mockserver.deliveries import payloads
+from followup_mockserver.deliveries.receivers import Mounts, Receiver
 from followup_mockserver.rules import triggered_events
-from followup_mockserver.schema.checks import boolean, one_of
-from followup_mockserver.settings.options import webhook_target
-from followup_mockserver.state.access import TenantAccess, existing
-from followup_mockserver.state.copies import copied
-from followup_mockserver.state.faults import FAULT_PREFIX, WebhookFault, WebhookFaultKind
-from followup_mockserver.state.records import Attempt
-from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import payloads
-from followup_mockserver.webhooks.receivers import Mounts, Receiver
+from followup_mockserver.world.schema.checks import boolean, one_of
+from followup_mockserver.world.settings.options import webhook_target
+from followup_mockserver.world.state.access import TenantAccess, existing
+from followup_mockserver.world.state.copies import copied
+from followup_mockserver.world.state.faults import FAULT_PREFIX, WebhookFault, WebhookFaultKind
+from followup_mockserver.world.state.records import Attempt
+from followup_mockserver.world.state.tenant import Tenant
 
 
 class WebhookControls:

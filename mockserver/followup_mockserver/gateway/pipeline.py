@@ -9,18 +9,18 @@ import math
 from collections.abc import Callable, Mapping
 
 from followup._for_mockserver import SERVICE_VERSION
-from followup_mockserver.contract.operations import FOLLOW_UP
 from followup_mockserver.gateway import responding
+from followup_mockserver.gateway.contract.operations import FOLLOW_UP
 from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.rules import events
-from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.settings.options import Options
-from followup_mockserver.state.access import wait
-from followup_mockserver.state.clock import RealTime
-from followup_mockserver.state.faults import INJECTED, Fault
-from followup_mockserver.state.journal import REQUEST_ID_PREFIX
-from followup_mockserver.state.registry import Registry
+from followup_mockserver.world.schema.errors import ServiceError, invalid
+from followup_mockserver.world.settings.options import Options
+from followup_mockserver.world.state.access import wait
+from followup_mockserver.world.state.clock import RealTime
+from followup_mockserver.world.state.faults import INJECTED, Fault
+from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.world.state.registry import Registry
 
 VERSIONS = (SERVICE_VERSION,)
 """Values of ``Service-Version`` that a request may send (specification, section 9)."""

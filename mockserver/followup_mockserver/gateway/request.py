@@ -10,19 +10,19 @@ from typing import Any, Literal
 
 import attrs
 
-from followup_mockserver.contract.operations import Operation
+from followup_mockserver.gateway.contract.operations import Operation
 from followup_mockserver.rules.events import events_in
-from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.formats import up_to_milliseconds
-from followup_mockserver.schema.shapes import MAX_BODY_BYTES, TIMESTAMP, Schema, Shape
-from followup_mockserver.schema.validation import Validator, decoded_json
-from followup_mockserver.settings.options import Options
-from followup_mockserver.settings.settings import KeyRecord
-from followup_mockserver.state.faults import Fault
-from followup_mockserver.state.journal import EventRemarks, JournalEntry
-from followup_mockserver.state.registry import Registry
-from followup_mockserver.state.requests import IdempotencyRecord
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.schema.errors import ServiceError, invalid
+from followup_mockserver.world.schema.formats import up_to_milliseconds
+from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, TIMESTAMP, Schema, Shape
+from followup_mockserver.world.schema.validation import Validator, decoded_json
+from followup_mockserver.world.settings.options import Options
+from followup_mockserver.world.settings.settings import KeyRecord
+from followup_mockserver.world.state.faults import Fault
+from followup_mockserver.world.state.journal import EventRemarks, JournalEntry
+from followup_mockserver.world.state.registry import Registry
+from followup_mockserver.world.state.requests import IdempotencyRecord
+from followup_mockserver.world.state.tenant import Tenant
 
 MAX_DEPTH = 32
 """Levels of nesting that a body may have."""

@@ -7,12 +7,18 @@ from typing import Any
 
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
 from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of
-from followup_mockserver.schema.errors import KEY_REUSED, ServiceError, invalid, missing
-from followup_mockserver.state import observers
-from followup_mockserver.state.clock import RealTime
-from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.copies import copied
-from followup_mockserver.state.journal import REQUEST_ID_PREFIX, CallDetails, CallOutcome, EventRemarks, JournalEntry
+from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, invalid, missing
+from followup_mockserver.world.state import observers
+from followup_mockserver.world.state.clock import RealTime
+from followup_mockserver.world.state.collection import PageResult
+from followup_mockserver.world.state.copies import copied
+from followup_mockserver.world.state.journal import (
+    REQUEST_ID_PREFIX,
+    CallDetails,
+    CallOutcome,
+    EventRemarks,
+    JournalEntry,
+)
 
 _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
 

@@ -17,7 +17,7 @@ import pytest
 
 import followup
 import followup_mockserver
-from followup._plain import Late
+from followup._core.plain import Late
 
 if TYPE_CHECKING:
     import respx
@@ -252,7 +252,7 @@ def _import_all(*packages: str) -> None:
                     importlib.import_module(name)
 
 
-_NOT_IN_A_MOCK = ("cli", "django", "imports", "inbox", "judge", "outbox", "simulation", "strategies", "_store")
+_NOT_IN_A_MOCK = ("cli", "django", "imports", "inbox", "lab", "outbox", "_store")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

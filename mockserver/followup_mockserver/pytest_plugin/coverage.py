@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from followup_mockserver.contract.operations import OPERATIONS, Operation
+from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES
+from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
 from followup_mockserver.rules.event_effects import effects
-from followup_mockserver.state import observers
-from followup_mockserver.state.observers import EndedAttempt, EndedCall
-from followup_mockserver.webhooks.payloads import OUTBOUND_TYPES
+from followup_mockserver.world.state import observers
+from followup_mockserver.world.state.observers import EndedAttempt, EndedCall
 
 SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
 OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ERROR, NO_ANSWER)

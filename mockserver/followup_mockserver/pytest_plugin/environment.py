@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from followup._for_mockserver import redacted, virtual_time
+from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
 from followup_mockserver.service.service import MockService
-from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
 
 
 class RejectedRequest(AssertionError):

@@ -15,11 +15,11 @@ from followup import WebhookDelivery
 from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to
 from followup_mockserver.service.service import Mock
-from followup_mockserver.state.faults import Fault, WebhookFault
-from followup_mockserver.state.journal import JournalEntry
-from followup_mockserver.state.outcomes import Kind, Outcome
-from followup_mockserver.state.records import Message
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.state.faults import Fault, WebhookFault
+from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.records import Message
+from followup_mockserver.world.state.tenant import Tenant
 
 T = TypeVar("T")
 

@@ -1,8 +1,8 @@
 """The account (specification, section 4, Account)."""
 
 from followup import Account, ApiKey
-from followup_mockserver.settings.settings import KeyRecord
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.settings.settings import KeyRecord
+from followup_mockserver.world.state.tenant import Tenant
 
 
 def retrieve(tenant: Tenant, *, key: KeyRecord) -> Account:

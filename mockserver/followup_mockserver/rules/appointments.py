@@ -8,10 +8,10 @@ from followup_mockserver.rules import stages
 from followup_mockserver.rules.paging import page
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
-from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.outcomes import Kind, Outcome, other
-from followup_mockserver.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.state.collection import PageResult
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 
 def create(

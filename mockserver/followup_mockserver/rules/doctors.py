@@ -3,7 +3,7 @@
 from typing import Any
 
 from followup import Doctor
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.state.tenant import Tenant
 
 ROSTER = (
     {"full_name": "Dra. Lucía Fernández", "specialty": "cardiology", "license_number": "MN 84512"},

@@ -14,10 +14,10 @@ from followup import Appointment, Patient, PatientInput
 from followup import _for_mockserver as sdk
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
 from followup_mockserver.rules.references import PatientReference
-from followup_mockserver.schema.errors import ServiceError, invalid, missing
-from followup_mockserver.schema.shapes import Schema, Shape, object_shape, shape_of
-from followup_mockserver.schema.validation import Validator, dotted
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.schema.errors import ServiceError, invalid, missing
+from followup_mockserver.world.schema.shapes import Schema, Shape, object_shape, shape_of
+from followup_mockserver.world.schema.validation import Validator, dotted
+from followup_mockserver.world.state.tenant import Tenant
 
 Path = tuple[str | int, ...]
 

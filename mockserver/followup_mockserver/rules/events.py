@@ -8,14 +8,14 @@ from typing import Any
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
 from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, EventSource, encode
 from followup_mockserver.rules.event_effects import Effect, effects, patient_of_order, without_nulls
-from followup_mockserver.schema.errors import ServiceError, invalid
-from followup_mockserver.schema.shapes import shape_of
-from followup_mockserver.schema.validation import Validator
-from followup_mockserver.state.faults import INJECTED
-from followup_mockserver.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT, Record
-from followup_mockserver.state.journal import EventRemarks
-from followup_mockserver.state.outcomes import Kind, Outcome, other
-from followup_mockserver.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.schema.errors import ServiceError, invalid
+from followup_mockserver.world.schema.shapes import shape_of
+from followup_mockserver.world.schema.validation import Validator
+from followup_mockserver.world.state.faults import INJECTED
+from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT, Record
+from followup_mockserver.world.state.journal import EventRemarks
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 MAX_IGNORED_KEYS = 100
 """Keys of one call that the journal names."""

@@ -8,10 +8,10 @@ from followup._for_mockserver import IntakeRequests
 from followup_mockserver.rules import messages, patients
 from followup_mockserver.rules.messages import patient_of
 from followup_mockserver.rules.patients import normalized_phone
-from followup_mockserver.schema.errors import invalid
-from followup_mockserver.schema.shapes import shape_of
-from followup_mockserver.state.outcomes import Kind, Outcome
-from followup_mockserver.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.schema.shapes import shape_of
+from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 Data = dict[str, Any]
 

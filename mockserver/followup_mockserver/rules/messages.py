@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup._for_mockserver import package_text, zone_of
 from followup_mockserver.rules.stages import UPCOMING, follows_appointment, patient_about
-from followup_mockserver.state.history import MESSAGE, Record
-from followup_mockserver.state.jobs import Job
-from followup_mockserver.state.outcomes import Kind, Outcome, other
-from followup_mockserver.state.records import MESSAGE_PREFIX, Message
-from followup_mockserver.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.state.history import MESSAGE, Record
+from followup_mockserver.world.state.jobs import Job
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
+from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 TEXTS: Mapping[str, Mapping[str, str]] = json.loads(package_text(__name__, "messages.json"))
 """The texts by language."""

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from followup._for_mockserver import DEFAULT_PAGE_SIZE
-from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.collection import Bounds, Collection, PageResult, S, UnknownCursor
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.state.collection import Bounds, Collection, PageResult, S, UnknownCursor
+from followup_mockserver.world.state.tenant import Tenant
 
 
 def page(

@@ -6,10 +6,10 @@ from unicodedata import category
 from followup import Patient, PatientInput
 from followup._for_mockserver import camel, phones
 from followup_mockserver.rules.paging import page
-from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.collection import PageResult
-from followup_mockserver.state.outcomes import Kind, Outcome, other
-from followup_mockserver.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.state.collection import PageResult
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 _MEXICAN_PREFIX = "1"
 """It is still used by messaging apps."""

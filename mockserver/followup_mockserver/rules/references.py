@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from followup import DoctorInput, Patient, PatientInput
 from followup_mockserver.rules import patients
-from followup_mockserver.schema.errors import invalid, missing
-from followup_mockserver.state.tenant import Tenant
+from followup_mockserver.world.schema.errors import invalid, missing
+from followup_mockserver.world.state.tenant import Tenant
 
 
 class PatientReference:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from followup import Appointment, Patient, Visit
-from followup_mockserver.state.jobs import Job, JobKind
-from followup_mockserver.state.outcomes import Kind, Outcome, other
-from followup_mockserver.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.state.jobs import Job, JobKind
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 _PASSED = timedelta(milliseconds=1)
 """The resolution of the mock's clock: an appointment is over this long after its start."""

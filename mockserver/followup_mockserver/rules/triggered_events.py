@@ -14,15 +14,15 @@ import attrs
 
 from followup import Appointment, Event, Patient, PatientInput, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import OutboundEventType, encode, package_text
+from followup_mockserver.deliveries import deliveries, payloads
+from followup_mockserver.deliveries.payloads import data_of
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits, webhook_endpoints
 from followup_mockserver.rules.doctors import add_roster
 from followup_mockserver.rules.event_effects import patient_of_order
 from followup_mockserver.rules.events import process
-from followup_mockserver.schema.errors import invalid
-from followup_mockserver.settings.options import Options
-from followup_mockserver.state.tenant import DomainEvent, Tenant
-from followup_mockserver.webhooks import deliveries, payloads
-from followup_mockserver.webhooks.payloads import data_of
+from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.settings.options import Options
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 HANDOFF_REASON = "The patient asks for a person."
 

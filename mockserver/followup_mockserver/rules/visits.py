@@ -8,8 +8,8 @@ from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
 from followup_mockserver.rules.references import PatientReference, doctor_id
-from followup_mockserver.schema.errors import invalid, missing
-from followup_mockserver.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.schema.errors import invalid, missing
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 
 def create(

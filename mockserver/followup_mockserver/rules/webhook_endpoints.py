@@ -7,9 +7,9 @@ import attrs
 
 from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import encode
-from followup_mockserver.schema.errors import invalid
-from followup_mockserver.state.tenant import Tenant
-from followup_mockserver.webhooks import deliveries
+from followup_mockserver.deliveries import deliveries
+from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.state.tenant import Tenant
 
 SECRET_PREFIX = "whsec_"  # noqa: S105 - a prefix, not a secret
 

@@ -10,14 +10,14 @@ import attrs
 
 import followup
 from followup._for_mockserver import clears_frames_of
-from followup_mockserver.http.app import http_error
-from followup_mockserver.http.guard import Guard
-from followup_mockserver.http.web_server import WebServer
-from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.schema.formats import is_loopback_address
 from followup_mockserver.service.service import Mock
-from followup_mockserver.settings.options import ClientOptions, MockOptions, options_of
-from followup_mockserver.state.snapshots.document import SnapshotSource, prepare
+from followup_mockserver.web.app import http_error
+from followup_mockserver.web.guard import Guard
+from followup_mockserver.web.web_server import WebServer
+from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.formats import is_loopback_address
+from followup_mockserver.world.settings.options import ClientOptions, MockOptions, options_of
+from followup_mockserver.world.state.snapshots.document import SnapshotSource, prepare
 
 
 @clears_frames_of

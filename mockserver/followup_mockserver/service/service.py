@@ -8,23 +8,23 @@ import attrs
 
 import followup
 from followup import _for_mockserver as sdk
-from followup._plain import Late
+from followup._core.plain import Late
 from followup_mockserver.control import Control, state_of
-from followup_mockserver.dashboard.routes import dashboard
-from followup_mockserver.engine import Engine
+from followup_mockserver.control.engine import Engine
+from followup_mockserver.deliveries import deliveries
+from followup_mockserver.deliveries.receivers import Mounts
 from followup_mockserver.gateway.pipeline import Gateway
-from followup_mockserver.http.app import create_app
-from followup_mockserver.http.guard import Guard, WaitingCalls
 from followup_mockserver.rules import doctors, intake_requests, messages, stages
-from followup_mockserver.schema.checks import boolean
-from followup_mockserver.schema.errors import InvalidArgument
-from followup_mockserver.schema.formats import is_local
-from followup_mockserver.settings.options import ClientOptions, MockOptions, Options, options_of
-from followup_mockserver.state.access import VirtualTime
-from followup_mockserver.state.registry import DEFAULT_KEY, Registry
-from followup_mockserver.state.snapshots.document import SnapshotSource, prepare
-from followup_mockserver.webhooks import deliveries
-from followup_mockserver.webhooks.receivers import Mounts
+from followup_mockserver.web.app import create_app
+from followup_mockserver.web.dashboard.routes import dashboard
+from followup_mockserver.web.guard import Guard, WaitingCalls
+from followup_mockserver.world.schema.checks import boolean
+from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.formats import is_local
+from followup_mockserver.world.settings.options import ClientOptions, MockOptions, Options, options_of
+from followup_mockserver.world.state.access import VirtualTime
+from followup_mockserver.world.state.registry import DEFAULT_KEY, Registry
+from followup_mockserver.world.state.snapshots.document import SnapshotSource, prepare
 
 if TYPE_CHECKING:
     import httpx
@@ -151,7 +151,7 @@ class MockService(Mock):
             ``start_time``, ``allow_http_webhooks``, ``forward_to``, ``seed``, ``country``, ``idempotency_hours``,
             ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours``, ``intake_required``, ``language``,
             ``time_zone``, ``mobiles``, ``ref`` and ``settings``, a file with such options.
-            ``followup_mockserver.settings.options.MockOptions`` describes them.
+            ``followup_mockserver.world.settings.options.MockOptions`` describes them.
 
     Raises:
         OSError: the settings file cannot be read.
@@ -247,7 +247,7 @@ class MockService(Mock):
         return self._connected(followup.AsyncFollowUp(**self._options(options)), options)
 
     def _connected(self, client: AnyClient, options: ClientOptions) -> AnyClient:
-        from followup_mockserver.webhooks.wsgi_asgi import InProcessTransport
+        from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
 
         transport = InProcessTransport(self.app) if options.get("http_client") is None else None
         sdk.use_virtual_time(client, self._time_of, transport)
@@ -267,7 +267,7 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
         service: the service; the base URL of the clients is ``service.url``, or begins with it.
         router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
     """
-    from followup_mockserver.webhooks.wsgi_asgi import call_wsgi
+    from followup_mockserver.deliveries.wsgi_asgi import call_wsgi
 
     def respond(request: "httpx.Request") -> "httpx.Response":
         return call_wsgi(service.app, request)

@@ -16,8 +16,8 @@ from typing import Any, AnyStr, Final, Protocol
 
 import sqlalchemy as sa
 
-from followup._codec.names import kind_of
-from followup._results.errors import ConfigurationError
+from followup._core.codec.names import kind_of
+from followup._core.results.errors import ConfigurationError
 from followup._store.database import insert_if_absent
 from followup._store.execution import Execution, Rows
 from followup._store.schema import LONGEST_REASON, SALTS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, literal, literal_column, select
 
-from followup._time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
+from followup._core.time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
 
 if TYPE_CHECKING:
     from followup._client import FollowUp

@@ -14,8 +14,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from followup._plain import surroundings
-from followup._results.errors import ConfigurationError
+from followup._core.plain import surroundings
+from followup._core.results.errors import ConfigurationError
 from followup._store.execution import FIND_SCHEMA, tables_in
 from followup._store.failures import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of
 from followup._version import installation

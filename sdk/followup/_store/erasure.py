@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, null, select, update
 
-from followup._privacy.redaction import visible
+from followup._core.privacy.redaction import visible
 from followup._store.clock import datetime_of
 from followup._store.leases import RELEASED
 from followup._store.person import Person

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
-from followup._results.errors import FollowUpError
-from followup._threads import NoThreadError
+from followup._core.results.errors import FollowUpError
+from followup._core.threads import NoThreadError
 
 READ_ONLY = "25006"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, TextClause, and_, or_, text, update
 
-from followup._results.errors import ConfigurationError
+from followup._core.results.errors import ConfigurationError
+from followup._core.time import random_fraction
 from followup._store.database import insert_if_absent
 from followup._store.execution import Execution, advisory_key, executing, run
 from followup._store.schema import IN_FLIGHT, LOCKS, LONGEST_TEXT, WAITING
-from followup._time import random_fraction
 
 Now = int | ColumnElement[int]
 """The current time, read before or within the statement."""

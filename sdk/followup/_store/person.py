@@ -203,6 +203,6 @@ def _numbers(phone: str, other: str) -> set[str]:
     """Return the spellings of a phone in E.164; none if the library that knows them is not installed."""
     if find_spec("phonenumbers") is None:
         return set()
-    from followup._codec.phones import same_numbers  # the library is imported late, since it takes a while
+    from followup._core.codec.phones import same_numbers  # the library is imported late, since it takes a while
 
     return same_numbers(phone, other)

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Delete, Row, Table, Update, bindparam, delete, func, select, update
 
-from followup._privacy.redaction import redacted
-from followup._results.errors import ConfigurationError
+from followup._core.privacy.redaction import redacted
+from followup._core.results.errors import ConfigurationError
 from followup._store.cipher import is_hashed
 from followup._store.imported import reencrypt_salts
 from followup._store.schema import SALTS

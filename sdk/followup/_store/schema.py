@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from followup._results.errors import ConfigurationError
+from followup._core.results.errors import ConfigurationError
 from followup._store.database import Database, insert_if_absent, shown_of
 from followup._store.execution import advisory_key, has_table
 

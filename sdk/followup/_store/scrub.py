@@ -9,7 +9,7 @@ import threading
 from contextlib import closing
 from typing import Any
 
-from followup._results.errors import FollowUpError
+from followup._core.results.errors import FollowUpError
 from followup._store.clock import StoreTime
 from followup._store.database import Database
 

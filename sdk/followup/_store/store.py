@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
 
-from followup._results.errors import ConfigurationError
+from followup._core.results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.clock import StoreTime
 from followup._store.database import Database

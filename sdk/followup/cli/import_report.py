@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import attrs
 from rich.cells import cell_len, set_cell_size
 
-from followup._package_data import package_text
-from followup._privacy.redaction import HIDDEN, visible
+from followup._core.package_data import package_text
+from followup._core.privacy.redaction import HIDDEN, visible
 from followup.cli.output import json_line, say, say_wrapped, write_line
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from followup import ConfigurationError
-from followup._codec.wire import format_timestamp
+from followup._core.codec.wire import format_timestamp
 from followup.cli import output, stores
 from followup.cli.application import Application
 from followup.cli.output import CommandFailed, connected, reject, say
@@ -215,7 +215,7 @@ def _nothing_done() -> Iterator[None]:
 @contextmanager
 def _progress(file: Path) -> Iterator[Callable[[float], object]]:
     """Show on a terminal how much of a file was read."""
-    from followup._privacy.redaction import visible
+    from followup._core.privacy.redaction import visible
     from followup.cli.tables import progress
 
     with progress() as bar:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from followup._codec.wire import format_timestamp
+from followup._core.codec.wire import format_timestamp
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output

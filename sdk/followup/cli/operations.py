@@ -9,10 +9,10 @@ from typing import Annotated, Any, get_args
 import typer
 
 from followup import EventResult, Page
-from followup._api_rules import MAX_PAGE_SIZE, Default
-from followup._codec.encode import encode
-from followup._declarations.declarations import Declaration, Parameter
-from followup._declarations.operations import declarations_of, group_name
+from followup._core.api_rules import MAX_PAGE_SIZE, Default
+from followup._core.codec.encode import encode
+from followup._core.declarations.declarations import Declaration, Parameter
+from followup._core.declarations.operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.lists import OPTIONS, Listing
 from followup.cli.options import AsJson, keyword, option, sentence, spelling

@@ -9,8 +9,8 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from followup._api_rules import IdPrefix
-from followup._codec.names import bare, is_union
+from followup._core.api_rules import IdPrefix
+from followup._core.codec.names import bare, is_union
 from followup.cli.values import arms, kebab, kind_of_option, literals, may_be_id, takes_input_dict
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from followup._api_rules import REQUESTS_PER_MINUTE
-from followup._codec.wire import format_timestamp
-from followup._privacy.redaction import redacted
-from followup._results.errors import AuthenticationError, PermissionDeniedError
+from followup._core.api_rules import REQUESTS_PER_MINUTE
+from followup._core.codec.wire import format_timestamp
+from followup._core.privacy.redaction import redacted
+from followup._core.results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output

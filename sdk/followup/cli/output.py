@@ -58,7 +58,7 @@ def json_line(value: Any) -> str:
     # Imported late, because help pages need neither.
     import json
 
-    from followup._privacy.redaction import visible
+    from followup._core.privacy.redaction import visible
 
     text = json.dumps(value, ensure_ascii=False)
     if visible(text) != text:
@@ -114,7 +114,7 @@ def _check_replaceable(target: Path) -> None:
 
 def say(text: str) -> None:
     """Print a line."""
-    from followup._privacy.redaction import visible
+    from followup._core.privacy.redaction import visible
     from followup.cli.texts import with_verdict
 
     write_line(with_verdict(visible(text)))
@@ -159,7 +159,7 @@ def remark(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print what a reader of the output has to know, on standard error; on a terminal in lines that fit."""
-    from followup._privacy.redaction import visible
+    from followup._core.privacy.redaction import visible
 
     lines = fitting(visible(text), terminal_width()) if sys.stderr.isatty() else [visible(text)]
     sys.stderr.write("\n".join(lines) + "\n")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from followup import EventInput
-from followup._api_rules import REQUESTS_PER_MINUTE
-from followup._codec.names import camel
-from followup._privacy.redaction import visible
+from followup._core.api_rules import REQUESTS_PER_MINUTE
+from followup._core.codec.names import camel
+from followup._core.privacy.redaction import visible
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT, argument_names
 

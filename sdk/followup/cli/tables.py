@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
-from followup._privacy.redaction import visible
+from followup._core.privacy.redaction import visible
 from followup.cli.texts import short_ids, style_of, with_local_times, zone_at
 
 _BETWEEN = 2

@@ -5,7 +5,7 @@ import re
 import sys
 from datetime import datetime
 
-from followup._codec.wire import parse_timestamp
+from followup._core.codec.wire import parse_timestamp
 
 _ID = r"\b([a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{4})[A-Za-z0-9]{4,}([A-Za-z0-9]{4})\b"
 """An id, and its parts that are shown where there is little room. in_conversation is a stage, not an id."""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, is_typeddict
 
 from followup import NotGiven
-from followup._codec.names import annotations_of, bare, camel, is_union
-from followup._codec.wire import format_exactly, in_utc
+from followup._core.codec.names import annotations_of, bare, camel, is_union
+from followup._core.codec.wire import format_exactly, in_utc
 from followup.cli.output import reject
 from followup.cli.texts import zone_of
 

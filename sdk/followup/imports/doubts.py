@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from followup._package_data import package_text
+from followup._core.package_data import package_text
 
 
 @attrs.frozen

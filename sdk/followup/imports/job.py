@@ -11,9 +11,9 @@ import attrs
 from sqlalchemy import URL, Engine
 
 from followup import FollowUp, FollowUpError
-from followup._api_rules import REQUESTS_PER_MINUTE
-from followup._call.request_rate import Governor
-from followup._privacy.frames import clears_frames_of
+from followup._core.api_rules import REQUESTS_PER_MINUTE
+from followup._core.call.request_rate import Governor
+from followup._core.privacy.frames import clears_frames_of
 from followup._store.clock import StoreTime, datetime_of
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report

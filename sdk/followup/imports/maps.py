@@ -13,8 +13,8 @@ import attrs
 import phonenumbers
 
 from followup import ConfigurationError, DoctorInput, PatientInput
-from followup._codec.names import annotations_of
-from followup._package_data import zone_of
+from followup._core.codec.names import annotations_of
+from followup._core.package_data import zone_of
 from followup._store.schema import LONGEST_TEXT
 
 Kind = Literal["appointments", "patients", "visits"]

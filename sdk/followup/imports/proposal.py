@@ -18,8 +18,8 @@ from typing import Any, Final
 import attrs
 import phonenumbers
 
-from followup._package_data import package_text, zone_of
-from followup._privacy.redaction import visible
+from followup._core.package_data import package_text, zone_of
+from followup._core.privacy.redaction import visible
 from followup.imports.files import Table, text_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from unicodedata import category
 from zoneinfo import ZoneInfo
 
-from followup._codec.phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
+from followup._core.codec.phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
 from followup.imports.files import Cell, text_of, time_of_day
 
 

@@ -18,12 +18,12 @@ import attrs
 from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table, or_, select, update
 
 import followup
-from followup._codec.wire import WireError
+from followup._core.codec.wire import WireError
+from followup._core.telemetry import count_missed_webhooks
 from followup._store.cipher import RowCipher
 from followup._store.clock import StoreTime, datetime_of, time_of
 from followup._store.database import insert_if_absent
 from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
-from followup._telemetry import count_missed_webhooks
 from followup._webhook_event import WebhookEvent, decode_event
 
 if TYPE_CHECKING:

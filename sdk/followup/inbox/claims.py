@@ -13,13 +13,13 @@ from typing import Any
 import attrs
 from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, select, text, tuple_, update
 
+from followup._core.time import new_uuid
 from followup._store import leases
 from followup._store.cipher import UnreadableRows
 from followup._store.clock import StoreTime
 from followup._store.execution import Execution, tables_in
 from followup._store.failures import execute_unless_rejected, is_missing_table, storable
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
-from followup._time import new_uuid
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
 
 LONGEST_WAIT = 600.0

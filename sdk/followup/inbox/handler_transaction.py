@@ -15,7 +15,7 @@ from sqlalchemy import Connection, NestedTransaction, event
 from sqlalchemy.exc import UnboundExecutionError
 from sqlalchemy.orm import Session, SessionTransaction
 
-from followup._privacy.frames import clears_frames
+from followup._core.privacy.frames import clears_frames
 
 _ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
 _COMMITTED = "the handler called commit() in received.session(); the inbox commits after the handler has returned"

@@ -10,9 +10,9 @@ import attrs
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
-from followup._api_rules import OutboundEventType
-from followup._plain import Late
-from followup._privacy.frames import clears_frames
+from followup._core.api_rules import OutboundEventType
+from followup._core.plain import Late
+from followup._core.privacy.frames import clears_frames
 from followup._webhook_event import WebhookEvent
 from followup.inbox.handler_transaction import transaction_on
 

@@ -11,16 +11,16 @@ from sqlalchemy import URL, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 import followup
-from followup._api_rules import OutboundEventType
-from followup._call.options import checked_deadline
-from followup._codec.encode import NOT_GIVEN
-from followup._codec.names import kind_of
-from followup._codec.wire import in_utc
-from followup._declarations.declarations import lazy
-from followup._privacy.frames import clears_frames_of
+from followup._core.api_rules import OutboundEventType
+from followup._core.call.options import checked_deadline
+from followup._core.codec.encode import NOT_GIVEN
+from followup._core.codec.names import kind_of
+from followup._core.codec.wire import in_utc
+from followup._core.declarations.declarations import lazy
+from followup._core.privacy.frames import clears_frames_of
+from followup._core.threads import NoThreadError, result_in_thread
 from followup._store.cipher import Cipher
 from followup._store.failures import reason_of
-from followup._threads import NoThreadError, result_in_thread
 from followup._webhook_event import Headers
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store

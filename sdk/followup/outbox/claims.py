@@ -21,12 +21,12 @@ from typing import Any
 import attrs
 from sqlalchemy import Connection, Update, and_, bindparam, func, select, update
 
+from followup._core.time import new_uuid
 from followup._store import leases
 from followup._store.cipher import RowCipher, UnreadableRows
 from followup._store.database import insert_if_absent
 from followup._store.failures import execute_unless_rejected, storable
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
-from followup._time import new_uuid
 from followup.outbox.events import EVENTS, LARGEST_BATCH, RATES
 from followup.outbox.verdicts import LONGEST_WAIT, Claim, ClaimedEvent, Settlement
 

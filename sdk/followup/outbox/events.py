@@ -15,11 +15,12 @@ from typing import Any, Final, Required, TypedDict, get_args
 import attrs
 import sqlalchemy as sa
 
-from followup._api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
-from followup._codec.encode import Encoder, encoder_for, json_bytes
-from followup._codec.names import camel, kind_of
-from followup._codec.wire import format_timestamp
-from followup._privacy.redaction import redacted
+from followup._core.api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
+from followup._core.codec.encode import Encoder, encoder_for, json_bytes
+from followup._core.codec.names import camel, kind_of
+from followup._core.codec.wire import format_timestamp
+from followup._core.privacy.redaction import redacted
+from followup._core.time import new_uuid
 from followup._store.cipher import Hash
 from followup._store.execution import Execution
 from followup._store.leases import lock
@@ -34,7 +35,6 @@ from followup._store.schema import (
     checked_text,
     event_table,
 )
-from followup._time import new_uuid
 from followup.resources.event_batches import EventInput, EventSourceInput
 
 SENT: Final = "sent"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from followup import FollowUp
-from followup._results import errors
+from followup._core.results import errors
 from followup._store.cipher import UnreadableRows
 from followup._store.clock import StoreTime, time_of
 from followup._store.failures import reason_of

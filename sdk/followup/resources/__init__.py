@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from followup._declarations.operations import Resource
+from followup._core.declarations.operations import Resource
 
 GROUPS = {
     "account": "AccountGroup",

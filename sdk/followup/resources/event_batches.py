@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
-from followup._api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, EventId, EventType
-from followup._codec.decode import decode
-from followup._codec.wire import WireError
-from followup._privacy.redaction import SentValues, redacted
-from followup._results.errors import APIConnectionError, APIStatusError, APITimeoutError, FollowUpError
-from followup._results.results import Model, Result, personal
+from followup._core.api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, EventId, EventType
+from followup._core.codec.decode import decode
+from followup._core.codec.wire import WireError
+from followup._core.privacy.redaction import SentValues, redacted
+from followup._core.results.errors import APIConnectionError, APIStatusError, APITimeoutError, FollowUpError
+from followup._core.results.results import Model, Result, personal
 
 EventResultStatus = Literal["processed", "duplicate", "unhandled", "invalid", "failed"]
 

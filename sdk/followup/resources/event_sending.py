@@ -11,12 +11,12 @@ from typing import Any
 
 import attrs
 
-from followup._api_rules import MAX_EVENTS_PER_BATCH
-from followup._call.options import Options
-from followup._call.retries import backoff
-from followup._call.steps import Call, Steps, Wait
-from followup._results.errors import APIConnectionError, APIStatusError, RateLimitError, ResponseDecodeError
-from followup._time import random_fraction
+from followup._core.api_rules import MAX_EVENTS_PER_BATCH
+from followup._core.call.options import Options
+from followup._core.call.retries import backoff
+from followup._core.call.steps import Call, Steps, Wait
+from followup._core.results.errors import APIConnectionError, APIStatusError, RateLimitError, ResponseDecodeError
+from followup._core.time import random_fraction
 from followup.resources.event_batches import (
     ACCEPTED,
     MISSING,
@@ -152,7 +152,9 @@ class Sender:
 
     def _patient_call(self, call: Call[EventBatch], options: Options) -> Steps[EventBatch]:
         """Make a call, and repeat it a limited number of times while the rate limit is reached."""
-        from followup._call.call import run_call  # imported late: the mock reads the declarations, and makes no call
+        from followup._core.call.call import (
+            run_call,  # imported late: the mock reads the declarations, and makes no call
+        )
 
         for attempt in range(1, PATIENCE):
             try:

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypedDict
 
 import attrs
 
-from followup._api_rules import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
-from followup._declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
-from followup._results.results import Result, personal
+from followup._core.api_rules import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
+from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
+from followup._core.results.results import Result, personal
 from followup.resources.patients import PatientInput
 
 IntakeStatus = Literal["new", "validating", "ready", "loaded", "discarded"]

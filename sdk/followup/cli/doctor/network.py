@@ -11,9 +11,9 @@ import httpcore
 import httpx
 
 from followup import ConfigurationError
-from followup._call.options import checked_base_url, checked_key
-from followup._http.network import is_loopback, look_up
-from followup._plain import QUOTES
+from followup._core.call.options import checked_base_url, checked_key
+from followup._core.http.network import is_loopback, look_up
+from followup._core.plain import QUOTES
 from followup.cli.doctor import Finding, fail, ok
 from followup.webhooks import SECRET_VARIABLE
 

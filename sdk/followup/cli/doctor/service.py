@@ -12,18 +12,18 @@ import attrs
 import httpx
 
 from followup import Account, ConfigurationError, FollowUp, FollowUpError, WebhookEndpoint
-from followup._api_rules import SERVICE_VERSION
-from followup._declarations.declarations import Declaration
-from followup._declarations.operations import declarations_of
-from followup._privacy.redaction import HIDDEN, redacted
-from followup._results.errors import (
+from followup._core.api_rules import SERVICE_VERSION
+from followup._core.declarations.declarations import Declaration
+from followup._core.declarations.operations import declarations_of
+from followup._core.privacy.redaction import HIDDEN, redacted
+from followup._core.results.errors import (
     APIConnectionError,
     APIStatusError,
     AuthenticationError,
     InvalidRequestError,
     parse_http_date,
 )
-from followup._threads import result_within
+from followup._core.threads import result_within
 from followup.cli.doctor import Finding, Unchecked, fail, ok
 from followup.cli.doctor.network import API_KEY, BASE_URL, check_variable, check_way
 from followup.resources import all_groups

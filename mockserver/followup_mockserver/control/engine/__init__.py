@@ -1,0 +1,246 @@
+"""Runs the jobs that are due, in order, with the clock at each job's own due time.
+
+In process nothing runs in the background: ``advance`` runs every job in the calling thread, ``advance_async`` in the
+calling task, one after the other. What both do is a generator that yields the delivery attempts. In a server, a
+scheduler thread sleeps until the next job is due, and workers make the delivery attempts. No attempt is sent while a
+tenant's lock is held.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
+from followup_mockserver.control.engine.jobs import Background, ScheduledAttempt, begin, make_attempt
+from followup_mockserver.deliveries import deliveries
+from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
+from followup_mockserver.deliveries.receivers import Mounts
+from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.state.interrupts import call_deferred, deferred_interrupts
+from followup_mockserver.world.state.registry import Registry
+from followup_mockserver.world.state.runs import Advanced, Run
+from followup_mockserver.world.state.tenant import Tenant
+
+T = TypeVar("T")
+
+Target = Callable[[datetime], datetime]
+"""Returns the instant to advance a clock to, from its time when the run begins: another run may have advanced it."""
+
+
+class _ReceiverRaised(Exception):
+    """Ends the run of the jobs after an attempt whose receiver raised ``error``, which the caller gets."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Engine:
+    """Runs the jobs of every tenant of a mock.
+
+    Args:
+        registry: the tenants.
+        mounts: the applications that receive webhooks in this process.
+        threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
+        network: whether webhooks for URLs at which nothing is mounted are sent over the network.
+        attempt_timeout: seconds that a receiver has to respond.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        mounts: Mounts,
+        *,
+        threaded: bool,
+        network: bool = True,
+        attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
+    ) -> None:
+        self._registry = registry
+        self._dispatcher = Dispatcher(mounts, in_process=not threaded, timeout=attempt_timeout, network=network)
+        self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
+        self._runs_lock = threading.Lock()
+        self._background = Background(registry, self._dispatcher, self._run_of) if threaded else None
+
+    def start(self) -> None:
+        """Start to run jobs in the background."""
+        assert self._background is not None
+        self._background.start()
+
+    def wake(self) -> None:
+        """Make the background check what is due."""
+        if self._background is not None:
+            self._background.wake()
+
+    def stop(self) -> None:
+        """Stop running jobs. No job starts after this."""
+        self._registry.stop()
+        with self._runs_lock:
+            runs = list(self._runs.values())
+        for run in runs:
+            run.wake()
+        if self._background is not None:
+            self._background.join()
+        self._dispatcher.close()
+
+    async def stop_async(self) -> None:
+        """Shut down the applications in the running event loop, and stop."""
+        try:
+            await self._dispatcher.close_async()
+        finally:
+            self.stop()
+
+    def advance(self, tenant: Tenant, target: Target | None) -> Advanced:
+        """Advance the clock to an instant, and run every job that is due by then, including those that jobs schedule.
+
+        Args:
+            tenant: the tenant.
+            target: returns the instant; None: run the next job alone, at the time at which it is due.
+
+        Raises:
+            RuntimeError: called from a webhook handler that another call is waiting for, or in the event loop of an
+                application or a task that this call would block.
+            BaseException: the exception of a mounted receiver; the attempt has been recorded.
+        """
+        # Deferred first: since Python 3.14, an interrupt at the beginning of a with block may leave its lock locked.
+        with deferred_interrupts():
+            self._dispatcher.check_thread()
+            try:
+                run = self._run_of(tenant)
+                with run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
+                    return self._dispatcher.drive(self._advancing(tenant, run, target))
+            except _ReceiverRaised as end:
+                raised = end.error
+            finally:
+                self.wake()
+        raise raised  # not in the except clause, so that its context and its cause stay as they are
+
+    async def advance_async(self, tenant: Tenant, target: Target | None) -> Advanced:
+        """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
+        if self._background is not None:
+            return await _in_thread(lambda: self.advance(tenant, target))
+        run = self._run_of(tenant)
+        try:
+            with run.entered():
+                async with run.turns.held_by_task():
+                    with self._clock_held(tenant, run, target):
+                        return await self._dispatcher.drive_async(self._advancing(tenant, run, target))
+        except _ReceiverRaised as end:
+            raised = end.error
+        raise raised
+
+    def resend(self, tenant: Tenant, delivery_id: str) -> None:
+        """Make a manual retry of a delivery now.
+
+        Raises:
+            ServiceError: 400: the endpoint is disabled.
+            BaseException: as ``advance``.
+        """
+        with deferred_interrupts():
+            self._dispatcher.check_thread()
+            raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
+        if raised is not None:
+            raise raised
+
+    async def resend_async(self, tenant: Tenant, delivery_id: str) -> None:
+        """Do the same as ``resend`` in a task: asynchronous receivers run in the running event loop."""
+        if self._background is not None:
+            await _in_thread(lambda: self.resend(tenant, delivery_id))
+            return
+        raised = (await self._dispatcher.drive_async(self._resending(tenant, delivery_id))).raised
+        if raised is not None:
+            raise raised
+
+    @contextmanager
+    def _clock_held(self, tenant: Tenant, run: Run, target: Target | None) -> Iterator[None]:
+        """Hold the tenant's clock while a control call runs its jobs."""
+        run.clear()
+        with tenant.lock:
+            tenant.clock.hold()
+            control = tenant.history.begin_control(tenant.now(), "step" if target is None else "advance")
+            run.control = control.id
+        try:
+            yield
+        finally:
+            run.control = None
+            with tenant.lock:
+                if not run.ran:
+                    tenant.history.drop(control)
+                tenant.clock.release()
+                tenant.notify()
+
+    def _run_of(self, tenant: Tenant) -> Run:
+        with self._runs_lock:
+            return self._runs.setdefault(tenant, Run(lambda: self._registry.stopped))
+
+    def _advancing(self, tenant: Tenant, run: Run, target: Target | None) -> Sending[Advanced]:
+        with tenant.lock:
+            to = None if target is None else target(tenant.clock.now())
+        while (yield from self._run_next_instant(tenant, run, to)) and to is not None:
+            pass
+        with tenant.lock:
+            if to is not None:
+                tenant.clock.advance_to(to)
+            return run.result(tenant.now())
+
+    def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
+        call_deferred()
+        with tenant.lock:
+            control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
+            with tenant.caused_by(control.id):
+                attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
+        if attempt is None:
+            return Attempted(NOTHING_TO_SEND)
+        try:
+            return (yield from self._dispatcher.attempt(tenant, attempt))
+        except ServiceError:
+            with tenant.lock:
+                tenant.history.drop(control)
+            raise
+
+    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime | None) -> Sending[bool]:
+        """Run every job that is due at the next instant; return False if none is due by ``to``.
+
+        If ``to`` is None, run the next job alone, whenever it is due.
+
+        A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
+        """
+        run.wait_until_idle()
+        call_deferred()  # while no attempt has begun that it would be charged to
+        scheduled: list[ScheduledAttempt] = []
+        with tenant.lock:
+            first = tenant.scheduler.next()
+            if first is None or tenant.ended or self._registry.stopped:
+                return False
+            if to is not None and first.at > max(to, tenant.clock.now()):
+                return False
+            tenant.clock.advance_to(first.at)
+            now = tenant.clock.now()
+            while (timer := tenant.scheduler.pop_due(now)) is not None:
+                if (due := begin(tenant, run, timer)) is not None:
+                    scheduled.append(due)
+                if self._background is None or to is None:
+                    break  # in process, a job sees the effects of the attempts before it
+        yield from self._send_all(tenant, run, scheduled)
+        return True
+
+    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[ScheduledAttempt]) -> Sending[None]:
+        """Make these attempts, and return when they have ended; an exception of a receiver ends the run."""
+        for each in scheduled:
+            if self._background is not None:
+                self._background.submit(tenant, run, each)
+                continue
+            attempted = yield from make_attempt(self._dispatcher, tenant, run, each)
+            run.record(each.timer, attempted.outcome)
+            if attempted.raised is not None:
+                raise _ReceiverRaised(attempted.raised)
+        run.wait_until_idle()
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    """Call a function of a server in a thread: it waits for workers, and must not block the event loop."""
+    import asyncio  # late, because a mock of its own process does not need it
+
+    return await asyncio.to_thread(function)

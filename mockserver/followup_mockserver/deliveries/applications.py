@@ -1,0 +1,280 @@
+"""The mounted ASGI applications that have been started: the lifespan and the event loop of each.
+
+An application runs in one event loop at a time: the one in which its startup ran. If it is called in another one, it is
+shut down in the old one and started in the new one, because its objects may belong to the event loop.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from followup_mockserver.deliveries.receivers import Mount
+from followup_mockserver.deliveries.wsgi_asgi import Message
+from followup_mockserver.world.schema.formats import without_query
+
+_END_TIMEOUT = 0.5
+"""Seconds within which an application raises the exception that failed, or ends after its cancellation."""
+
+
+class StartupNotCompleteError(Exception):
+    """Raised if a startup is still in progress after its timeout. It continues."""
+
+
+class Lifespan:
+    """The lifespan of one application in one event loop, in which it is created.
+
+    Attributes:
+        mount: the ASGI application, and its URL.
+        loop: the event loop.
+        thread: identity of the thread that runs the event loop.
+        state: what the application has put into ``scope["state"]``; each request gets a shallow copy.
+
+    Args:
+        timeout: seconds for a startup, and for a shutdown.
+    """
+
+    def __init__(self, mount: Mount, timeout: float) -> None:
+        self.mount = mount
+        self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+        self.thread: int = threading.get_ident()
+        self._process = os.getpid()
+        self.state: dict[str, Any] = {}
+        self._timeout = timeout
+        self._messages: asyncio.Queue[Message] = asyncio.Queue()
+        self._started = asyncio.Event()
+        self._complete = False
+        self._cancelled = False
+        self._failure: str | None = None
+        self._error: BaseException | None = None
+        self._task = self.loop.create_task(self._run(mount.receiver), name="followup-mock-lifespan")
+        task: Any = self._task
+        task._log_destroy_pending = False  # a service that nobody closes is collected together with this task
+
+    @property
+    def needs_shutdown(self) -> bool:
+        """Whether the application runs, or its event loop ended and cancelled it before its shutdown.
+
+        In a process that was forked since then it does not run: the fork has no thread of its event loop.
+        """
+        if self._process != os.getpid():
+            return False
+        return not self._task.done() or (self._complete and self._cancelled)
+
+    async def startup(self) -> None:
+        """Return when the startup is complete, or the application has shown that it does not support lifespan.
+
+        Raises:
+            StartupNotCompleteError: it took longer than the timeout, and continues.
+            BaseException: the startup failed: the exception of the application.
+        """
+        try:
+            await asyncio.wait_for(self._started.wait(), self._timeout)
+        except TimeoutError:
+            raise StartupNotCompleteError from None
+        if self._failure is not None:
+            await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
+            raise self._error or RuntimeError(f"the startup of the application failed: {self._failure}")
+
+    async def shutdown(self) -> BaseException | None:
+        """Shut the application down, unless its startup is not complete.
+
+        Returns:
+            The exception of the application if the shutdown failed.
+        """
+        if self._task.done():
+            return None
+        if self._complete:
+            await self._messages.put({"type": "lifespan.shutdown"})
+            await asyncio.wait({self._task}, timeout=self._timeout)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
+            return None
+        if self._error is None and self._failure is not None:
+            return RuntimeError(f"the shutdown of the application failed: {self._failure}")
+        return self._error
+
+    async def _run(self, app: Any) -> None:
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
+        await self._messages.put({"type": "lifespan.startup"})
+        try:
+            await app(scope, self._messages.get, self._send)
+        except BaseException as error:  # noqa: BLE001 - also one that would end the event loop
+            self._error = error
+            self._cancelled = isinstance(error, asyncio.CancelledError)
+        finally:
+            self._started.set()
+
+    async def _send(self, message: Message) -> None:
+        match message["type"]:
+            case "lifespan.startup.complete":
+                self._complete = True
+            case "lifespan.startup.failed" | "lifespan.shutdown.failed":
+                self._failure = str(message.get("message", "")).strip() or "no reason was stated"
+            case "lifespan.shutdown.complete":
+                pass
+            case other:
+                raise RuntimeError(f"a lifespan has no message {other}")
+        self._started.set()
+
+
+logger: logging.Logger = logging.getLogger("followup_mockserver")
+
+_LOOP_TIMEOUT = 1.0
+"""Seconds in which an event loop in another thread must react, beyond the timeout of what it has to do."""
+
+
+class Applications:
+    """The ASGI applications of a mock that have been started. Thread-safe.
+
+    Args:
+        timeout: seconds for a startup, and for a shutdown.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._started: dict[int, Lifespan] = {}
+        self._stopping: list[Future[BaseException | None]] = []
+
+    async def state_of(self, mount: Mount) -> Mapping[str, Any]:
+        """Start an application in the running event loop, unless it runs there already, and return its state.
+
+        Raises:
+            StartupNotCompleteError: the startup is still in progress after the timeout.
+            BaseException: the exception with which the startup failed.
+        """
+        key, loop = id(mount.receiver), asyncio.get_running_loop()
+        with self._lock:
+            lifespan = self._started.get(key)
+            elsewhere = None if lifespan is None or lifespan.loop is loop else self._started.pop(key)
+        if elsewhere is not None and (error := await asyncio.to_thread(self._shut_down, elsewhere)) is not None:
+            raise error
+        with self._lock:
+            lifespan = self._started.get(key) or self._started.setdefault(key, Lifespan(mount, self._timeout))
+        try:
+            await lifespan.startup()
+        except StartupNotCompleteError:
+            raise
+        except BaseException:
+            with self._lock:
+                if self._started.get(key) is lifespan:
+                    del self._started[key]  # the next attempt tries to start it again
+            raise
+        return lifespan.state
+
+    def url_in_this_loop(self) -> str | None:
+        """Return the URL of an application in the event loop that is running in this thread; None if there is none."""
+        loop = asyncio._get_running_loop()
+        with self._lock:
+            urls = [each.mount.url for each in self._in_loop(loop) if each.needs_shutdown]
+        return without_query(urls[0]) if loop is not None and urls else None
+
+    def stop_all(self) -> list[BaseException]:
+        """Shut all applications down, and return the exceptions of the shutdowns that failed."""
+        with self._lock:
+            stopping, self._started = list(self._started.values()), {}
+        return [error for each in stopping if (error := self._shut_down(each)) is not None]
+
+    async def stop_here(self) -> list[BaseException]:
+        """Shut the applications in the running event loop down, and return the exceptions as ``stop_all`` does."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            here = self._in_loop(loop)
+            for each in here:
+                del self._started[id(each.mount.receiver)]
+            earlier, self._stopping = self._stopping, []
+        results = [await each.shutdown() for each in here]
+        results += [await asyncio.wrap_future(ending) for ending in earlier]
+        return [each for each in results if each is not None]
+
+    def _in_loop(self, loop: asyncio.AbstractEventLoop | None) -> list[Lifespan]:
+        return [each for each in self._started.values() if each.loop is loop]
+
+    def _shut_down(self, lifespan: Lifespan) -> BaseException | None:
+        if not lifespan.needs_shutdown:
+            return None
+        in_this_thread = lifespan.thread == threading.get_ident()
+        if lifespan.loop.is_running():
+            ending = asyncio.run_coroutine_threadsafe(lifespan.shutdown(), lifespan.loop)
+            if in_this_thread:
+                self._stopping.append(ending)  # it ends when the caller awaits something
+                return None
+            try:
+                return ending.result(self._timeout + _LOOP_TIMEOUT)
+            except TimeoutError:
+                ending.cancel()
+        elif in_this_thread and not lifespan.loop.is_closed() and asyncio._get_running_loop() is None:
+            return lifespan.loop.run_until_complete(lifespan.shutdown())
+        logger.warning(
+            "the application mounted at %s was dropped without a shutdown, because its event loop does not run any "
+            "more; end a test with 'await service.aclose()', or use 'async with MockService()'",
+            without_query(lifespan.mount.url),
+        )
+        return None
+
+
+T = TypeVar("T")
+
+_JOIN_TIMEOUT = 1.0
+"""Seconds that ``close`` waits for the thread. A coroutine that blocks it longer is left behind."""
+
+
+class EventLoopThread:
+    """An event loop in a thread of its own, which starts with the first coroutine. Thread-safe.
+
+    Objects that belong to an event loop, such as a database connection, survive from one coroutine to the next. A
+    process that was forked has no thread, and starts another one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._process = os.getpid()
+        self._closed = False
+
+    def submit(self, function: Callable[[], Coroutine[Any, Any, T]]) -> "Future[T]":
+        """Call a coroutine function in the loop, in the context of the caller.
+
+        Returns:
+            The result to come. Cancelling it cancels the coroutine; ``close`` cancels it too.
+        """
+        with self._lock:
+            if self._closed:
+                cancelled: Future[T] = Future()
+                cancelled.cancel()
+                return cancelled
+            if self._loop is None or self._process != os.getpid():
+                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+                self._thread = threading.Thread(
+                    target=_run_loop, args=(self._loop,), name="followup-mock-event-loop", daemon=True
+                )
+                self._thread.start()
+                weakref.finalize(self, _stop_loop, self._loop)  # of a service that is never closed
+            return asyncio.run_coroutine_threadsafe(function(), self._loop)
+
+    def close(self) -> None:
+        """Stop the loop and its thread. Coroutines that are still running are cancelled."""
+        with self._lock:
+            self._closed = True
+            loop, thread = self._loop, self._thread
+        if loop is not None and thread is not None:
+            _stop_loop(loop)
+            if thread is not threading.current_thread():
+                thread.join(_JOIN_TIMEOUT)
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    with asyncio.Runner(loop_factory=lambda: loop):  # which cancels what is left, and closes the loop
+        loop.run_forever()
+
+
+def _stop_loop(loop: asyncio.AbstractEventLoop) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(loop.stop)

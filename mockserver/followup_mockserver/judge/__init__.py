@@ -1,1 +1,0 @@
-"""Programs that judge what others have built, by what is seen from outside."""

@@ -1,0 +1,219 @@
+"""Compares a contract document with the contract that SDK and mock implement, operation by operation."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from followup_mockserver.gateway.contract.openapi import document as our_document
+from followup_mockserver.lab.drift.contracts import BEARER, JSON, PLACES, Operation, operations, webhooks
+from followup_mockserver.lab.drift.differences import (
+    Difference,
+    DifferenceClass,
+    Direction,
+    Report,
+    changed,
+    compare_texts,
+)
+from followup_mockserver.lab.drift.reading import DocumentError, Raw
+from followup_mockserver.lab.drift.schema_comparison import Comparer
+from followup_mockserver.lab.drift.schemas import KINDS, Schemas
+
+_ALWAYS_SENT = {"idempotency-key", "service-version"}
+"""Headers that the SDK sends with each request of an operation that has them, although they are optional."""
+
+_IN_TEXT = {"type": [each for each in KINDS if each != "null"]}
+"""The values of a parameter. A URL or a header cannot contain null."""
+
+_SUCCESS = "200"
+
+
+def compare_document(document: dict[str, Any]) -> Report:
+    """Compare a contract document with the contract that SDK and mock implement.
+
+    Args:
+        document: an OpenAPI document, 3.0 or later.
+
+    Returns:
+        The differences.
+
+    Raises:
+        DocumentError: the document is malformed.
+    """
+    try:
+        return Report.of(_Comparison(Raw(our_document()), Raw(document)).differences())
+    except RecursionError:
+        raise DocumentError("its references are nested too deeply") from None
+
+
+class _Comparison:
+    """A comparison of two documents."""
+
+    def __init__(self, ours: Raw, theirs: Raw) -> None:
+        self._ours = ours
+        self._theirs = theirs
+        directions: tuple[Direction, Direction] = ("request", "response")
+        self._comparers = {
+            each: Comparer(each, Schemas(ours, each), Schemas(theirs, each)) for each in directions
+        }  # fmt: skip
+
+    def differences(self) -> Iterator[Difference]:
+        yield from compare_texts(_info(self._ours), _info(self._theirs), "info")
+        ours, theirs = operations(self._ours), operations(self._theirs)
+        for key, operation in ours.items():
+            if key in theirs:
+                yield from self._compare_operation(operation, theirs[key])
+            else:
+                yield Difference("breaking", operation.where, "The contract does not have this operation.")
+        for key, operation in theirs.items():
+            if key not in ours:
+                yield Difference("added", operation.where, "The contract has this new operation.")
+        yield from self._compare_webhooks()
+
+    def _compare_operation(self, ours: Operation, theirs: Operation) -> Iterator[Difference]:
+        yield from compare_texts(ours.texts, theirs.texts, ours.where)
+        yield from _compare_security(ours.security, theirs.security, f"{ours.where} request security")
+        for place in PLACES:
+            yield from self._compare_parameters("request", ours, theirs, place, f"{ours.where} request {place}")
+        yield from self._compare_body(ours, theirs, f"{ours.where} request body")
+        yield from self._compare_responses(ours, theirs)
+
+    def _compare_parameters(
+        self, direction: Direction, ours: Operation, theirs: Operation, place: str, where: str
+    ) -> Iterator[Difference]:
+        """Iterate over the differences of the parameters in one place, which are compared as one object."""
+        one, other = ours.parameters(place), theirs.parameters(place)
+        if direction == "request":
+            other.pop("user-agent", None)  # every client sends one
+            for key in _ALWAYS_SENT & one.keys() & other.keys():
+                if other[key].get("required") is True and not one[key].get("required"):
+                    detail = (
+                        "required: the contract requires this header, which the SDK always sends; the mock does not"
+                    )
+                    yield Difference("mock differs", f"{where}.{one[key]['name']}", detail)
+                    other[key]["required"] = False
+        names = {key: each["name"] for key, each in {**other, **one}.items()}
+        our_object, their_object = _object_of(one, names, self._ours), _object_of(other, names, self._theirs)
+        yield from self._comparers[direction].compare(our_object, their_object, where)
+
+    def _compare_body(self, ours: Operation, theirs: Operation, where: str) -> Iterator[Difference]:
+        one, other = ours.body, theirs.body
+        needs_one = one is not None and one.get("required") is True
+        needs_other = other is not None and other.get("required") is True
+        if other is None:
+            if one is not None:
+                yield Difference("breaking", where, "The contract has no request body.")
+        elif one is None:
+            detail = f"The contract {'requires' if needs_other else 'allows'} a request body."
+            yield Difference("breaking" if needs_other else "added", where, detail)
+        else:
+            if needs_other and not needs_one:
+                yield Difference("breaking", where, "required: the contract requires a body, SDK and mock do not")
+            elif needs_one and not needs_other:
+                yield Difference("mock differs", where, "required: the contract does not require a body, the mock does")
+            media = ours.schemas(one, where), theirs.schemas(other, where)
+            yield from self._compare_media("request", *media, where)
+
+    def _compare_media(
+        self, direction: Direction, ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str
+    ) -> Iterator[Difference]:
+        """Iterate over the differences of two bodies. The SDK sends one media type, and decodes any JSON."""
+        name = next((each for each in (JSON, "application/*", "*/*") if each in theirs), None)
+        if name is not None:
+            for each in theirs:
+                if each not in (JSON, "application/*", "*/*"):
+                    yield Difference("added", where, f"media type: the contract also has {each}")
+        elif direction == "response":
+            name = next((each for each in theirs if each.endswith("+json")), None)
+            if name is not None:
+                yield Difference("mock differs", where, f"media type: {name} in the contract, {JSON} in the mock")
+        if name is None:
+            yield Difference("breaking", where, changed("media type", [JSON], theirs))
+        else:
+            yield from self._comparers[direction].compare(ours[JSON], theirs[name], where)
+
+    def _compare_responses(self, ours: Operation, theirs: Operation) -> Iterator[Difference]:
+        one, other = ours.responses, theirs.responses
+        for status, response in one.items():
+            where = f"{ours.where} response {status}"
+            found = next((other[each] for each in (status, f"{status[0]}XX", "default") if each in other), None)
+            if found is not None:
+                media = ours.schemas(response, where), theirs.schemas(found, where)
+                yield from self._compare_media("response", *media, f"{where} body")
+                yield from compare_texts({"description": response.get("description")}, found, where)
+            elif status != _SUCCESS:
+                yield Difference("mock differs", where, "The contract does not have this status; the mock does.")
+            elif not any(each.startswith("2") for each in other):
+                yield Difference("breaking", where, "The contract has no response for success.")
+        has_ours = not other.keys().isdisjoint((_SUCCESS, "2XX", "default"))
+        for status in other:
+            where = f"{ours.where} response {status}"
+            if status in one or not status.isdecimal():
+                continue
+            if not status.startswith("2"):
+                yield Difference("added", where, "The contract has this new status.")
+                continue
+            class_: DifferenceClass = "added" if has_ours else "mock differs"
+            yield Difference(class_, where, f"The contract has the status {status} for success, the mock has 200.")
+            media = ours.schemas(one[_SUCCESS], where), theirs.schemas(other[status], where)
+            yield from self._compare_media("response", *media, f"{where} body")
+
+    def _compare_webhooks(self) -> Iterator[Difference]:
+        """Compare the webhooks. One contract may describe all types in one, another one each type in its own."""
+        (webhook,) = webhooks(self._ours).values()
+        found = webhooks(self._theirs)
+        if not found:
+            yield Difference("wording", "webhooks", "The contract does not describe webhooks.")
+            return
+        bodies = []
+        for each in found.values():
+            yield from self._compare_parameters("response", webhook, each, "header", f"{each.where} header")
+            schemas = each.schemas(each.body or {}, each.where)
+            bodies += [schemas[name] for name in (JSON, "application/*", "*/*") if name in schemas][:1]
+        if bodies:
+            ours = webhook.schemas(webhook.body or {}, webhook.where)[JSON]
+            schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
+            yield from self._comparers["response"].compare(ours, schema, "webhook body")
+        else:
+            yield Difference("breaking", "webhook body", "The contract describes no JSON body.")
+
+
+def _info(raw: Raw) -> dict[str, Any]:
+    info = raw.object(raw.document.get("info"), "info")
+    return {name: info.get(name) for name in ("title", "version", "description")}
+
+
+def _object_of(parameters: Mapping[str, dict[str, Any]], names: Mapping[str, str], raw: Raw) -> dict[str, Any]:
+    """Return the schema of the parameters in one place as one object. No side accepts unknown parameters."""
+    return {
+        "type": "object",
+        "properties": {names[key]: _parameter_schema(each, raw) for key, each in parameters.items()},
+        "required": [
+            names[key] for key, each in parameters.items() if each.get("in") == "path" or each.get("required") is True
+        ],
+        "additionalProperties": False,
+    }
+
+
+def _parameter_schema(parameter: dict[str, Any], raw: Raw) -> dict[str, Any]:
+    schema = raw.object(parameter.get("schema"), "parameters")
+    for union in schema.keys() & {"anyOf", "oneOf"}:
+        members = raw.list(schema[union], "parameters")
+        schema = {**schema, union: [_as_text(raw.object(each, "parameters")) for each in members]}
+    described = {name: parameter[name] for name in ("description",) if name in parameter}
+    return {"allOf": [_as_text(schema), _IN_TEXT], **described}
+
+
+def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with the texts of a boolean instead of a boolean."""
+    is_boolean = schema.get("type") in ("boolean", ["boolean"])
+    return {**schema, "type": "string", "enum": ["true", "false"]} if is_boolean else schema
+
+
+def _compare_security(ours: list[list[str]], theirs: list[list[str]], where: str) -> Iterator[Difference]:
+    allowed = [each for each in theirs if set(each) <= {BEARER}]
+    if not theirs or [] in allowed:
+        yield Difference("mock differs", where, "The contract needs no API key; the mock does.")
+    elif not allowed:
+        yield Difference("breaking", where, changed("credentials", map(" and ".join, ours), map(" and ".join, theirs)))
+    for each in theirs:
+        if allowed and each not in allowed:
+            yield Difference("added", where, f"The contract also allows {' and '.join(each)}.")

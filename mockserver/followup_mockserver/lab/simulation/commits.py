@@ -1,0 +1,302 @@
+"""The clinic's commits: which statements commit, the crashes before and after, and what a crash does to connections.
+
+Each process of the clinic has the databases that it opened. The drivers ask for those of the thread that calls them;
+a thread belongs to the process that started it.
+"""
+
+import functools
+import os
+import re
+import sqlite3
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import thread as executors
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import attrs
+
+from followup_mockserver.lab.simulation.network import PendingFaults
+from followup_mockserver.lab.simulation.process import Process
+from followup_mockserver.lab.simulation.promises import Story
+
+_FIRST_WORD = re.compile(r"(?:[\s(]|--[^\n]*(?:\n|$)|/\*.*?\*/)*([a-z]*)", re.IGNORECASE | re.DOTALL)
+_WRITTEN = re.compile(
+    r"\b(?:INSERT(?:\s+OR\s+\w+)?\s+INTO|REPLACE\s+INTO|UPDATE|DELETE\s+FROM|PRAGMA(?=\s+user_version\s*=))\s+\W?(\w+)",
+    re.IGNORECASE,
+)
+_READS = frozenset(("SELECT", "VALUES", "EXPLAIN", "SHOW", "SET", "RESET", "DECLARE", "FETCH", "MOVE", "CLOSE"))
+_OTHERS = frozenset(("", "BEGIN", "START", "SAVEPOINT", "RELEASE", "ROLLBACK", "ABORT", "ATTACH", "DETACH"))
+_NO_WRITES = _READS | _OTHERS | {"LISTEN", "UNLISTEN", "DEALLOCATE", "DISCARD"}
+"""The first words of statements that commit nothing, even outside of a transaction."""
+
+IMPLICIT_BEGIN = frozenset(("INSERT", "UPDATE", "DELETE", "REPLACE"))
+"""The first words of the statements before which ``sqlite3`` begins a transaction by itself."""
+
+
+def first_word(sql: str) -> str:
+    """Return the first word of a statement, in upper case; empty if it has none."""
+    found = _FIRST_WORD.match(sql)
+    return found[1].upper() if found is not None else ""
+
+
+def commits(sql: str, *, in_transaction: bool) -> bool:
+    """Return whether a statement commits: it ends a transaction, or writes outside of one."""
+    word = first_word(sql)
+    if in_transaction or word in ("COMMIT", "END"):
+        return in_transaction and word in ("COMMIT", "END")
+    return word not in _NO_WRITES and (word not in ("WITH", "PRAGMA") or _WRITTEN.search(sql) is not None)
+
+
+@attrs.define(eq=False)
+class Commits:
+    """The commits of one history. Thread-safe.
+
+    Attributes:
+        made: how many commits were made.
+        runs: by the id of a webhook event, for each run of its handler whether the run committed something by itself.
+
+    Args:
+        pending: the crashes that are pending.
+        story: learns what happens.
+    """
+
+    _pending: PendingFaults
+    _story: Story
+    made: int = attrs.field(default=0, init=False)
+    runs: defaultdict[str, list[bool]] = attrs.field(factory=lambda: defaultdict(list), init=False)
+    _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False)
+
+    @contextmanager
+    def around(self, process: Process, database: str) -> Iterator[None]:
+        """Make a commit a point at which the clinic may crash, before and after it.
+
+        Raises:
+            Crash: the clinic crashes here, or has crashed before.
+        """
+        with self._lock:
+            process.check()
+            moment = self._pending.crash_at_commit(starts=process.is_starting)
+            if moment == "before":
+                self._story.add(f"The clinic crashed before it committed ({database}).")
+                raise process.crash()
+        yield
+        self.made += 1
+        if moment == "after":
+            with self._lock:
+                process.check()
+                self._story.add(f"The clinic crashed after it committed ({database}).")
+                raise process.crash()
+
+
+@attrs.define(eq=False)
+class OpenDatabases:
+    """The databases that one process has opened.
+
+    Attributes:
+        process: the process.
+        commits: the commits of its history.
+        connections: its connections, each with a function that closes it.
+        engines: the engines of SQLAlchemy that it used.
+    """
+
+    process: Process
+    commits: Commits
+    connections: WeakKeyDictionary[Any, Callable[[Any], object]] = attrs.field(factory=WeakKeyDictionary, init=False)
+    engines: WeakSet[Any] = attrs.field(factory=WeakSet, init=False)
+
+    def committing(self, database: str) -> AbstractContextManager[None]:
+        """Return a context for a commit in a database, at which the process may crash."""
+        return self.commits.around(self.process, database)
+
+    def belong_to_thread(self) -> None:
+        """Let these be the databases of the current thread, and of those that it starts."""
+        vars(threading.current_thread())[_OWNER] = self
+
+    def close(self) -> None:
+        """Close all connections, as the end of a process does: what is not committed is rolled back."""
+        for connection, close in list(self.connections.items()):
+            with suppress(Exception):
+                close(connection)
+        for engine in list(self.engines):
+            engine.dispose(close=False)
+        django = sys.modules.get("django.db")
+        if django is not None and sys.modules["django.conf"].settings.configured:
+            for wrapper in django.connections.all(initialized_only=True):
+                if wrapper.connection is None or wrapper.connection in self.connections:
+                    del django.connections[wrapper.alias]  # what it knows about its transaction ends with the process
+
+
+_OWNER = "_databases_of_clinic"
+"""The attribute of a thread for the databases of its process, or for the thread whose process it belongs to.
+
+A weak dictionary would keep every thread for ever that its own process refers to.
+"""
+
+
+def databases_of_thread() -> OpenDatabases | None:
+    """Return the databases of the process that the current thread belongs to; None outside of a simulation."""
+    owner = getattr(threading.current_thread(), _OWNER, None)
+    if isinstance(owner, threading.Thread):
+        owner = getattr(owner, _OWNER, None)
+    return owner if isinstance(owner, OpenDatabases) else None
+
+
+def adopt(thread: threading.Thread) -> None:
+    """Let a thread that starts belong to the process of the current one, or to that of each moment if it is pooled."""
+    owner = getattr(threading.current_thread(), _OWNER, None)
+    if owner is not None:
+        is_pooled = getattr(thread, "_target", None) is getattr(executors, "_worker", thread)
+        vars(thread)[_OWNER] = threading.current_thread() if is_pooled else owner
+
+
+def leave_thread() -> None:
+    """Let the current thread belong to no process any more."""
+    vars(threading.current_thread()).pop(_OWNER, None)
+
+
+_PARAMETERS = (
+    *("database", "timeout", "detect_types", "isolation_level"),
+    *("check_same_thread", "factory", "cached_statements", "uri"),
+)
+"""The parameters of ``sqlite3.connect`` that may be positional."""
+
+
+def opening(connect: Callable[..., sqlite3.Connection], *values: Any, **named: Any) -> sqlite3.Connection:
+    """Open a connection as ``sqlite3.connect`` does; one of a clinic reports its commits."""
+    databases = databases_of_thread()
+    if databases is None or len(values) > len(_PARAMETERS):
+        return connect(*values, **named)
+    arguments = dict(zip(_PARAMETERS, values, strict=False)) | named
+    factory = arguments.pop("factory", sqlite3.Connection)
+    return connect(arguments.pop("database"), factory=_observed(_ObservedConnection, factory), **arguments)
+
+
+@functools.cache
+def _observed(observed: type, factory: Any) -> Any:
+    """Return a factory whose objects are observed, below what a class of the user overrides."""
+    if not isinstance(factory, type) or issubclass(observed, factory):
+        return observed if isinstance(factory, type) else factory
+    return type(factory.__name__, (factory, observed), {})
+
+
+class _ObservedConnection(sqlite3.Connection):
+    """A connection of sqlite3. The end of its process can close it from another thread, so it checks threads itself."""
+
+    def __init__(self, database: Any, *, check_same_thread: bool = True, **arguments: Any) -> None:
+        databases = databases_of_thread()
+        assert databases is not None
+        self._databases = databases
+        self._name = os.fsdecode(database).partition("?")[0].rpartition("/")[2]
+        self._thread = threading.get_ident() if check_same_thread else None
+        databases.process.check()
+        super().__init__(database, check_same_thread=False, **arguments)
+        databases.connections[self] = _close_sqlite
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        ends = (name, value) in (("isolation_level", None), ("autocommit", True))  # they commit what is open
+        with self._commit() if ends else nullcontext():
+            super().__setattr__(name, value)
+
+    def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
+        self._check()
+        return super().cursor(_observed(_ObservedCursor, factory))
+
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        return self.cursor().execute(sql, *parameters)
+
+    def executemany(self, sql: str, parameters: Any) -> Any:
+        return self.cursor().executemany(sql, parameters)
+
+    def executescript(self, script: str) -> Any:
+        return self.cursor().executescript(script)
+
+    def commit(self) -> None:
+        self._check()
+        with self._commit():
+            super().commit()
+
+    def rollback(self) -> None:
+        if self._databases.process.has_crashed:
+            with suppress(sqlite3.Error):  # it is closed
+                super().rollback()
+            return
+        self._check()
+        super().rollback()
+
+    def close(self) -> None:
+        if not self._databases.process.has_crashed:
+            self._check()
+        super().close()
+
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> Any:
+        if type is not None:
+            self.rollback()
+            return False
+        self._check()
+        with self._commit():
+            return super().__exit__(type, value, traceback)
+
+    def _check(self) -> None:
+        self._databases.process.check()
+        if self._thread not in (None, threading.get_ident()):
+            raise sqlite3.ProgrammingError(
+                "SQLite objects created in a thread can only be used in that same thread. The object was created in "
+                f"thread id {self._thread} and this is thread id {threading.get_ident()}."
+            )
+
+    def _commit(self) -> AbstractContextManager[None]:
+        return self._databases.committing(self._name) if self.in_transaction else nullcontext()
+
+    def _statement(self, sql: str) -> AbstractContextManager[None]:
+        self._check()
+        begins = self.isolation_level is not None and getattr(self, "autocommit", -1) == -1
+        if begins and not self.in_transaction and first_word(sql) in IMPLICIT_BEGIN:
+            return nullcontext()
+        is_commit = commits(sql, in_transaction=self.in_transaction)
+        return self._databases.committing(self._name) if is_commit else nullcontext()
+
+
+class _ObservedCursor(sqlite3.Cursor):
+    connection: _ObservedConnection  # pyright: ignore[reportIncompatibleMethodOverride]
+
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        with self.connection._statement(sql):
+            return super().execute(sql, *parameters)
+
+    def executemany(self, sql: str, parameters: Any) -> Any:
+        with self.connection._statement(sql):
+            return super().executemany(sql, parameters)
+
+    def executescript(self, script: str) -> Any:
+        connection = self.connection
+        connection._check()
+        level = connection.isolation_level
+        if getattr(connection, "autocommit", -1) == -1:
+            connection.isolation_level = None  # commits, as executescript does first, and no statement begins one
+        try:
+            for statement in _statements(script):
+                _ObservedCursor.execute(self, statement)
+        finally:
+            if connection.isolation_level != level:
+                connection.isolation_level = level
+        return self
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Yield the statements of a script; joined, they are the script."""
+    statement = ""
+    for part in re.split("(?<=;)", script):
+        statement += part
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    yield statement
+
+
+def _close_sqlite(connection: sqlite3.Connection) -> None:
+    connection.interrupt()
+    sqlite3.Connection.close(connection)

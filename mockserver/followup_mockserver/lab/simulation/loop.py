@@ -1,0 +1,347 @@
+"""The event loop of an asynchronous clinic, on the clock of the simulation.
+
+Nothing in it depends on how fast the machine is: time passes only when no task can go on, a thread that works for a
+task is waited for, and which of several tasks goes on follows from the history.
+"""
+
+import asyncio
+import contextlib
+import queue
+import sys
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import Context
+from typing import Any, NoReturn, TypeVar, TypeVarTuple
+
+from followup._for_mockserver import Time
+from followup_mockserver.lab.simulation.promises import RETURNS, PromiseBroken
+from followup_mockserver.lab.simulation.tasks import UNDECIDED, TaskOrder, module_of, name_of, place_of, task_of
+from followup_mockserver.lab.simulation.unconnected import NotSimulated, UnconnectedLoop
+
+_T = TypeVar("_T")
+_Ts = TypeVarTuple("_Ts")
+
+_MOST_CALLBACKS = 20_000
+"""How many callbacks may run without any time passing."""
+
+_MOST_WAITS = 1_000
+"""How often time may pass before a method returns."""
+
+_NEVER = 1e9
+"""Seconds; a timer that is due later, such as that of ``anyio.sleep_forever()``, is due never."""
+
+_MICROSECOND = 1e-6
+
+_PATIENCE = 0.2
+"""Seconds, in real time, after which a thread is taken to wait for a lock that another task holds."""
+
+_LONGEST_THREAD = 60.0
+"""Seconds, in real time, within which a thread must end if nothing else can run."""
+
+_THREADED = ("aiosqlite.core", "sqlalchemy.dialects.sqlite.aiosqlite")
+"""Modules whose futures get their results from a thread."""
+
+_CLEANUPS = 5
+"""How often a task is cancelled that goes on in spite of it."""
+
+
+Wait = Callable[[float | None], bool]
+"""Lets so many seconds pass, or the time until the next webhook if it is None; returns whether there is one."""
+
+
+class SimulatedLoop(UnconnectedLoop):
+    """An event loop that runs only while the simulation lets it, in the thread that created it.
+
+    Args:
+        time: the simulated time.
+        wait: lets time pass.
+        check: raises an exception if the process that the loop belongs to is over.
+    """
+
+    _depth = 0  # the base class asks whether it runs before it is initialized
+    _default_executor: Executor | None  # of the base class, which shuts it down
+
+    def __init__(self, time: Time, wait: Wait, check: Callable[[], None]) -> None:
+        super().__init__()
+        self._clock = time
+        self._wait = wait
+        self._check = check
+        self._thread = threading.get_ident()
+
+        self._handles: list[asyncio.Handle] = []
+        self._repeated: list[tuple[Any, Any]] = []
+        self._timers: list[asyncio.TimerHandle] = []
+        self._order = TaskOrder()
+        self._failed: list[asyncio.Task[Any]] = []
+        self._errors: list[tuple[str, BaseException]] = []
+        self._posts: queue.SimpleQueue[tuple[str, asyncio.Handle, tuple[Any, ...]]] = queue.SimpleQueue()
+        self._owed: dict[object, asyncio.Handle | None] = {}
+        self._connections: dict[int, Any] = {}
+        self._is_submitting = False
+
+    # --- what the simulation does ------------------------------------------------------------------------------------
+
+    def set_order(self, number: int) -> None:
+        """Choose the order in which ready tasks go on; see ``TaskOrder``."""
+        self._order = TaskOrder(number, self._order.tasks)
+
+    def latency(self) -> float:
+        """Return for how many seconds a request or a response of the current task is under way."""
+        return self._order.latency(asyncio.current_task(self))
+
+    def run(self, coroutine: Any, name: str) -> Any:
+        """Run a coroutine to its end, and other tasks meanwhile; return its result.
+
+        Raises:
+            PromiseBroken: it waits for something that never happens.
+            NotSimulated: a thread did not end.
+            BaseException: what it raised.
+        """
+        with self._running():
+            task = self.create_task(coroutine, name=name)
+        for _ in range(_MOST_WAITS):
+            for _ in range(_MOST_CALLBACKS):
+                if task.done():
+                    return task.result()
+                if not self._step():
+                    break
+            else:
+                self._never_rest(f"{name} does not return, {place_of(task)}. ")
+            if not self._wait(self.seconds_to_timer()):
+                break
+            self._check()
+        raise PromiseBroken(RETURNS, f"{name} waits for something that never happens, {place_of(task)}.")
+
+    def settle(self) -> None:
+        """Run what is ready, until all tasks wait for time to pass or for something from outside."""
+        for _ in range(_MOST_CALLBACKS):
+            if not self._step():
+                return
+        self._never_rest()
+
+    def _never_rest(self, what: str = "") -> NoReturn:
+        names = ", ".join(map(name_of, self._order.tasks)) or "callbacks of the event loop"
+        raise PromiseBroken(RETURNS, f"{what}Without waiting, these go on for ever: {names}.")
+
+    def seconds_to_timer(self) -> float | None:
+        """Return in how many seconds the next timer is due; None if there is none."""
+        self._timers = [each for each in self._timers if not each.cancelled()]
+        next_at = min((each.when() for each in self._timers), default=None)
+        seconds = None if next_at is None else max(0.0, next_at - self.time())
+        return None if seconds is None or seconds > _NEVER else seconds
+
+    def lost_errors(self) -> Iterator[tuple[str, BaseException]]:
+        """Yield the exceptions of background tasks that nobody has retrieved so far, with the names of the tasks."""
+        failed, self._failed = self._failed, []
+        errors, self._errors = self._errors, []
+        for task in failed:
+            if getattr(task, "_log_traceback", True) and isinstance(error := task.exception(), Exception):
+                yield f"A background task ({name_of(task)})", error
+        yield from errors
+
+    def end(self) -> None:
+        """Cancel all tasks, let them and their threads end without any more time, and close the loop."""
+        self._check = lambda: None
+        self.set_order(0)
+        for _ in range(_CLEANUPS):
+            with self._running():
+                for task in [*self._order.tasks, *(asyncio.all_tasks(self) - self._order.tasks.keys())]:
+                    task.cancel()
+            self._timers.clear()
+            with contextlib.suppress(NotSimulated):
+                for _ in range(_MOST_CALLBACKS // 20):
+                    if not self._step():
+                        break
+        with self._running(), contextlib.suppress(NotSimulated):
+            for connection in list(self._connections.values()):
+                connection.stop()
+            self._collect()
+        self._handles.clear()
+        self._failed.clear()
+        self.close()
+
+    # --- one callback ------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        outer, hooks = asyncio._get_running_loop(), sys.get_asyncgen_hooks()
+        asyncio._set_running_loop(self)
+        sys.set_asyncgen_hooks(None, self._finalize)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            sys.set_asyncgen_hooks(*hooks)
+            asyncio._set_running_loop(outer)
+
+    def _step(self) -> bool:
+        """Run one callback, and return whether there was one."""
+        with self._running():
+            self._collect()
+            if (position := self._choice()) is None:
+                self._take_timers()
+                position = self._choice()
+            if position is None:
+                self._repeated.clear()
+                return False
+            handle = self._handles.pop(position)
+            task = task_of(handle)
+            if task is None:
+                self._repeated.append(_call_of(handle))
+            else:
+                self._repeated.clear()
+            if not handle.cancelled():
+                handle._run()
+            if task is not None and task.done():
+                self._take_leave(task)
+        if self.refused is not None:
+            raise self.refused
+        self._check()
+        return True
+
+    def _take_leave(self, task: "asyncio.Task[Any]") -> None:
+        self._order.tasks.pop(task, None)
+        if not task.cancelled():
+            if getattr(task, "_log_traceback", True):
+                self._failed.append(task)
+            return
+        with contextlib.suppress(asyncio.CancelledError):
+            task.exception()  # a task in Python 3.11 keeps its CancelledError, and all that its frames hold, for ever
+
+    def _take_timers(self) -> None:
+        """Take those of the timers that are due that come first."""
+        seconds = self.seconds_to_timer()
+        if seconds is not None and seconds <= _MICROSECOND:
+            due = min(each.when() for each in self._timers)
+            self._handles += [each for each in self._timers if each.when() == due]
+            self._timers = [each for each in self._timers if each.when() != due]
+
+    def _choice(self) -> int | None:
+        """Return the position of the callback that runs next; None if there is none.
+
+        One that belongs to no task does not wait for tasks, unless it has run since a task went on: anyio cancels a
+        task by a callback that schedules itself again and again until the task has ended.
+        """
+        tasks: dict[int, asyncio.Task[Any]] = {}
+        for position, handle in enumerate(self._handles):
+            task = task_of(handle)
+            if task is not None:
+                tasks[position] = task
+            elif _call_of(handle) not in self._repeated:
+                return position
+        return self._order.choice(tasks) if tasks else None
+
+    def _collect(self) -> None:
+        """Wait for the threads that work for tasks, and take what they passed on, in the order of the work."""
+        while True:
+            is_owed = None in self._owed.values()
+            can_go_on = bool(self._handles) or self.seconds_to_timer() is not None or any(self._owed.values())
+            try:
+                post = self._posts.get(is_owed, _PATIENCE if can_go_on else _LONGEST_THREAD)
+            except queue.Empty:
+                break
+            thread, handle, arguments = post
+            future = next((each for each in arguments if isinstance(each, asyncio.Future) and each in self._owed), None)
+            if future is None:
+                raise self.refusal(f"The thread {thread} called call_soon_threadsafe() on the event loop.")
+            self._owed[future] = handle
+        for owed, answer in list(self._owed.items()):
+            if answer is not None:
+                del self._owed[owed]
+                self._handles.append(answer)
+        if is_owed and not can_go_on and not self._handles:
+            raise self.refusal(f"A thread that a task waits for has not ended within {_LONGEST_THREAD:g} s.")
+
+    def _finalize(self, generator: AsyncGenerator[Any, Any]) -> None:
+        if not self.is_closed() and threading.get_ident() == self._thread:
+            self.call_soon(self.create_task, generator.aclose())
+
+    # --- what asyncio calls ------------------------------------------------------------------------------------------
+
+    def time(self) -> float:
+        """Return the seconds of the simulated time."""
+        return self._clock.monotonic()
+
+    def is_running(self) -> bool:
+        """Return whether a callback is running."""
+        return self._depth > 0
+
+    def call_soon(
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Add a callback that is ready."""
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self.is_closed():
+            self._handles.append(handle)
+            if (task := task_of(handle)) is not None:
+                self._order.tasks.setdefault(task, UNDECIDED)
+        return handle
+
+    def call_at(
+        self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Add a timer."""
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self._timers.append(handle)
+        return handle
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Take a callback from a thread that works for a task."""
+        if threading.get_ident() == self._thread and not self._is_submitting:
+            return self.call_soon(callback, *args, context=context)
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self.is_closed():
+            self._posts.put((threading.current_thread().name, handle, args))
+        return handle
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        """Make a future; the result of one that aiosqlite makes comes from a thread."""
+        future = super().create_future()
+        caller = sys._getframe(1)
+        if module_of(caller) in _THREADED:
+            self._owed[future] = None
+            connection = caller.f_locals.get("self")
+            if caller.f_code.co_name == "stop":
+                self._connections.pop(id(connection), None)
+            elif hasattr(connection, "stop"):
+                self._connections[id(connection)] = connection
+        return future
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*_Ts], _T], *args: *_Ts
+    ) -> "asyncio.Future[_T]":
+        """Call a function in a thread."""
+        if executor is None:
+            executor = self._default_executor = self._default_executor or ThreadPoolExecutor()
+        self._is_submitting = True  # a fast thread has passed its result on before this returns
+        running = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)  # within it, Python 3.14 would set the result of a fast thread at once
+        try:
+            work = executor.submit(func, *args)
+            future = asyncio.wrap_future(work, loop=self)
+        finally:
+            asyncio._set_running_loop(running)
+            self._is_submitting = False
+        self._owed[future] = None
+
+        def forget(work: "Future[_T]") -> None:
+            if work.cancelled() and threading.get_ident() == self._thread:
+                self._owed.pop(future, None)  # no thread has begun, and from Python 3.14 on, nothing else says so
+
+        work.add_done_callback(forget)
+        return future
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """Keep the exception of a callback; those of tasks are found when they end."""
+        error = context.get("exception")
+        if isinstance(error, Exception) and "handle" in context:
+            self._errors.append(("A callback of the event loop", error))
+
+
+def _call_of(handle: asyncio.Handle) -> tuple[Any, Any]:
+    """Return the function that a callback calls, and its arguments."""
+    return handle._callback, handle._args  # type: ignore[attr-defined]

@@ -1,0 +1,268 @@
+"""The promises of an integration, their check, and the report of a history that breaks one.
+
+What the clinic believes is compared with its ledger, and with what is at the service. The story of a history tells what
+happened, in sentences that the developer of a clinic understands.
+"""
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+import attrs
+
+from followup import Appointment, Patient
+from followup_mockserver.lab.simulation.history import History, call_that_repeats, seed_of
+from followup_mockserver.lab.simulation.ledger import ABSENT, PERSONS, REPEATED, Entry, State
+
+
+class Story:
+    """Sentences, in the order of what happened. A sentence that repeats the one before it is counted instead."""
+
+    def __init__(self) -> None:
+        self._sentences: list[str] = []
+        self._times: list[int] = []
+
+    def add(self, sentence: str) -> None:
+        """Add a sentence, which ends with a full stop."""
+        if self._sentences and self._sentences[-1] == sentence:
+            self._times[-1] += 1
+        else:
+            self._sentences.append(sentence)
+            self._times.append(1)
+
+    def lines(self) -> list[str]:
+        """Return the sentences, numbered from 1."""
+        return [
+            f"{number}. {each}" if times == 1 else f"{number}. {each.removesuffix('.')} ({times} times)."
+            for number, (each, times) in enumerate(zip(self._sentences, self._times, strict=True), start=1)
+        ]
+
+
+def time_text(instant: datetime) -> str:
+    """Return an instant as text, such as ``2040-04-01 12:00 UTC``; two different instants have different texts."""
+    utc = instant.astimezone(UTC).replace(tzinfo=None)
+    return f"{utc.isoformat(' ', 'auto' if utc.second or utc.microsecond else 'minutes')} UTC"
+
+
+@attrs.frozen
+class Finding:
+    """What a history found.
+
+    Attributes:
+        promise: the promise that was broken.
+        detail: what is wrong.
+        story: what happened, in numbered lines.
+        cause: the exception of the user's code that led to it; None if there is none.
+    """
+
+    promise: str
+    detail: str
+    story: list[str]
+    cause: BaseException | None
+
+
+def report_of(clinic: type, history: History, finding: Finding) -> str:
+    """Return the message about a promise that was broken."""
+    story = "\n".join(finding.story)
+    repeat = f"Repeat this history (seed {seed_of(history)}) with:\n{call_that_repeats(clinic, history)}"
+    promise = f"Promise: {finding.promise}\n{finding.detail}"
+    return "\n\n".join([f"{clinic.__name__} breaks a promise.", story, promise, repeat])
+
+
+STARTS = "The clinic starts, also after a crash, unless a fault prevents it."
+KEEPS_BOOKINGS = "What book(), reschedule() and cancel() did when they returned is in bookings()."
+REACHES_SERVICE = "Every booking that the clinic believes in is at the service exactly once, at its last time."
+CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
+NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
+FOR_ITS_PATIENT = "Every booking is at the service for the patient with its phone."
+ERASES_NOTHING = "No request sets a field to null that nobody wanted to erase."
+NAMESPERSONS = "Every patient with a booking is at the service, under the name that patients() says."
+HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
+HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
+RETURNS = "Every method of the clinic returns in the end."
+COMES_TO_REST = "When all faults have ended, work() comes to rest."
+
+
+class PromiseBroken(Exception):
+    """A promise that was broken; its cause is the exception of the user's code that led to it, if any.
+
+    Attributes:
+        promise: the promise.
+        detail: what is wrong, in one or several sentences.
+    """
+
+    def __init__(self, promise: str, detail: str) -> None:
+        super().__init__(promise)
+        self.promise = promise
+        self.detail = detail
+
+
+def check_bookings(
+    entries: Mapping[str, Entry], believed: Mapping[str, datetime | None], appointments: Sequence[Appointment]
+) -> None:
+    """Check the bookings of the clinic against the ledger, and the appointments at the service against both.
+
+    Args:
+        entries: the bookings that persons made, by external id.
+        believed: what ``bookings()`` returned.
+        appointments: the appointments at the service.
+
+    Raises:
+        PromiseBroken: the first promise that is broken.
+    """
+    for external_id, entry in entries.items():
+        state: State = believed.get(external_id, ABSENT)
+        if not entry.allows(state):
+            right = " or ".join(_text(each) for each in entry.possible)
+            detail = f"{external_id}: bookings() says {_text(state)}; right is {right}."
+            raise PromiseBroken(KEEPS_BOOKINGS, detail + _zone_note(state, entry.possible))
+    for external_id in believed:
+        if external_id not in entries:
+            which = f"{external_id!r}, which is the external_id of no booking; use that of book()"
+            raise PromiseBroken(REACHES_SERVICE, f"bookings() has {which}.")
+    at_service: dict[str | None, list[Appointment]] = defaultdict(list)
+    for appointment in appointments:
+        at_service[appointment.external_id].append(appointment)
+    for external_id, start_at in believed.items():
+        found = at_service.pop(external_id, [])
+        states = f"the service has {_texts(found)}"
+        if at_service[None] and not found:
+            states += f" under this external id, but without an external id {_texts(at_service[None])}"
+        if start_at is None:
+            if any(each.status != "cancelled" for each in found):
+                raise PromiseBroken(CANCELS, f"{external_id}: bookings() says cancelled; {states}.")
+        elif [_state(each) for each in found] != [start_at]:
+            detail = f"{external_id}: bookings() says {_text(start_at)}; {states}."
+            raise PromiseBroken(REACHES_SERVICE, detail + _zone_note(start_at, map(_state, found)))
+    for unknown, found in at_service.items():
+        which = "an appointment without an external id" if unknown is None else unknown
+        if found:
+            raise PromiseBroken(
+                NOTHING_UNKNOWN, f"The service has {which}: {_texts(found)}; bookings() does not have it."
+            )
+
+
+def check_persons(
+    entries: Mapping[str, Entry], appointments: Iterable[Appointment], phone_of: Callable[[str], str | None]
+) -> None:
+    """Check that no appointment is for another person than its booking.
+
+    A patient at the service whose phone is that of nobody in the history is not checked: a clinic may write it in its
+    own way.
+
+    Args:
+        entries: the bookings that persons made, by external id.
+        appointments: the appointments at the service.
+        phone_of: returns the phone of a patient at the service, by id.
+
+    Raises:
+        PromiseBroken: one is for another person.
+    """
+    everybody = {phone for _, phone in PERSONS}
+    for each in appointments:
+        phone, entry = phone_of(each.patient), entries.get(each.external_id or "")
+        if entry is not None and each.status != "cancelled" and phone in everybody - {entry.booking.phone}:
+            booking = entry.booking
+            detail = f"{booking.external_id} is a booking of {booking.full_name}, {booking.phone}"
+            raise PromiseBroken(FOR_ITS_PATIENT, f"{detail}; the service has it for the patient with {phone}.")
+
+
+def check_erased(erased: Iterable[tuple[str, str, Mapping[str, object]]]) -> None:
+    """Check that no request has set a field to null.
+
+    Args:
+        erased: whose fields, the operation of the request, and the fields that are null since then with their values
+            before.
+
+    Raises:
+        PromiseBroken: one has.
+    """
+    for whose, operation, fields in erased:
+        values = " and ".join(f"{name} to null, which was {value!r}" for name, value in fields.items())
+        raise PromiseBroken(ERASES_NOTHING, f"{whose}: {operation} set {values}. Omit what does not change.")
+
+
+def check_patients(
+    entries: Mapping[str, Entry],
+    believed: Mapping[str, datetime | None],
+    names: Mapping[str, str],
+    find: Callable[[str], Patient | None],
+) -> None:
+    """Check that the patients of the clinic are at the service under their names.
+
+    Args:
+        entries: the bookings that persons made, by external id.
+        believed: what ``bookings()`` returned.
+        names: what ``patients()`` returned.
+        find: returns the patient at the service who has an external id or a phone; None if there is none.
+
+    Raises:
+        PromiseBroken: one is not.
+    """
+    bookings = [each.booking for each in entries.values()]
+    for key, name in names.items():
+        own = [each for each in bookings if each.full_name == name]
+        phones = {each.phone for each in own}
+        sharing = {each.full_name for each in bookings if each.phone in phones}
+        patient = find(key)
+        if patient is None and len(sharing) > 1:
+            patient = next(filter(None, map(find, phones)), None)  # the service has the external id of somebody else
+        says = f"patients() says {name} for {key}; the service has"
+        if patient is None:
+            # A name may be that of two persons, of whom one has only bookings that are cancelled.
+            if phones == {each.phone for each in own if believed.get(each.external_id)}:
+                raise PromiseBroken(NAMESPERSONS, f"{says} no patient with this external id or phone.")
+        elif patient.full_name != name and patient.full_name not in sharing:
+            raise PromiseBroken(NAMESPERSONS, f"{says} {patient.full_name or 'no name'}.")
+
+
+def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Collection[str]) -> None:
+    """Check that the work of the genuine events, and of no others, was done exactly once.
+
+    Args:
+        handled: what ``handled()`` returned.
+        genuine: descriptions of the genuine events, by id.
+        forged: ids of invented events.
+
+    Raises:
+        PromiseBroken: the work of an event was not done, done more than once, or done for no genuine event.
+    """
+    times = Counter(handled)
+    for event_id in times:
+        if event_id in forged:
+            raise PromiseBroken(HANDLES_NO_FORGERY, f"handled() has {event_id}, the event of a forged webhook.")
+        if event_id not in genuine:
+            which = f"{event_id!r}, which is the id of no webhook event; use event.id (whd_…)"
+            raise PromiseBroken(HANDLES_ONCE, f"handled() has {which}.")
+    for event_id, what in genuine.items():
+        if times[event_id] != 1:
+            done = "was not done" if times[event_id] == 0 else f"was done {times[event_id]} times"
+            raise PromiseBroken(HANDLES_ONCE, f"The work of {what} ({event_id}) {done}.")
+
+
+def _zone_note(believed: State, states: Iterable[State]) -> str:
+    """Return a sentence if a time differs from what it should be as one does that was local time."""
+    if not isinstance(believed, datetime):
+        return ""
+    differences = {abs(each - believed) for each in states if isinstance(each, datetime)}
+    local = believed.astimezone()
+    if differences & {abs(local.utcoffset() or timedelta(0))} - {timedelta(0)}:
+        return f" They differ by the offset of the machine's time zone, {os.environ.get('TZ') or local.tzname()}."
+    if believed in REPEATED and timedelta(hours=1) in differences:
+        return " There are time zones whose clocks go back then, so that their local time occurs twice."
+    return ""
+
+
+def _state(appointment: Appointment) -> State:
+    return None if appointment.status == "cancelled" else appointment.start_at
+
+
+def _texts(appointments: Sequence[Appointment]) -> str:
+    return " and ".join(_text(_state(each)) for each in appointments) or "nothing"
+
+
+def _text(state: State) -> str:
+    if isinstance(state, datetime):
+        return time_text(state)
+    return "cancelled" if state is None else "nothing"

@@ -1,0 +1,193 @@
+"""``simulate``: plays random histories, and reports the shortest one that breaks a promise."""
+
+import asyncio
+import random
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+
+import attrs
+
+from followup_mockserver.lab.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
+from followup_mockserver.lab.simulation.drivers import observed_drivers
+from followup_mockserver.lab.simulation.history import History, histories, history_of
+from followup_mockserver.lab.simulation.machine_zone import zone_of_the_machine
+from followup_mockserver.lab.simulation.playing import Player
+from followup_mockserver.lab.simulation.promises import Finding, report_of
+from followup_mockserver.lab.simulation.running import fast_collections
+from followup_mockserver.lab.simulation.shrinking import shrunk
+from followup_mockserver.world.schema.checks import integer
+
+_FRESH_BITS = 32
+_MOST_SHRINKS = 500
+"""How many histories are played in search of a shorter one. A limit in seconds would not be reproducible."""
+
+_NOT_AGAIN = (
+    "Played again, the clinic did something else, so the seed may not repeat this: threads, the real time and random "
+    "numbers of its own can cause that."
+)
+
+
+def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) -> None:
+    """Play random histories with a clinic against the mock, and check that it keeps its promises.
+
+    Each history has bookings, changes, cancellations, faults of the service and of the network, webhooks that are
+    repeated, late, out of order or forged, crashes and restarts. Then the faults end, ``work`` runs until nothing
+    changes, and the promises are checked. Each booking that the clinic believes in is at the service exactly once, at
+    its last time, for the patient with its phone. Cancelled ones are cancelled, and nothing is there that the clinic
+    does not know. No request has erased anything. The work of each genuine webhook event was done exactly once, that
+    of forged ones never.
+
+    Meanwhile, this process is in the time zone Pacific/Chatham, unless the environment variable ``TZ`` has another one
+    than UTC, or Django has set it.
+
+    The same seed gives the same histories in every process with the same versions of Python and followup,
+    for an integration that uses one thread.
+
+    Args:
+        clinic: the integration, a subclass of ``Clinic``.
+        examples: how many histories to play.
+        seed: the seed of the histories; another one in each run when omitted. The seed in a failure's message is that
+            of its one history, which is played first.
+
+    Raises:
+        AssertionError: a promise is broken. The message has the shortest history that was found, in numbered lines, the
+            promise, and the call that repeats the history. Its cause is the exception of the clinic's code, if one led
+            to it.
+        TypeError: the class lacks a method, or a method returned something of a wrong type; the message names it.
+        ValueError: an invalid argument, or a method returned an invalid value; the message names it.
+        Exception: any exception of ``bookings``, ``handled`` or ``patients``. Its note has the call that repeats the
+            history.
+
+    Warns:
+        UserWarning: the run shows little: no booking was ever made, or there is a receiver without a ``receiver_url``.
+    """
+    __tracebackhide__ = True
+    check_clinic(clinic)
+    integer(1)("examples", examples)
+    if seed is not None:
+        integer(0)("seed", seed)
+    with (
+        fast_collections() as begin,
+        _silent_crashes(),
+        observed_drivers(),
+        zone_of_the_machine(),
+        _outside_of_the_running_loop(),
+    ):
+        player = Player(clinic, begin)
+        found = _Search(player).search(
+            examples, random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
+        )
+    if found is None:
+        _warn_of_little_use(clinic, player)
+        return
+    history, finding = found
+    raise AssertionError(report_of(clinic, history, finding)) from finding.cause
+
+
+class _Search:
+    """The search for a history that breaks a promise.
+
+    Args:
+        player: plays the histories.
+    """
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self._known: dict[History, bool] = {}
+        self._first: tuple[History, Finding] | None = None
+        self._shrinks = 0
+
+    def search(self, examples: int, seed: int) -> tuple[History, Finding] | None:
+        """Return the shortest history found that breaks a promise, with what it found; None if there is none."""
+        encoded = history_of(seed)
+        if encoded is not None:
+            if (finding := self._player.play(encoded)) is not None:
+                return encoded, finding
+            examples -= 1
+        drawn = histories(
+            random.Random(seed),  # noqa: S311 - histories are reproducible on purpose
+            with_webhooks=bool(self._player.secret),
+            with_tasks=is_asynchronous(self._player.clinic),
+        )
+        found = next(filter(self._breaks, islice(drawn, examples)), None)
+        return None if found is None else self._reported(found)
+
+    def _breaks(self, history: History) -> bool:
+        known = self._known.get(history)
+        if known is not None:
+            return known
+        if self._first is not None:
+            self._shrinks += 1
+            if self._shrinks > _MOST_SHRINKS:
+                return False
+        finding = self._player.play(history)
+        if finding is not None and self._first is None:
+            self._first = history, finding
+        self._known[history] = finding is not None
+        return finding is not None
+
+    def _reported(self, history: History) -> tuple[History, Finding]:
+        """Shrink a history, and play the result once more for the report."""
+        history = shrunk(history, self._breaks)
+        finding = self._player.play(history)
+        if finding is not None:
+            return history, finding
+        assert self._first is not None
+        history, finding = self._first
+        return history, attrs.evolve(finding, detail=f"{finding.detail}\n{_NOT_AGAIN}")
+
+
+def _warn_of_little_use(clinic: type[Clinic], player: Player) -> None:
+    """Warn of what was not simulated, although no promise was broken."""
+    name = clinic.__name__
+    if player.booking_error is not None and not player.has_booked:
+        warnings.warn(
+            f"{name} keeps its promises only because it never made a booking; "
+            f"without any fault, {player.booking_error}",
+            stacklevel=3,
+        )
+    has_chosen = any("receiver_url" in vars(each) for each in clinic.__mro__ if each is not Clinic)
+    if not has_chosen and clinic.receiver is not Clinic.receiver:
+        warnings.warn(
+            f"{name} has receiver(), but no receiver_url, so no webhooks were simulated: "
+            "set receiver_url to an https URL, or to None if that is intended",
+            stacklevel=3,
+        )
+
+
+@contextmanager
+def _silent_crashes() -> Iterator[None]:
+    """Let threads of the clinic end by a crash without a report."""
+    before = threading.excepthook
+
+    def report(arguments: threading.ExceptHookArgs) -> None:
+        if not issubclass(arguments.exc_type, Crash):
+            before(arguments)
+
+    threading.excepthook = report
+    try:
+        yield
+    finally:
+        threading.excepthook = before
+
+
+@contextmanager
+def _outside_of_the_running_loop() -> Iterator[None]:
+    """Hide the event loop that runs in this thread, such as that of a test, from the code within this block.
+
+    Its task is left too: from Python 3.14 on, a thread has one current task, not one for each loop.
+    """
+    loop = asyncio._get_running_loop()
+    task = asyncio.current_task(loop) if loop else None
+    if loop and task:
+        asyncio.tasks._leave_task(loop, task)
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)
+        if loop and task:
+            asyncio.tasks._enter_task(loop, task)

@@ -1,0 +1,1 @@
+"""How ``followup_mockserver.strategies`` draws arguments and webhooks with Hypothesis."""

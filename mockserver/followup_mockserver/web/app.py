@@ -1,0 +1,267 @@
+"""The Flask app of a mock: the 32 operations, under ``/v1`` and ``/api/v1``, their contract, control API and dashboard.
+
+Each app is a copy of one template, so that routes are registered only once.
+"""
+
+import copy
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import flask
+from flask import Blueprint, Flask, jsonify, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import Rule
+
+from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
+from followup_mockserver.gateway.request import Request, Response
+from followup_mockserver.web.control import control_api
+from followup_mockserver.web.control_routes import PREFIX
+from followup_mockserver.web.guard import EXTENSION, ServedMock, current_mock
+from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
+from followup_mockserver.world.state import faults, observers
+from followup_mockserver.world.state.interrupts import deferred_interrupts
+from followup_mockserver.world.state.journal import JournalEntry
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+
+API_PREFIX = "/api"
+"""Each operation is served under its path, and under its path with this prefix."""
+
+api: Blueprint = Blueprint("api", __name__)
+
+
+class BrokenResponse(flask.Response):
+    """A response that a fault cuts off: none of it is sent, or half of its body; or that comes too late."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(b"", status=response.status, headers=response.headers, mimetype="application/json")
+        self._complete = response
+
+    def __call__(self, _: Any, start_response: Any) -> Iterable[bytes]:
+        """Send half of the body, or nothing, and raise the exception that ends the connection."""
+        if self._complete.broken == "late":
+            raise faults.ResponseTooLate
+        if self._complete.broken == "disconnect":
+            raise faults.ConnectionDropped
+        self.headers["Content-Length"] = str(len(self._complete.body))
+        start_response(self.status, self.headers.to_wsgi_list())
+        return self._half()
+
+    def _half(self) -> Iterable[bytes]:
+        yield self._complete.body[: len(self._complete.body) // 2]
+        raise faults.ConnectionDropped
+
+
+def call_operation(operation: Operation, path_id: str | None = None) -> flask.Response:
+    """Call an operation of the current mock."""
+    # Each access through the proxy ``flask.request`` costs time, and this view runs for every call.
+    current: flask.Request = flask.request._get_current_object()  # type: ignore[attr-defined]
+    environ = current.environ
+    response = current_mock()._gateway.handle(
+        Request(
+            operation=operation,
+            method=current.method,
+            path=current.path,
+            path_id=path_id,
+            headers=_headers(environ),
+            query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
+            body=_body(current) if operation.takes_body else b"",
+            read_timeout=environ.get(faults.READ_TIMEOUT),
+            client_has_left=environ.get(faults.CLIENT_HAS_LEFT, lambda: False),
+        )
+    )
+    return flask_response(response)
+
+
+for _operation in OPERATIONS.values():
+    api.add_url_rule(
+        _operation.path.replace("{id}", "<path_id>"),
+        endpoint=_operation.name.replace(".", ":"),
+        view_func=functools.partial(call_operation, _operation),
+        methods=[_operation.method],
+        provide_automatic_options=False,
+    )
+
+
+def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers, with lower-case names. Werkzeug's ``Headers`` would be slower, and every call needs them."""
+    return {name: value for key, value in environ.items() if (name := _header_name(key)) is not None}
+
+
+@functools.lru_cache(1024)
+def _header_name(key: str) -> str | None:
+    if key.startswith("HTTP_"):
+        return key.removeprefix("HTTP_").replace("_", "-").lower()
+    return "content-type" if key == "CONTENT_TYPE" else None
+
+
+def _body(current: flask.Request) -> bytes | None:
+    return None if (current.content_length or 0) > MAX_BODY_BYTES else current.get_data(cache=False)
+
+
+def flask_response(response: Response) -> flask.Response:
+    """Convert a response of the gateway to one of Flask."""
+    if response.broken:
+        return BrokenResponse(response)
+    return flask.Response(response.body, response.status, response.headers, mimetype="application/json")
+
+
+CONTRACT_PATH = f"{API_PREFIX}/v1/openapi.json"
+
+_REQUESTED = "followup_mockserver.requested_path"
+"""Key of the WSGI environment: the path with ``API_PREFIX``; absent in requests without it."""
+
+
+def create_app(mock: ServedMock, dashboard: Blueprint) -> Flask:
+    """Return one WSGI application with the operations, their OpenAPI document, the control API and the dashboard.
+
+    The routes are the same in every mock, and registering them takes longer than all other set-up of a mock. So an app
+    is a shallow copy of one template, and the views read their mock from ``current_app.extensions``.
+
+    Args:
+        mock: the mock that the views act on.
+        dashboard: the views of the dashboard, the same for every mock.
+
+    Returns:
+        The app. Its routes and hooks are shared with the apps of other mocks and cannot be changed.
+    """
+    template = _template(dashboard)
+    app = copy.copy(template)
+    app.config = copy.copy(template.config)
+    app.extensions = {EXTENSION: mock}
+    return app
+
+
+def reject_web_pages() -> None:
+    """Reject a request that a web page of another host could have sent, where the guard protects the operations."""
+    guard = current_mock()._guard
+    if guard.protects_api or request.path == PREFIX:  # no view runs before Werkzeug redirects to the dashboard
+        guard.check_host(request.environ.get("HTTP_HOST", ""), request.environ.get("HTTP_ORIGIN"))
+
+
+def contract() -> flask.Response:
+    """Serve the OpenAPI document, which depends on the options of the mock."""
+    from followup_mockserver.gateway.contract.openapi import (
+        document,  # imported late, because few mocks are asked for it
+    )
+
+    options = current_mock()._gateway.options
+    return jsonify(
+        document(refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks)
+    )
+
+
+def control_contract() -> flask.Response:
+    """Serve the OpenAPI document of the control API."""
+    from followup_mockserver.web.control_openapi import control_document  # imported late, as in contract
+
+    return jsonify(control_document())
+
+
+def handle_service_error(error: ServiceError) -> flask.Response:
+    """Return the error in the format of the service."""
+    return flask_response(current_mock()._gateway.reject(error))
+
+
+def _report(status: int, code: str) -> None:
+    """Report a request that matches no operation to the observers of this process, unless it was a control call."""
+    if f"{request.path}/".startswith(f"{PREFIX}/"):
+        return
+    entry = JournalEntry(
+        operation=None,
+        method=request.method,
+        path=request.environ.get(_REQUESTED, request.path),
+        status=status,
+        request_id="",
+        idempotency_key=None,
+        at=datetime.now(UTC),
+        error_code=code,
+    )
+    for observer in observers.observers:
+        observer.call_ended(observers.EndedCall(entry=entry, status=status))
+
+
+def handle_http_exception(error: HTTPException) -> flask.Response:
+    """Return an error of Flask's own, such as an unknown path, in the format of the service.
+
+    A person who opens the base URL in a browser is led to the dashboard.
+    """
+    status = error.code or 500
+    accepted = request.accept_mimetypes.best_match(["application/json", "text/html"])
+    if (request.method, request.path, accepted) == ("GET", "/", "text/html"):
+        return flask.Response(status=302, headers={"Location": f"{PREFIX}/"})
+    found = http_error(status)
+    if status == 404 and request.path.startswith(f"{PREFIX}/"):
+        found.message += f" {PREFIX}/openapi.json lists the paths of the control API."
+    found.headers = {name: value for name, value in error.get_headers() if name == "Allow"}
+    _report(status, found.code)
+    return handle_service_error(found)
+
+
+def http_error(status: int) -> ServiceError:
+    """Return the error for a request that Flask or the server rejects."""
+    code, message = _HTTP_ERRORS.get(status, _HTTP_ERRORS[400])
+    return ServiceError(status, "api_error" if status == 500 else "invalid_request_error", code, message)
+
+
+_HTTP_ERRORS = {
+    400: ("request_malformed", "This is not valid HTTP, or Host, Idempotency-Key or the body's length is sent twice."),
+    404: ("path_unknown", "There is nothing at this path."),
+    405: ("method_not_allowed", "This path does not support this method."),
+    413: ("body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes."),
+    431: ("headers_too_large", f"The request line and the headers have at most {MAX_HEAD_BYTES} bytes together."),
+    500: ("internal_error", "The mock server failed; see its log."),
+    501: ("request_malformed", "This is not a valid HTTP request."),
+}
+
+
+class _Rule(Rule):
+    """A route whose URL builder is compiled when a URL is built; most are only matched.
+
+    Compiling the builders of all routes takes as long as the rest of a mock's set-up.
+    """
+
+    # A private method of Werkzeug. If it is renamed, the builders are compiled at once, and nothing else changes.
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        compiled = functools.cache(super()._compile_builder)
+        return lambda rule, /, **values: compiled(append_unknown)(rule, **values)
+
+
+class _App(Flask):
+    """An application that an interrupt does not end in the middle of a change, where it runs in the main thread."""
+
+    def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
+        path = f"/{environ.get('PATH_INFO', '').lstrip('/')}"
+        if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
+            # Here, because 32 further routes would make each start of a server slower.
+            environ = {**environ, "PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
+        with deferred_interrupts():
+            return super().wsgi_app(environ, start_response)
+
+
+@functools.cache
+def _template(dashboard: Blueprint) -> Flask:
+    app = _App("followup_mockserver", static_folder=None)
+    app.url_rule_class = _Rule
+    app.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+    app.before_request(reject_web_pages)
+    app.register_blueprint(api)
+    app.register_blueprint(control_api)
+    app.register_blueprint(dashboard)
+    app.add_url_rule(CONTRACT_PATH, view_func=contract)
+    app.register_error_handler(ServiceError, handle_service_error)
+    app.register_error_handler(HTTPException, handle_http_exception)
+    # The copies share routes and hooks. From now on Flask rejects changes to them, which would affect every mock; if it
+    # renames the attribute, it accepts them.
+    app._got_first_request = True
+    return app
+
+
+control_api.add_url_rule("/openapi.json", view_func=control_contract, provide_automatic_options=False)

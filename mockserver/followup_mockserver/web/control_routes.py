@@ -1,0 +1,343 @@
+"""The routes of the control API.
+
+The keyword arguments of a function are the query parameters of a GET, and the fields of the body of other methods.
+Filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import attrs
+
+from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
+from followup._for_mockserver import EnabledEvent, OutboundEventType, WebhookDeliveryStatus
+from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
+from followup_mockserver.control.clock import pending_jobs, pending_reminders
+from followup_mockserver.control.duplicates import journal_of
+from followup_mockserver.control.occurrences import TimelineLine
+from followup_mockserver.control.webhooks import all_attempts
+from followup_mockserver.deliveries.payloads import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.rules import account, triggered_events, webhook_endpoints
+from followup_mockserver.world.schema.checks import integer, list_of, matching, one_of, optional
+from followup_mockserver.world.schema.errors import missing
+from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret
+from followup_mockserver.world.settings.options import webhook_target
+from followup_mockserver.world.state.access import existing
+from followup_mockserver.world.state.copies import copied
+from followup_mockserver.world.state.faults import Fault, WebhookFault
+from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.records import Attempt, Message
+from followup_mockserver.world.state.tenant import Tenant
+
+T = TypeVar("T")
+
+LONGEST_WAIT = 60.0
+"""The maximum of ``?wait=``, in seconds."""
+
+PREFIX = "/_mock"
+"""The beginning of the path of each route."""
+
+TOKEN_HEADER = "Mock-Token"  # noqa: S105 - the name of a header
+"""The header with the token of a mock that other machines can reach."""
+
+_check_secret = optional(matching(is_valid_secret, SECRET_RULE))
+_check_operation = optional(matching(OPERATIONS.__contains__, "the name of an operation, such as patients.create"))
+_STATUS = "[1-5]([0-9]{2}|xx)|refused"
+_check_status = optional(
+    matching(lambda text: bool(re.fullmatch(_STATUS, text)), "a status such as 409, a class such as 4xx, or refused")
+)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Changes:
+    """A version number that changes whenever the state does."""
+
+    version: int
+
+
+def clock(control: Control) -> ClockState:
+    """Return the state of the clock."""
+    return control.clock
+
+
+def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[PendingJob]:
+    """List the pending jobs, in the order in which they are due; all of them unless there is a limit.
+
+    Args:
+        control: the test controls of the organization.
+        limit: the maximum number of jobs.
+    """
+    if isinstance(limit, NotGiven):
+        return control.jobs
+    integer(1)("limit", limit)
+    return pending_jobs(access_to(control).tenant, limit)
+
+
+def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
+    """Return the version of the state.
+
+    Args:
+        control: the test controls of the organization.
+        since: the version that the caller has.
+        wait: the maximum number of seconds to wait for another version than ``since``.
+    """
+
+    def look(tenant: Tenant) -> tuple[bool, Changes]:
+        return tenant.version != since, Changes(tenant.version)
+
+    return access_to(control).wait_until(look, wait)
+
+
+def reminders(control: Control, *, appointment: str | None = None) -> list[PendingReminder]:
+    """List the pending reminders, the next one first.
+
+    Args:
+        control: the test controls of the organization.
+        appointment: only the reminders of the appointment with this id.
+    """
+    return pending_reminders(access_to(control).tenant, appointment)
+
+
+def messages(control: Control, *, patient: str | None = None, wait: float = 0, seen: int = 0) -> list[Message]:
+    """List the messages to patients, oldest first.
+
+    Args:
+        control: the test controls of the organization.
+        patient: only the messages to the patient with this id.
+        wait: the maximum number of seconds to wait for more messages than ``seen``.
+        seen: the number of messages that the caller has.
+    """
+    return _long_poll(
+        control, lambda tenant: [each for each in tenant.messages if patient in (None, each.patient)], wait, seen
+    )
+
+
+def requests(
+    control: Control, *, operation: str | None = None, status: str | None = None, wait: float = 0, seen: int = 0
+) -> list[JournalEntry]:
+    """List the API calls, newest first.
+
+    Args:
+        control: the test controls of the organization.
+        operation: only the calls of this operation, such as ``patients.create``.
+        status: only the calls with this status, such as ``409``, or with one of this class, such as ``4xx``;
+            or ``refused``: only the batches of events of which the service refused some or all.
+        wait: the maximum number of seconds to wait for more calls than ``seen``.
+        seen: the number of calls that the caller has.
+    """
+    _check_operation("operation", operation)
+    _check_status("status", status)
+
+    def is_selected(entry: JournalEntry) -> bool:
+        own = ("refused",) if status == "refused" and entry.refused else (str(entry.status), f"{entry.status // 100}xx")
+        return operation in (None, entry.operation) and (status is None or status in own)
+
+    def select(tenant: Tenant) -> list[JournalEntry]:
+        return [*filter(is_selected, journal_of(tenant))]
+
+    return _long_poll(control, select, wait, seen)
+
+
+def deliveries(
+    control: Control,
+    *,
+    type: OutboundEventType | None = None,
+    status: WebhookDeliveryStatus | None = None,
+    wait: float = 0,
+    seen: int = 0,
+) -> list[WebhookDelivery]:
+    """List the webhook deliveries, newest first.
+
+    Args:
+        control: the test controls of the organization.
+        type: only the deliveries of events of this type.
+        status: only the deliveries with this status.
+        wait: the maximum number of seconds to wait for more deliveries than ``seen``.
+        seen: the number of deliveries that the caller has.
+    """
+
+    def select(tenant: Tenant) -> list[WebhookDelivery]:
+        newest_first = reversed([*tenant.webhook_deliveries])
+        return [each for each in newest_first if type in (None, each.event_type) and status in (None, each.status)]
+
+    return _long_poll(control, select, wait, seen, copied)
+
+
+def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: float = 0, seen: int = 0) -> list[Attempt]:
+    """List the delivery attempts, oldest first.
+
+    Args:
+        control: the test controls of the organization.
+        webhook_endpoint: only the attempts to the endpoint with this id.
+        wait: the maximum number of seconds to wait for more attempts than ``seen``.
+        seen: the number of attempts that the caller has.
+
+    Raises:
+        ServiceError: 404 if there is no such endpoint.
+    """
+
+    def select(tenant: Tenant) -> list[Attempt]:
+        if webhook_endpoint is not None and webhook_endpoint not in tenant.webhook_endpoints:
+            raise missing("webhook endpoint", param="webhookEndpoint")
+        return [each for each in all_attempts(tenant) if webhook_endpoint in (None, each.webhook_endpoint)]
+
+    return _long_poll(control, select, wait, seen)
+
+
+def _long_poll(
+    control: Control,
+    select: Callable[[Tenant], list[T]],
+    wait: float,
+    seen: int,
+    copy: Callable[[list[T]], list[T]] = list,
+) -> list[T]:
+    """Return the selected items, as soon as there are more than ``seen`` or ``wait`` seconds have passed."""
+
+    def look(tenant: Tenant) -> tuple[bool, list[T]]:
+        found = select(tenant)
+        return len(found) > seen, found
+
+    return access_to(control).wait_until(look, wait, copy)
+
+
+def timeline(control: Control, id: str, /) -> list[TimelineLine]:
+    """Return the chain of causes of an id as the lines of a tree, in the order in which they are read.
+
+    Args:
+        control: the test controls of the organization.
+        id: as in ``explain``.
+
+    Raises:
+        ServiceError: 404 if there is no such id.
+    """
+    from followup_mockserver.control import causes, lines  # imported late: a start needs neither
+
+    def read(tenant: Tenant) -> list[TimelineLine]:
+        return lines.lines_of(tenant, id, existing(causes.explain(tenant, id), "id in the history"))
+
+    return access_to(control).read(read)
+
+
+def faults(control: Control) -> list[Fault]:
+    """List the pending faults of API calls."""
+    return control.faults
+
+
+def webhook_faults(control: Control) -> list[WebhookFault]:
+    """List the pending faults of webhook deliveries."""
+    return control.webhook_faults
+
+
+def trigger_types(_: Control) -> Mapping[str, Any]:
+    """Return the event types that can be triggered, with example data for each."""
+    return triggered_events.examples()
+
+
+def add_webhook_endpoint(
+    control: Control, *, url: str, enabled_events: list[EnabledEvent] | None = None, secret: str | None = None
+) -> WebhookEndpoint:
+    """Create an endpoint. Unlike in the API, its URL may always be http on this machine.
+
+    Args:
+        control: the test controls of the organization.
+        url: https, or http on a loopback address.
+        enabled_events: the event types that are sent to the endpoint; all if omitted.
+        secret: the signing secret, which begins with whsec_; a new one if omitted.
+
+    Raises:
+        ServiceError: 400 if the URL, an event type or the secret is invalid.
+    """
+    webhook_target("url", url)
+    events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
+    list_of(one_of([*OUTBOUND_TYPES, EVERY_TYPE]))("enabled_events", events)
+    _check_secret("secret", secret)
+    return access_to(control).change(
+        "add_webhook_endpoint",
+        lambda tenant: webhook_endpoints.create(tenant, url=url, enabled_events=events, secret=secret),
+    )
+
+
+def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
+    """Delete an endpoint with its deliveries, pending ones included.
+
+    Args:
+        control: the test controls of the organization.
+        id: id of the endpoint.
+
+    Raises:
+        ServiceError: 404 if there is no such endpoint.
+    """
+
+    def delete(tenant: Tenant) -> DeletedObject:
+        endpoint = existing(tenant.webhook_endpoints.get(id), "webhook endpoint")
+        return webhook_endpoints.delete(tenant, endpoint)
+
+    return access_to(control).change("delete_webhook_endpoint", delete, id)
+
+
+def add_api_key(control: Control, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:
+    """Add an API key to the organization.
+
+    Args:
+        control: the test controls of the organization.
+        name: name of the key.
+        scopes: scopes of the key; all if omitted.
+
+    Returns:
+        The organization with the new key, in the shape in which a new organization is returned.
+    """
+    key = control.add_api_key(name=name, scopes=scopes)
+    tenant = access_to(control).tenant
+    with tenant.lock:
+        return NewOrganization(organization=account.retrieve(tenant, key=key), keys=[key])
+
+
+ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("GET", "/clock", clock),
+    ("POST", "/clock/advance", Control.advance),
+    ("POST", "/clock/step", Control.step),
+    ("GET", "/clock/jobs", jobs),
+    ("GET", "/changes", changes),
+    ("GET", "/reminders", reminders),
+    ("GET", "/messages", messages),
+    ("GET", "/requests", requests),
+    ("GET", "/webhook_deliveries", deliveries),
+    ("GET", "/webhook_deliveries/<path_id>/attempts", Control.attempts),
+    ("POST", "/webhook_deliveries/<path_id>/resend", Control.resend),
+    ("GET", "/attempts", attempts),
+    ("GET", "/explain/<path_id>", Control.explain),
+    ("GET", "/timeline/<path_id>", timeline),
+    ("GET", "/deliveries/disturb", webhook_faults),
+    ("POST", "/deliveries/disturb", Control.disturb),
+    ("DELETE", "/deliveries/disturb", Control.clear_webhook_faults),
+    ("POST", "/webhook_endpoints", add_webhook_endpoint),
+    ("DELETE", "/webhook_endpoints/<path_id>", delete_webhook_endpoint),
+    ("POST", "/doctors", Control.add_doctor),
+    ("PATCH", "/doctors/<path_id>", Control.update_doctor),
+    ("PATCH", "/patients/<path_id>", Control.update_patient),
+    ("POST", "/patients/<path_id>/reply", Control.receive_reply),
+    ("POST", "/patients/<path_id>/silence", Control.report_silence),
+    ("POST", "/patients/<path_id>/handoff", Control.hand_off_conversation),
+    ("POST", "/appointments", Control.add_appointment),
+    ("POST", "/appointments/<path_id>/confirm", Control.confirm_appointment),
+    ("POST", "/appointments/<path_id>/reschedule", Control.reschedule_appointment),
+    ("POST", "/appointments/<path_id>/cancel", Control.cancel_appointment),
+    ("POST", "/visits", Control.add_visit),
+    ("POST", "/events", Control.receive_event),
+    ("POST", "/intake_requests/<path_id>/answer", Control.answer_intake_request),
+    ("POST", "/intake_requests/<path_id>/load", Control.load_intake_request),
+    ("POST", "/intake_requests/<path_id>/discard", Control.discard_intake_request),
+    ("POST", "/organizations", Control.create_organization),
+    ("PATCH", "/organization", Control.update_organization),
+    ("POST", "/api_keys", add_api_key),
+    ("PATCH", "/api_keys/<path_id>", Control.update_api_key),
+    ("GET", "/faults", faults),
+    ("POST", "/faults", Control.add_fault),
+    ("DELETE", "/faults", Control.clear_faults),
+    ("DELETE", "/faults/<path_id>", Control.remove_fault),
+    ("GET", "/trigger", trigger_types),
+    ("POST", "/trigger", Control.trigger),
+    ("POST", "/reset", Control.reset),
+)

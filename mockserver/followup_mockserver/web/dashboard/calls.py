@@ -1,0 +1,287 @@
+"""The calls: the list, and the page of one call, with what it did and the code that repeats it."""
+
+import pprint
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import zip_longest
+from operator import attrgetter
+from typing import Any, get_args
+from urllib.parse import quote, urlencode
+
+import attrs
+
+from followup._for_mockserver import Parameter, bare
+from followup_mockserver.control.duplicates import suspect_calls, was_done
+from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation, is_batch
+from followup_mockserver.rules.events import events_in
+from followup_mockserver.web.dashboard.columns import TABLES, day_in, noun_of
+from followup_mockserver.web.dashboard.objects import ListPage, list_page
+from followup_mockserver.web.dashboard.texts import body_differences, body_text, json_body, redacted_headers
+from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, missing
+from followup_mockserver.world.state.faults import INJECTED
+from followup_mockserver.world.state.journal import CallDetails, JournalEntry, RecordedCall
+from followup_mockserver.world.state.tenant import Tenant
+
+CALLS = "calls"
+"""The name of the view, and the first part of its addresses."""
+
+
+def is_error(entry: JournalEntry) -> bool:
+    """Return whether a call failed, or its client got no response, or the service refused events of its batch."""
+    return entry.status != 200 or entry.refused > 0
+
+
+_DUPLICATES = "possible_duplicates"
+
+_TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
+    "": lambda _: True,
+    "errors": lambda call: is_error(call.entry),
+    "refused_events": lambda call: call.entry.refused > 0,
+    "faults": lambda call: call.outcome.fault is not None,
+    "replays": lambda call: call.entry.replayed,
+    "changed_duplicates": lambda call: bool(call.entry.changed_duplicates),
+}
+"""Value of the filter ``show`` to whether its tab shows a call, without the tab of possible duplicates."""
+
+
+def refused_events(tenant: Tenant) -> dict[str, int]:
+    """Return how many events the service refused, and of how many calls, as far as the journal keeps them."""
+    counts = [entry.refused for entry in tenant.journal.newest_first() if entry.refused]
+    return {"events": sum(counts), "calls": len(counts)}
+
+
+def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
+    """Return a page of the list of calls. A row is a call, its details or None, and its ``SuspectCall`` or None.
+
+    Args:
+        tenant: the state of the organization.
+        query: ``show`` is a tab, ``operation`` a name, ``status`` a code, ``day`` a day of the organization, and ``q``
+            a text that the path, the id of the call or of its object, the idempotency key or the error code contains.
+            The page begins after the call with the request id ``after``; an unknown one, such as one from before a
+            reset, selects the first page.
+    """
+    suspects = suspect_calls(tenant)
+    calls = list(tenant.journal.recorded_newest_first())
+    text = query.get("q", "").strip()
+    tabs = {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects}
+    facets: dict[str, Callable[[RecordedCall], str]] = {
+        "operation": lambda call: call.entry.operation or "",
+        "status": lambda call: str(call.entry.status or "dropped"),
+        "day": lambda call: day_in(tenant, call.entry.at),
+    }
+    matching = [call for call in calls if _contains(call, text.casefold())] if text else calls
+    page = list_page(CALLS, matching, query, attrgetter("entry.request_id"), facets, tabs)
+    rows = [(each, tenant.journal.details(each.entry), suspects.get(each.entry.request_id)) for each in page.rows]
+    return attrs.evolve(page, rows=rows, total=len(calls), filters={**page.filters, "q": text})
+
+
+def _contains(call: RecordedCall, text: str) -> bool:
+    entry = call.entry
+    texts = (entry.path, entry.operation, entry.request_id, entry.idempotency_key, entry.error_code, entry.param)
+    return any(text in each.casefold() for each in (*texts, call.outcome.about) if each)
+
+
+def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:
+    """Return what a call was about in the caller's words: an external id, a number of events, or the query."""
+    if details is None:
+        return None
+    if entry.method == "GET":
+        return ", ".join(f"{name} {value}" for name, value in details.query) or None
+    body = json_body(details.request_body, details.request_is_whole)
+    if is_batch(entry.operation):
+        events = events_in(body)
+        return f"{len(events)} events" if len(events) != 1 else _text(events[0], "id")
+    return _text(body, "externalId") or (_text(body.get("patient"), "externalId") if isinstance(body, dict) else None)
+
+
+def _text(value: Any, name: str) -> str | None:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def results_of_batch(entry: JournalEntry, details: CallDetails) -> list[dict[str, Any]] | None:
+    """Return the results of a batch as in the response, each with the ``type`` that was sent, None if it was no text.
+
+    Returns:
+        The results; None if the call returned none, or they were not kept.
+    """
+    response = json_body(details.response_body, details.response_is_whole)
+    results = response.get("results") if isinstance(response, dict) else None
+    if not is_batch(entry.operation) or not isinstance(results, list):
+        return None
+    sent = events_in(json_body(details.request_body, details.request_is_whole))
+    return [
+        {**result, "type": _text(event, "type"), "is_fault": result["error"] == INJECTED}
+        for result, event in zip_longest(results, sent)
+        if result
+    ]
+
+
+MAX_SHARING = 50
+"""The page shows at most this many calls with the same idempotency key, the latest."""
+
+
+def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
+    """Return the variables of the view of one call.
+
+    Raises:
+        ServiceError: 404 if the journal has no call with this request id.
+    """
+    calls = list(tenant.journal.recorded_newest_first())
+    call = next((each for each in calls if each.entry.request_id == request_id), None)
+    if call is None:
+        raise missing("API call", param="id")
+    details = tenant.journal.details(call.entry)
+    suspects = suspect_calls(tenant)
+    key = call.entry.idempotency_key
+    sharing = [each for each in calls if key is not None and each.entry.idempotency_key == key]
+    shown = sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
+    group = (call.entry.operation or "").partition(".")[0]
+    return {
+        "call": call,
+        "entry": call.entry,
+        "suspect": suspects.get(request_id),
+        "repeated_by": [each.entry.request_id for each in suspects.values() if each.other == request_id],
+        "reused": _reused(tenant, sharing, call),
+        "sharing": shown if len(shown) > 1 else [],
+        "was_done": was_done(call),
+        "became": _became(tenant, call),
+        "results": None if details is None else results_of_batch(call.entry, details),
+        "noun": noun_of(group) if group in TABLES else "organization",
+        "details": details,
+        **({} if details is None else _details(call, details)),
+    }
+
+
+def _reused(tenant: Tenant, sharing: list[RecordedCall], call: RecordedCall) -> dict[str, Any] | None:
+    """Return the first call with an idempotency key that was reused, and the differences; None if it was not."""
+    earlier = [each for each in sharing if each.number < call.number and was_done(each) and not each.entry.replayed]
+    if call.entry.error_code != KEY_REUSED or not earlier:
+        return None
+    before, after = (tenant.journal.details(each.entry) for each in (earlier[0], call))
+    differences = None
+    if before is not None and after is not None:
+        with suppress(ServiceError):  # a truncated body is no JSON
+            differences = body_differences(before.request_body or b"", after.request_body or b"")
+    return {"first": earlier[0], "differences": differences, "max_rows": MAX_SHARING}
+
+
+def _became(tenant: Tenant, call: RecordedCall) -> list[str]:
+    """Return what became of the object of a call, by the history: ``patients.create`` may find or change a patient."""
+    return [
+        record.outcome.text if record.outcome else ""
+        for record in tenant.history.records
+        if record.cause == call.entry.request_id and record.id == call.outcome.about
+    ]
+
+
+def _details(call: RecordedCall, details: CallDetails) -> Mapping[str, Any]:
+    return {
+        "answer": json_body(details.response_body, details.response_is_whole),
+        "request_headers": redacted_headers(details.request_headers),
+        "request_body": body_text(details.request_body or b"", details.request_is_whole),
+        "response_headers": redacted_headers(details.response_headers),
+        "response_body": body_text(details.response_body, details.response_is_whole),
+        "curl": curl(call.entry, details),
+        "sdk": sdk_code(call.entry, details),
+    }
+
+
+_HEADERS_OF_CURL = ("content-type", "idempotency-key", "service-version")
+_UNCHANGED = "data"
+"""The field that the SDK sends unchanged, so that its keys stay as they are."""
+
+
+def curl(entry: JournalEntry, details: CallDetails) -> str | None:
+    """Return a shell command that repeats the call, with the API key from the environment.
+
+    Returns:
+        The command; None if only the beginning of the request body was kept.
+    """
+    if not details.request_is_whole:
+        return None
+    query = f"?{urlencode(details.query)}" if details.query else ""
+    words = ['curl -sS "$FOLLOWUP_BASE_URL"' + shlex.quote(f"{quote(entry.path)}{query}")]
+    if entry.method != "GET":
+        words.append(f"-X {entry.method}")
+    words.append('-H "Authorization: Bearer $FOLLOWUP_API_KEY"')
+    words += [
+        "-H " + shlex.quote(f"{name.title()}: {details.request_headers[name]}")
+        for name in _HEADERS_OF_CURL
+        if name in details.request_headers
+    ]
+    if details.request_body:
+        words.append("--data-raw " + shlex.quote(details.request_body.decode(errors="replace")))
+    return " \\\n  ".join(words)
+
+
+def sdk_code(entry: JournalEntry, details: CallDetails) -> str | None:
+    """Return Python code that repeats the call.
+
+    Returns:
+        The code; None if the SDK cannot send this request, or only the beginning of the body was kept.
+    """
+    operation = OPERATIONS.get(entry.operation or "")
+    if operation is None or not details.request_is_whole:
+        return None
+    try:
+        arguments = [*_path_argument(operation, entry.path), *_arguments(operation, details)]
+    except (ValueError, KeyError):
+        return None
+    if operation.declaration.idempotent and (key := details.request_headers.get("idempotency-key")):
+        arguments.append(f"idempotency_key={key!r}")
+    lines = "".join(f"\n    {argument}," for argument in arguments)
+    call = f"client.{operation.name}({lines}\n)" if lines else f"client.{operation.name}()"
+    return f"from followup import FollowUp\n\nclient = FollowUp()\n{call}\n"
+
+
+def _path_argument(operation: Operation, path: str) -> list[str]:
+    if not operation.has_path_id:
+        return []
+    before, _, after = operation.path.partition("{id}")
+    return [repr(path.removeprefix(before).removesuffix(after))]
+
+
+def _arguments(operation: Operation, details: CallDetails) -> list[str]:
+    """Return the keyword arguments of the call, as code.
+
+    Raises:
+        KeyError: a query parameter or a field is unknown to the SDK.
+        ValueError: the body is not JSON, or is not an object.
+    """
+    parameters = {parameter.wire_name: parameter for parameter in operation.declaration.parameters}
+    arguments = [f"{parameters[name].name}={_from_query(parameters[name], value)!r}" for name, value in details.query]
+    if not details.request_body or not operation.takes_body:
+        return arguments
+    body = json_body(details.request_body, details.request_is_whole)
+    if body is None:
+        raise ValueError("not JSON")
+    if operation.body is None:
+        return [*arguments, _literal(_in_python(body.get("events", body) if isinstance(body, dict) else body))]
+    if not isinstance(body, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the request is wrong, not the type of an argument
+    return arguments + [f"{parameters[name].name}={_literal(_in_python(value))}" for name, value in body.items()]
+
+
+def _from_query(parameter: Parameter, value: str) -> Any:
+    types = get_args(parameter.annotation)
+    if bool in types:
+        return value == "true"
+    return int(value) if int in map(bare, types) else value
+
+
+def _in_python(value: Any) -> Any:
+    """Return a JSON value with the field names that the SDK's input dicts have."""
+    if isinstance(value, dict):
+        return {_snake(key): item if key == _UNCHANGED else _in_python(item) for key, item in value.items()}
+    return [_in_python(item) for item in value] if isinstance(value, list) else value
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def _literal(value: Any) -> str:
+    return pprint.pformat(value, width=88, sort_dicts=False).replace("\n", "\n    ")

@@ -1,0 +1,312 @@
+"""The lists of the dashboard: the columns and the filters of each, and what it shows while it is empty."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Any, Literal, get_args
+
+import attrs
+
+from followup import Appointment, Event, Patient
+from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
+from followup_mockserver.control.duplicates import twins_of
+from followup_mockserver.control.titles import STOPPED, state_of
+from followup_mockserver.rules.events import events_in
+from followup_mockserver.web.dashboard.texts import json_body
+from followup_mockserver.world.state.history import EVENT, Record
+from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.world.state.tenant import Tenant
+
+Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progress", "error", "id", "twin"]
+"""How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id, and
+``twin`` what the object seems to repeat."""
+
+Value = Callable[[Any], Any]
+Facet = Callable[[Tenant, Any], str]
+Lookup = Callable[[Tenant, Sequence[Any]], Mapping[str, Any]]
+
+
+def _value_of(value: str | Value) -> Value:
+    return attrgetter(value) if isinstance(value, str) else value
+
+
+@attrs.frozen
+class Column:
+    """A column of a list.
+
+    Attributes:
+        heading: its heading.
+        value: returns the value of an object; an argument that is a text names an attribute.
+        kind: how the value is shown.
+        classes: classes of its cells in the style sheet. ``p2`` is not in a narrow table, ``p3`` only in a wide one.
+            ``wide`` cuts long texts to the space that the other columns leave. On a phone, ``at-main`` and ``at-state``
+            stand in the first line, ``at-detail`` and ``at-when`` in the second, and ``at-note`` below them if it is
+            not empty; other cells are not shown.
+        lookup: returns the values of objects that do not have them, by id; then ``value`` is not used.
+        hidden_by: filter that gives every row the same value, so that the column is not shown.
+        is_optional: whether the column is only shown if a row has a value.
+    """
+
+    heading: str
+    value: Value = attrs.field(converter=_value_of)
+    kind: Kind = "text"
+    classes: str = ""
+    lookup: Lookup | None = attrs.field(default=None, kw_only=True)
+    hidden_by: str | None = attrs.field(default=None, kw_only=True)
+    is_optional: bool = attrs.field(default=False, kw_only=True)
+
+    def values(self, tenant: Tenant, objects: Sequence[Any]) -> list[Any]:
+        """Return the values of objects."""
+        if self.lookup is None:
+            return [*map(self.value, objects)]
+        found = self.lookup(tenant, objects)
+        return [found.get(each.id) for each in objects]
+
+
+@attrs.frozen
+class Table:
+    """A list of the objects of one collection.
+
+    Attributes:
+        columns: its columns; the first that is shown is the link to the object.
+        tabs: the states that are tabs above the list.
+        facets: attributes that are filters; the user chooses among the values that there are.
+        day: the time whose day is a filter, in the time zone of the organization; empty if none is.
+        orders: name of an order to what returns its key.
+    """
+
+    columns: tuple[Column, ...]
+    tabs: tuple[str, ...] = ()
+    facets: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+    day: str = attrs.field(default="", kw_only=True)
+    orders: Mapping[str, Callable[[Tenant], Value]] = attrs.field(factory=dict, kw_only=True)
+
+    @property
+    def shown_facets(self) -> Mapping[str, Facet]:
+        """The filters that the user can choose on the page of the list."""
+        facets: dict[str, Facet] = {"status": lambda _, obj: state_of(obj)} if self.tabs else {}
+        facets |= {name: _attribute(name) for name in self.facets}
+        if self.day:
+            facets["day"] = lambda tenant, obj: day_in(tenant, getattr(obj, self.day))
+        return facets
+
+    @property
+    def all_facets(self) -> Mapping[str, Facet]:
+        """These, and those that links from other objects choose, such as ``patient``."""
+        links = [column.hidden_by for column in self.columns if column.hidden_by is not None]
+        return {name: _attribute(name) for name in links} | {**self.shown_facets}
+
+
+def _attribute(name: str) -> Facet:
+    return lambda _, obj: getattr(obj, name) or ""
+
+
+def day_in(tenant: Tenant, at: datetime) -> str:
+    """Return the day of a time in the time zone of the organization."""
+    return at.astimezone(zone_of(tenant.organization.time_zone)).date().isoformat()
+
+
+def title_of_view(name: str) -> str:
+    """Return the title of a list of objects."""
+    return "Inbound events" if name == "events" else name.replace("_", " ").capitalize()
+
+
+def noun_of(name: str) -> str:
+    """Return the noun for one object of a list."""
+    plural = title_of_view(name).lower()
+    return f"{plural[:-3]}y" if plural.endswith("ies") else plural[:-1]
+
+
+def _own_name(heading: str, hidden_by: str | None = None) -> Column:
+    return Column(heading, "id", "name", classes="at-main wide", hidden_by=hidden_by)
+
+
+_ID = Column("id", "id", "id", classes="p3")
+_CREATED = Column("created", "created_at", "time", classes="p3")
+_CREATED_ON_PHONE = Column("created", "created_at", "time", classes="at-when")
+_STATUS = Column("status", lambda obj: state_of(obj), "status", classes="at-state")
+_PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden_by="patient")
+_DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide")
+_EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
+_TWIN = Column(
+    "possible duplicate", "id", "twin", "at-note", lookup=lambda tenant, _: twins_of(tenant), is_optional=True
+)
+
+
+def _requested_service(intake: Any) -> str:
+    return str(intake.data.get("requestedService") or intake.summary or "not known yet")
+
+
+def requests_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]:
+    """Return the id of the last request that brought each event, by the id of the event."""
+    return {
+        record.id: record.cause
+        for record in records_of_events(tenant, {event.id for event in events})
+        if record.cause is not None and record.cause.startswith(REQUEST_ID_PREFIX)
+    }
+
+
+def systems_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]:
+    """Return the name and version of the system that each event says it comes from, such as an import, by its id.
+
+    The service does not store them: they are in the request, as long as the journal has it.
+    """
+    requests = requests_of_events(tenant, events)
+    wanted, systems = {*requests.values()}, {}
+    for entry in (each for each in tenant.journal.newest_first() if each.request_id in wanted):
+        details = tenant.journal.details(entry)
+        for sent in events_in(json_body(details.request_body, details.request_is_whole)) if details else ():
+            source = sent.get("source") if isinstance(sent, dict) else None
+            if isinstance(source, dict):  # of a rejected event of the same request, anything may be in it
+                names = [each for each in (source.get("system"), source.get("version")) if isinstance(each, str)]
+                systems[entry.request_id, str(sent.get("id"))] = " ".join(names)
+    return {
+        event.id: system for event in events if (system := systems.get((requests.get(event.id, ""), event.source_ref)))
+    }
+
+
+def next_starts(tenant: Tenant) -> dict[str, datetime]:
+    """Return the start of the next appointment of each patient who has one, by the patient's id."""
+    now, starts = tenant.now(), {}
+    for each in sorted(tenant.appointments, key=attrgetter("start_at"), reverse=True):
+        if each.start_at >= now and each.status not in ("cancelled", "completed"):
+            starts[each.patient] = each.start_at
+    return starts
+
+
+def _next_start(starts: Mapping[str, datetime], patient: Patient) -> datetime:
+    return starts.get(patient.id, datetime.max.replace(tzinfo=UTC))
+
+
+def _upcoming_first(now: datetime, appointment: Appointment) -> tuple[bool, timedelta]:
+    return appointment.start_at < now, abs(appointment.start_at - now)
+
+
+def records_of_events(tenant: Tenant, ids: set[str]) -> Iterator[Record]:
+    """Return what the history has about inbound events, oldest first."""
+    return (record for record in tenant.history.records if record.kind == EVENT and record.id in ids)
+
+
+TABLES: Mapping[str, Table] = {
+    "webhook_deliveries": Table(
+        (
+            Column("event", "event_type", classes="at-main"),
+            Column("about", lambda delivery: delivery.payload.get("ref"), "name", classes="at-detail wide"),
+            Column("endpoint", "webhook_endpoint", "name", classes="p2 wide", hidden_by="webhook_endpoint"),
+            _STATUS,
+            Column("attempts", "attempts", classes="p2"),
+            Column("last error, next attempt", lambda delivery: delivery, "progress", classes="at-note wide"),
+            _CREATED_ON_PHONE,
+            _ID,
+        ),
+        (*get_args(WebhookDeliveryStatus), STOPPED),
+        facets=("webhook_endpoint", "event_type"),
+        day="created_at",
+    ),
+    "webhook_endpoints": Table(
+        (
+            _own_name("URL"),
+            _STATUS,
+            Column("events", "enabled_events", classes="at-detail wide"),
+            Column("last delivered", "last_delivered_at", "time", classes="at-when"),
+            Column(
+                "last error",
+                lambda endpoint: endpoint.last_error and endpoint.last_error.message,
+                classes="wide",
+                is_optional=True,
+            ),
+            _CREATED,
+            _ID,
+        )
+    ),
+    "patients": Table(
+        (
+            _own_name("name"),
+            Column("phone", "phone", classes="at-detail"),
+            Column("stage", "stage", "status", classes="at-state"),
+            Column("next appointment", "id", "time", classes="p2", lookup=lambda tenant, _: next_starts(tenant)),
+            Column("messages", lambda patient: "opted out" if patient.opted_out else None, "flag", classes="p2"),
+            _EXTERNAL_ID,
+            _CREATED_ON_PHONE,
+            _ID,
+        ),
+        facets=("stage",),
+        orders={"next appointment": lambda tenant: functools.partial(_next_start, next_starts(tenant))},
+    ),
+    "appointments": Table(
+        (
+            _own_name("patient", hidden_by="patient"),
+            Column("start", "start_at", "time", classes="at-when"),
+            _STATUS,
+            _DOCTOR,
+            _TWIN,
+            Column("type", "type", classes="p3 wide"),
+            _EXTERNAL_ID,
+            _CREATED,
+            _ID,
+        ),
+        get_args(AppointmentStatus),
+        day="start_at",
+        orders={"start": lambda tenant: functools.partial(_upcoming_first, tenant.now())},
+    ),
+    "visits": Table(
+        (
+            _own_name("patient", hidden_by="patient"),
+            Column("visited", "visited_at", "time", classes="at-when"),
+            _DOCTOR,
+            Column("appointment", "appointment", "name", classes="p2 wide"),
+            _EXTERNAL_ID,
+            _CREATED,
+            _ID,
+        )
+    ),
+    "treatments": Table(
+        (
+            _own_name("treatment"),
+            Column("kind", "kind", classes="p2"),
+            _PATIENT,
+            Column("active", lambda treatment: None if treatment.active else "ended", "flag", classes="at-state"),
+            _CREATED_ON_PHONE,
+            _ID,
+        )
+    ),
+    "intake_requests": Table(
+        (
+            _own_name("patient", hidden_by="patient"),
+            Column("service", _requested_service, classes="p2 wide"),
+            _STATUS,
+            Column("missing", "missing", classes="at-detail wide"),
+            _CREATED_ON_PHONE,
+            _ID,
+        ),
+        get_args(IntakeStatus),
+    ),
+    "events": Table(
+        (
+            Column("type", "type", classes="at-main"),
+            Column("about", lambda event: event.result and event.result.id, "name", classes="at-detail wide"),
+            _STATUS,
+            Column("error", "error", "error", classes="at-note wide", is_optional=True),
+            _TWIN,
+            Column("caller's id", "source_ref", "code", classes="p2 wide"),
+            Column("system", "id", classes="p2 wide", lookup=systems_of_events, is_optional=True),
+            Column("request", "id", "call", classes="p2", lookup=requests_of_events),
+            Column("received", "received_at", "time", classes="at-when"),
+            _ID,
+        ),
+        get_args(EventStatus),
+        facets=("type",),
+        day="received_at",
+    ),
+    "doctors": Table(
+        (
+            _own_name("name"),
+            Column("specialty", "specialty", classes="at-detail wide"),
+            Column("attends", lambda doctor: None if doctor.active else "inactive", "flag", classes="at-state"),
+            _EXTERNAL_ID,
+            _CREATED,
+            _ID,
+        )
+    ),
+}

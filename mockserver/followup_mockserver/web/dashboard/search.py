@@ -1,0 +1,161 @@
+"""The search: by id, idempotency key, phone, document or external id, or by a part of a name, a URL or an error."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple, get_args
+
+from followup._for_mockserver import EventSource
+from followup_mockserver.gateway.contract.operations import is_batch
+from followup_mockserver.rules.events import events_in
+from followup_mockserver.web.dashboard.calls import CALLS, results_of_batch
+from followup_mockserver.web.dashboard.columns import noun_of
+from followup_mockserver.web.dashboard.history import HISTORY, PREFIXES
+from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of
+from followup_mockserver.web.dashboard.texts import json_body
+from followup_mockserver.world.state.history import CONTROL, Record
+from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
+from followup_mockserver.world.state.tenant import Tenant
+
+MAX_RESULTS = 50
+
+SHORTEST_BEGINNING = 8
+"""An id is found by its beginning if at least this many characters of it were entered."""
+
+SHORTEST_PART = 4
+"""A phone, a URL or an error is found by a part of at least this many characters."""
+
+_MARKS = re.compile("[\u0300-\u036f]+")
+
+_BY_EXTERNAL_ID = ("patients", "appointments", "visits", "doctors")
+
+
+class SearchResult(NamedTuple):
+    """An object, a call, or a job, message or control call of the history that matches the search.
+
+    Attributes:
+        view: the view that shows it.
+        id: its id.
+        matched_by: the attribute that matched, such as ``external id``.
+        title: what to show if it has no name.
+    """
+
+    view: str
+    id: str
+    matched_by: str
+    title: str
+
+
+def search(tenant: Tenant, text: str) -> list[SearchResult]:
+    """Return the matching objects and calls, each once: exact matches first, then those that contain the text.
+
+    Args:
+        tenant: the state of the organization.
+        text: the text to search for; surrounding spaces are ignored.
+    """
+    text = text.strip()
+    if not text:
+        return []
+    results: dict[str, SearchResult] = {}
+    for result in islice(_matches(tenant, text), MAX_RESULTS * 2):
+        results.setdefault(result.id, result)
+    return list(results.values())[:MAX_RESULTS]
+
+
+def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
+    yield from _with_id(tenant, text)
+    for view in _BY_EXTERNAL_ID:
+        for obj in collection_of(tenant, view).find_all("external_id", text):
+            yield _result(view, obj, "external id")
+    for source in get_args(EventSource):
+        for event in tenant.events.find_all("origin", (source, text)):
+            yield _result("events", event, "caller's id")
+    yield from _calls_that_refused(tenant, text)
+    for call in tenant.journal.newest_first():
+        if call.idempotency_key == text:
+            yield _call(call, "idempotency key")
+    for patient in tenant.patients.find_all("dni", text.replace(".", "")):
+        yield _result("patients", patient, "document")
+    part = _folded(text).strip()
+    if not part:
+        return
+    yield from _by_part(tenant, "patients", part, "full_name", "name")
+    digits = re.sub(r"\D", "", text)
+    if len(digits) >= SHORTEST_PART:
+        yield from _by_part(tenant, "patients", digits, "phone", "phone")
+    yield from _by_part(tenant, "doctors", part, "full_name", "name")
+    if len(part) >= SHORTEST_PART:
+        yield from _by_part(tenant, "webhook_endpoints", part, "url", "URL")
+        yield from _by_part(tenant, "events", part, "error", "error")
+        yield from _by_part(tenant, "webhook_deliveries", part, "last_error", "error")
+
+
+def _by_part(tenant: Tenant, view: str, part: str, attribute: str, matched_by: str) -> Iterator[SearchResult]:
+    for obj in collection_of(tenant, view):
+        if part in _folded(getattr(obj, attribute) or ""):
+            yield _result(view, obj, matched_by)
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case and without accents, so that ``marta rios`` finds Marta Ríos."""
+    return text.casefold() if text.isascii() else _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
+
+
+def _calls_that_refused(tenant: Tenant, event_id: str) -> Iterator[SearchResult]:
+    """Return the calls that brought an event that was not stored, and is therefore in no list of events."""
+    written = event_id.encode(errors="replace"), json.dumps(event_id)[1:-1].encode()
+    for entry in tenant.journal.newest_first():
+        details = tenant.journal.details(entry) if is_batch(entry.operation) else None
+        if details is None:
+            continue
+        bodies = details.request_body or b"", details.response_body
+        # Most calls do not contain the id, and it takes much less time to look for its bytes than to parse the bodies.
+        if any(each in body for each in written for body in bodies) and event_id in _not_stored(entry, details):
+            yield _call(entry, "event id")
+
+
+def _not_stored(entry: JournalEntry, details: CallDetails) -> list[Any]:
+    """Return the ids of the events of a call that were not stored."""
+    rows = results_of_batch(entry, details)
+    if rows is not None:
+        return [row["id"] for row in rows if row["event"] is None]
+    events = events_in(json_body(details.request_body, details.request_is_whole))
+    return [event.get("id") for event in events if isinstance(event, dict)]
+
+
+def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
+    """Return the object or the calls whose id this is, or begins with this text."""
+    if text.startswith(REQUEST_ID_PREFIX):
+        for call in tenant.journal.newest_first():
+            if _begins(call.request_id, text):
+                yield _call(call, "request id")
+        return
+    if text.startswith(PREFIXES):
+        records = (record for record in tenant.history.records if record.id == text)
+        yield from (SearchResult(HISTORY, text, "id", _kind(each)) for each in islice(records, 1))
+        return
+    view = next((view for prefix, view in VIEW_OF_PREFIX.items() if text.startswith(prefix)), None)
+    if view is not None:
+        for obj in collection_of(tenant, view):
+            if _begins(obj.id, text):
+                yield _result(view, obj, "id")
+
+
+def _kind(record: Record) -> str:
+    """Return a job, message or control call in words, such as ``reminder`` or ``advance``."""
+    return (record.outcome.text if record.kind == CONTROL and record.outcome else record.kind).replace("_", " ")
+
+
+def _begins(id: str, text: str) -> bool:
+    return id == text or (len(text) >= SHORTEST_BEGINNING and id.startswith(text))
+
+
+def _call(call: JournalEntry, matched_by: str) -> SearchResult:
+    status = f"{call.status or 'no response'}{f', {call.refused} of {call.events} refused' if call.refused else ''}"
+    return SearchResult(CALLS, call.request_id, matched_by, f"{call.method} {call.path}: {status}")
+
+
+def _result(view: str, obj: Any, matched_by: str) -> SearchResult:
+    return SearchResult(view, obj.id, matched_by, noun_of(view))

@@ -1,0 +1,245 @@
+"""The views of the dashboard: the template of each, and its variables. Imported when the first view is requested."""
+
+import json
+import re
+from collections.abc import Callable, Container, Mapping
+from typing import Any, get_args
+
+import attrs
+from flask import g
+
+from followup import Event, Patient
+from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
+from followup_mockserver.control import Control, PendingJob
+from followup_mockserver.control.causes import occurrences_of
+from followup_mockserver.control.clock import pending_jobs
+from followup_mockserver.control.duplicates import twins_of
+from followup_mockserver.control.engine import jobs
+from followup_mockserver.control.titles import job_title, state_of
+from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES
+from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.web.dashboard import calls, frame, history, outbound_events, search
+from followup_mockserver.web.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
+from followup_mockserver.web.dashboard.deliveries import delivery_details, endpoint_details, last_result
+from followup_mockserver.web.dashboard.history import timeline_of
+from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
+from followup_mockserver.web.dashboard.strip import items_of, occurrences_in, span_in, strip_of
+from followup_mockserver.web.dashboard.texts import has_secret
+from followup_mockserver.world.schema.errors import ServiceError, missing
+from followup_mockserver.world.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
+from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.world.state.outcomes import Kind
+from followup_mockserver.world.state.tenant import Tenant
+
+MAX_JOBS = 50
+"""The clock view shows at most this many pending jobs."""
+
+VIEW_OF_ID = {**VIEW_OF_PREFIX, REQUEST_ID_PREFIX: calls.CALLS, **dict.fromkeys(history.PREFIXES, history.HISTORY)}
+"""Prefix of any id to the name of the view that shows what it names."""
+
+Template = tuple[str, dict[str, Any]]
+"""The name of a Jinja template, and its variables."""
+
+
+def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
+    """Return the variables of the frame, which every view has."""
+    next_job = tenant.scheduler.next()
+    return {
+        "organization": tenant.organization,
+        "version": tenant.version,
+        "epoch": frame.epoch_of(tenant),
+        "clock": control.clock,
+        "next_job_at": None if next_job is None else next_job.at,
+        "pending_jobs": len(tenant.scheduler),
+        "navigation": frame.links(tenant),
+        "titles": frame.TITLES,
+        "current": name,
+    }
+
+
+def template_of(tenant: Tenant, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> Template:
+    """Return the template of a view, and its variables.
+
+    Args:
+        tenant: the state of the organization, whose lock the caller holds.
+        control: the test controls of the organization.
+        name: name of the view.
+        id: id of the object, for the view of one object.
+        query: the filters of a list.
+
+    Raises:
+        ServiceError: 404 if there is no such view or object.
+    """
+    if name == calls.CALLS:
+        if id is not None:
+            return "call.html", {**calls.one_call(tenant, id), **_history(tenant, name, id, query)}
+        return "calls.html", {"page": calls.list_of_calls(tenant, query)}
+    if name == outbound_events.OUTBOUND_EVENTS:
+        if id is not None:
+            event = outbound_events.one_event(tenant, id)
+            return "outbound_event.html", {"event": event, **_history(tenant, name, event["record"].id, query)}
+        return "outbound_events.html", {"page": outbound_events.list_of_events(tenant, query)}
+    if name in TABLES:
+        if id is None:
+            refused = {"refused": calls.refused_events(tenant)} if name == "events" else {}
+            return "list.html", {"page": page_of(tenant, name, query), **refused}
+        return _object(tenant, name, id, query)
+    if name == history.HISTORY and id is not None:
+        return "history.html", history.moment_of(tenant, id, query)
+    if name in _OTHER_VIEWS and id is None:
+        return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
+    raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
+
+
+def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Template:
+    obj = collection_of(tenant, name).get(id)
+    if obj is None:
+        raise missing(noun_of(name), param="id")
+    details = DETAILS[name](tenant, obj) if name in DETAILS else {}
+    variables = {"object": obj, "view": name, "noun": noun_of(name), "name": name_of(tenant, id), **details}
+    if name not in _WITHOUT_TIMELINE:
+        variables |= _history(tenant, name, id, query)
+    if name == "webhook_endpoints":
+        deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", id)
+        variables |= _strip(tenant, query, {id, *(each.id for each in deliveries)})
+    template = "object" if name in _PLAIN else name
+    return f"{template}.html", {**variables, "fields": fields_of(obj)}
+
+
+def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return what happened to an object: its timeline, and the messages about it."""
+    occurrences = occurrences_of(tenant, id)
+    variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
+    if name == "patients":
+        variables["conversation"] = history.conversation_of(tenant, id, occurrences, query)
+        variables["strip"] = strip_of(tenant, occurrences, query)
+    return variables
+
+
+def _strip(tenant: Tenant, query: Mapping[str, str], about: Container[str | None] | None = None) -> dict[str, Any]:
+    """Return the strip of a page without a timeline, and the timeline of the time that was selected on it."""
+    items = items_of(tenant, about)
+    variables: dict[str, Any] = {"strip": strip_of(tenant, items, query)}
+    if (span := span_in(query)) is not None:
+        variables["timeline"] = timeline_of(tenant, "", occurrences_in(tenant, items, span), query)
+    return variables
+
+
+_WITHOUT_TIMELINE = ("webhook_endpoints", "doctors")
+_PLAIN = ("visits", "treatments")
+"""Views of objects whose page needs no template of its own."""
+
+
+def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "operations": [EVERY_OPERATION, *OPERATIONS],
+        "fault_kinds": get_args(FaultKind),
+        "fault_moments": get_args(FaultMoment),
+        "faults": control.faults,
+        "event_types": OUTBOUND_TYPES,
+        "webhook_fault_kinds": get_args(WebhookFaultKind),
+        "webhook_faults": control.webhook_faults,
+    }
+
+
+def _jobs(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the pending jobs of a kind, or of all kinds, and the number of each kind."""
+    found, filters, counts = selected(pending_jobs(tenant), {"kind": lambda job: job_title(job.kind)}, query)
+    return {"jobs": found[:MAX_JOBS], "matching": len(found), "kind": filters.get("kind", ""), "kinds": counts["kind"]}
+
+
+def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+    text = query.get("q", "")
+    return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS}
+
+
+_OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
+    frame.OVERVIEW: lambda tenant, _, query: {**frame.overview(tenant), **_strip(tenant, query)},
+    "clock": lambda tenant, _, query: {**_jobs(tenant, query), "last_run": history.last_run(tenant)},
+    "faults": _faults,
+    "simulate": lambda *_: {"event_types": OUTBOUND_TYPES},
+    "search": _search,
+}
+
+
+RELATED_ROWS = 10
+"""Rows per table of related objects."""
+
+_OF_PATIENT = ("appointments", "visits", "treatments", "intake_requests")
+
+
+def fields_of(obj: Any) -> dict[str, Any]:
+    """Return the fields of an object by their wire names, nested objects as JSON values."""
+    fields = {}
+    for name, wire_name in wire_fields(type(obj)).items():
+        value = getattr(obj, name)
+        fields[wire_name] = encode(value) if attrs.has(type(value)) else value
+    return fields
+
+
+def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
+    """Return the stages, and the tables of the patient's objects: those with rows, and the others."""
+    pages = [page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
+    return {
+        "stages": get_args(PatientStage),
+        "related": [page for page in pages if page.rows],
+        "none_related": [page for page in pages if not page.rows],
+    }
+
+
+def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
+    records = [*records_of_events(tenant, {event.id})]
+    causes = [record.cause for record in records if record.cause is not None]
+    outcome = next((record.outcome for record in reversed(records) if record.outcome), None)
+    return {
+        "requests": [cause for cause in dict.fromkeys(causes) if cause.startswith(REQUEST_ID_PREFIX)],
+        "twin": twins_of(tenant).get(event.id),
+        "error_code": outcome.reason if event.status == "failed" and outcome and outcome.kind is Kind.FAILED else None,
+        "is_fault": event.error == INJECTED,
+        "system": systems_of_events(tenant, [event]).get(event.id),
+    }
+
+
+DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
+    "appointments": lambda tenant, appointment: {"twin": twins_of(tenant).get(appointment.id)},
+    "events": _event_details,
+    "patients": _patient_details,
+    "webhook_deliveries": delivery_details,
+    "webhook_endpoints": endpoint_details,
+}
+
+
+def _view_of(id: Any) -> str | None:
+    """Return the name of the view that shows the object with this id; None if the value is not an id."""
+    if not isinstance(id, str):
+        return None
+    prefix, underscore, opaque = id.partition("_")
+    return VIEW_OF_ID.get(prefix + underscore) if opaque.isalnum() else None
+
+
+def _forecast(job: PendingJob) -> str | None:
+    """Return why a pending job will not send its message; None if nothing is known to prevent it."""
+    obstacle = jobs.forecast(g.tenant, job.kind, job.about)
+    return None if obstacle is None else f"will not be sent: {obstacle.why}"
+
+
+def _words(name: str) -> str:
+    """Return a wire name as words: ``coverage.insurer`` as ``coverage insurer``, ``fullName`` as ``full name``."""
+    return re.sub(r"[A-Z]", lambda letter: f" {letter[0].lower()}", name.replace(".", " "))
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
+    "as_forecast": _forecast,
+    "as_job": job_title,
+    "as_json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
+    "as_name": lambda named: name_of(g.tenant, named),
+    "as_timestamp": format_timestamp,
+    "as_words": _words,
+    "has_secret": has_secret,
+    "last_result": lambda delivery: last_result(g.tenant, delivery),
+    "state_of": state_of,
+    "subject_of": calls.subject_of,
+    "view_of": _view_of,
+}
+"""Filters of the templates by name. They act on the organization of the request, ``g.tenant``."""

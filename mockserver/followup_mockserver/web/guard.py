@@ -1,0 +1,174 @@
+"""Access to the mock that serves a request, and what protects it: from web pages, and from too many calls that wait."""
+
+import functools
+import hmac
+import ipaddress
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import attrs
+from flask import Flask, current_app, request
+from werkzeug.datastructures import Headers
+
+from followup_mockserver.control import Control, access_to
+from followup_mockserver.gateway.pipeline import Gateway, bearer_token
+from followup_mockserver.web.control_routes import TOKEN_HEADER
+from followup_mockserver.world.schema.errors import ServiceError
+
+
+@attrs.frozen(eq=False, repr=False)
+class Guard:
+    """Rejects requests that a web page could have sent and, if a token is required, requests without it.
+
+    Attributes:
+        name: the host name of the mock. IP addresses and names without a dot are accepted as well.
+        token: required in every call of the control API; None where only this machine can reach the server.
+        protects_api: whether the operations reject requests from web pages too. Where only this machine can reach the
+            server, nothing else protects them: their default key is public.
+    """
+
+    name: str
+    token: str | None = attrs.field(default=None, repr=False)
+    protects_api: bool = False
+
+    def check(self, headers: Headers) -> None:
+        """Check that a request may use the control API.
+
+        Raises:
+            ServiceError: 403 if a web page could have sent the request, or the token is missing or invalid.
+        """
+        self.check_origin(headers)
+        if self.token is not None and not hmac.compare_digest(
+            headers.get(TOKEN_HEADER, "").encode(), self.token.encode()
+        ):
+            raise _forbidden(
+                "control_token_missing", f"The {TOKEN_HEADER} header must carry the token that serve printed."
+            )
+
+    def check_origin(self, headers: Headers) -> None:
+        """Check that a request does not come from a web page of another host.
+
+        Raises:
+            ServiceError: 403 if a web page could have sent the request.
+        """
+        self.check_host(headers.get("Host", ""), headers.get("Origin"))
+
+    def check_host(self, host: str, origin: str | None) -> None:
+        """Check that ``Host`` and ``Origin`` are not those of a web page of another host.
+
+        Args:
+            host: value of the ``Host`` header.
+            origin: value of the ``Origin`` header; None if the request has none.
+
+        Raises:
+            ServiceError: 403 if a web page could have sent the request.
+        """
+        # The domain of a web page has a dot. DNS rebinding puts that domain into Host; a form or script of another
+        # host reveals itself by Origin.
+        found = _AUTHORITY.fullmatch(host)
+        name = found[1].strip("[]").lower() if found else ""
+        if not name or (name != self.name.lower() and _is_domain(name)):
+            raise _forbidden("foreign_origin", "The Host header does not name the mock; use its base URL.")
+        if origin is not None and origin.partition("://")[2] != host:
+            raise _forbidden("foreign_origin", "The mock rejects requests from web pages of other hosts.")
+
+
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%[\w.~-]+)*\]|[\w.~-]+)(?::[0-9]*)?")
+"""The value of a ``Host`` header: an IPv6 address in brackets, or another address or name, and the port."""
+
+
+@functools.lru_cache(64)
+def _is_domain(host: str) -> bool:
+    """Return whether a web page could be served under this name: it has a dot and is not an IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return "." in host
+    return False
+
+
+def _forbidden(code: str, message: str) -> ServiceError:
+    return ServiceError(403, "permission_error", code, message)
+
+
+MAX_WAITING_CALLS = 32
+"""Half of the server's threads. The other half always serves the API, which receivers call while an advance waits."""
+
+_WAIT_FOR_RECEIVERS = (Control.advance, Control.step, Control.resend)
+
+
+class WaitingCalls:
+    """Limits how many calls wait at the same time. Thread-safe."""
+
+    def __init__(self, limit: int = MAX_WAITING_CALLS) -> None:
+        self._slots = threading.BoundedSemaphore(limit)
+
+    @contextmanager
+    def admit(self, call: Callable[..., Any], arguments: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Occupy a slot for the duration of a call that waits.
+
+        Args:
+            call: the function of the route.
+            arguments: its keyword arguments; a ``wait`` other than 0 makes it a long poll.
+
+        Yields:
+            The arguments to pass. ``wait`` is 0 if all slots are taken, so that a long poll responds at once.
+
+        Raises:
+            ServiceError: 429 if all slots are taken and the call has to wait for receivers.
+        """
+        if not arguments.get("wait") and call not in _WAIT_FOR_RECEIVERS:
+            yield arguments
+        elif self._slots.acquire(blocking=False):
+            try:
+                yield arguments
+            finally:
+                self._slots.release()
+        elif call in _WAIT_FOR_RECEIVERS:
+            raise ServiceError(
+                429,
+                "rate_limit_error",
+                "too_many_waiting",
+                "Too many calls are waiting for receivers or advancing a clock; retry when one of them has finished.",
+                headers={"Retry-After": "1"},
+            )
+        else:
+            yield {**arguments, "wait": 0.0}
+
+
+EXTENSION = "followup"
+"""The key of the mock in ``app.extensions``."""
+
+
+class ServedMock(Protocol):
+    """The attributes of a mock that only the views use."""
+
+    _gateway: Gateway
+    _guard: Guard
+    _waiting_calls: WaitingCalls
+
+
+def current_mock() -> ServedMock:
+    """Return the mock that serves the current request."""
+    # An attribute read through the proxy ``current_app`` takes six times as long, and every call needs the mock twice.
+    app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]
+    mock: ServedMock = app.extensions[EXTENSION]
+    return mock
+
+
+def current_control() -> Control:
+    """Return the test controls of the organization whose API key the request carries, or of the default one.
+
+    Raises:
+        ServiceError: 401 if no organization has this key.
+    """
+    mock: Control = current_app.extensions[EXTENSION]
+    key = bearer_token({"authorization": request.headers.get("Authorization", "")})
+    if key is None:
+        return mock
+    control = mock.organization(key)
+    _ = access_to(control).tenant  # raises for an unknown key
+    return control

@@ -1,0 +1,235 @@
+"""The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks.
+
+Also settings files: TOML, with options of a mock in the table ``settings``. ``followup-mock calibrate`` writes them.
+"""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import attrs
+
+from followup._for_mockserver import REQUESTS_PER_MINUTE, descriptions_in
+from followup_mockserver.world.schema.checks import Check, boolean, field, instant, integer, matching, number, optional
+from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.formats import is_webhook_target
+from followup_mockserver.world.settings.settings import Organization
+
+if TYPE_CHECKING:
+    import httpx
+
+    from followup import NotGiven
+
+MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
+"""The largest ``idempotency_hours``: ten years."""
+
+
+webhook_target: Check = matching(
+    is_webhook_target, "an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
+)
+"""Checks a URL that the mock may send webhooks to, whatever its options are."""
+
+
+class MockOptions(TypedDict, total=False):
+    """The keyword arguments of ``MockService`` and ``MockServer``; each is optional.
+
+    Keys:
+        rate_limit: requests per minute and key; 0 for no limit (specification, section 8). Default: 600.
+        start_time: time at which the clock is frozen, such as 2026-09-28T12:00:00Z; if omitted, the clock runs with
+            real time.
+        allow_http_webhooks: also accept webhook URLs that are http to a loopback address. Default: False.
+        forward_to: URL to send every webhook to, instead of the endpoint's own URL.
+        seed: number that makes ids, secrets and faults with a probability the same in every run.
+        country: ISO 3166 code of the country that phone numbers without a country code belong to. Default: AR.
+        idempotency_hours: hours, on the mock's clock, for which an idempotency key is remembered. Default: 24.
+        refuse_unknown_fields: reject unknown fields and query parameters with a 400. Default: True.
+        reminder_hours: hours before an appointment at which reminders are sent; an empty list for none. Default: 24, 3.
+        post_visit_hours: hours after a visit at which the follow-up message is sent. Default: 4.
+        intake_required: data that an intake request needs to become ready, such as dni or coverage.insurer, in the
+            order in which missing data is listed. Default: fullName, dni, phone, coverage.insurer, address,
+            requestedService.
+        language: language of the messages to patients: es, en or pt. Default: es.
+        time_zone: IANA name of the time zone in which messages to patients show times. Default:
+            America/Argentina/Buenos_Aires.
+        mobiles: keep Argentine numbers that lack the 9 of a mobile number as they are, or assume that a number that has
+            the form of a landline is the mobile number: keep or assume. Default: keep.
+        ref: what the ref of a webhook names: the object that is described in it, or the inbound event that was the
+            trigger, where there was one: described or trigger. Default: described.
+        settings: settings file, in TOML, with other options in its table ``settings``; options that are passed take
+            precedence. ``followup-mock calibrate`` writes such a file.
+    """
+
+    rate_limit: int
+    start_time: datetime | str | None
+    allow_http_webhooks: bool
+    forward_to: str | None
+    seed: int | None
+    country: str
+    idempotency_hours: float
+    refuse_unknown_fields: bool
+    reminder_hours: Sequence[float]
+    post_visit_hours: float
+    intake_required: Sequence[str]
+    language: str
+    time_zone: str
+    mobiles: str
+    ref: str
+    settings: str | os.PathLike[str] | None
+
+
+class ClientOptions(TypedDict, total=False):
+    """The keyword arguments of ``FollowUp`` and ``AsyncFollowUp``, which describe them; each is optional."""
+
+    api_key: str | None
+    base_url: str | None
+    service_version: str
+    timeout: "float | httpx.Timeout | NotGiven"
+    max_retries: int
+    deadline: float | None
+    requests_per_minute: int | None
+    http_client: "httpx.Client | httpx.AsyncClient | None"
+
+
+def meanings() -> dict[str, str]:
+    """Return the meaning of each option from the docstring of ``MockOptions``, without the default."""
+    return {name: text.partition(" Default: ")[0] for name, text in descriptions_in(MockOptions, "Keys").items()}
+
+
+def _setting(name: str) -> Any:
+    """Return a field for a setting of new organizations, with the setting's default and check."""
+    setting = attrs.fields_dict(Organization)[name]
+    return attrs.field(default=setting.default, converter=setting.converter, validator=setting.validator)
+
+
+def _start(value: datetime | str | None) -> datetime | None:
+    return None if value is None else instant("start_time", value)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Options:
+    """The options of a mock, validated, those of a settings file included; ``MockOptions`` describes them.
+
+    Raises:
+        ValueError: an invalid option; the message names it.
+    """
+
+    rate_limit: int = field(integer(0), REQUESTS_PER_MINUTE)
+    start_time: datetime | None = attrs.field(default=None, converter=_start)
+    allow_http_webhooks: bool = field(boolean, False)
+    forward_to: str | None = field(optional(webhook_target), None)
+    seed: int | None = field(optional(integer()), None)
+    idempotency_hours: float = field(number(0, MAX_IDEMPOTENCY_HOURS, unit="hours", above=True), 24.0)
+    refuse_unknown_fields: bool = field(boolean, True)
+    country: str = _setting("country")
+    reminder_hours: Sequence[float] = _setting("reminder_hours")
+    post_visit_hours: float = _setting("post_visit_hours")
+    intake_required: Sequence[str] = _setting("intake_required")
+    language: str = _setting("language")
+    time_zone: str = _setting("time_zone")
+    mobiles: str = _setting("mobiles")
+    ref: str = _setting("ref")
+
+    def organization(self, id: str, **settings: Any) -> Organization:
+        """Return a new organization. ``settings`` take precedence over those of these options."""
+        defaults = {name: getattr(self, name) for name in ORGANIZATION_SETTINGS}
+        return Organization(id=id, **defaults | settings)
+
+
+ORGANIZATION_SETTINGS = tuple(name for name in attrs.fields_dict(Options) if name in attrs.fields_dict(Organization))
+"""The options that are settings of new organizations."""
+
+
+SETTINGS = "settings"
+ASKED = "asked"
+"""The two tables of a settings file: the options, and, by open point, what ``calibrate`` found."""
+
+MAX_BYTES = 1024 * 1024
+"""The largest settings file."""
+
+
+class SettingsFileError(ValueError):
+    """An invalid settings file. The message names the file, the key in it, and a valid value."""
+
+
+def options_of(passed: Mapping[str, Any]) -> Options:
+    """Return the options of a mock: those that are passed, and for the others those in the settings file, if any.
+
+    Args:
+        passed: the keyword arguments of a mock, as ``MockOptions`` describes them.
+
+    Raises:
+        OSError: the settings file cannot be read.
+        SettingsFileError: the settings file is invalid.
+        TypeError: an unknown option.
+        InvalidArgument: an invalid option.
+    """
+    explicit = dict(passed)
+    path = explicit.pop("settings", None)
+    return Options(**(explicit if path is None else read(path) | explicit))
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the options in a settings file, validated, by their names in ``MockOptions``.
+
+    Raises:
+        OSError: the file cannot be read.
+        SettingsFileError: the file is invalid.
+        InvalidArgument: the path is not one.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgument("settings", "the path of a settings file")
+    return options_in(_content_of(Path(path)), str(path))
+
+
+def options_in(content: bytes, path: str) -> dict[str, Any]:
+    """Return the options in the text of a settings file, validated, by their names in ``MockOptions``.
+
+    Args:
+        content: the text, or more of it than a settings file has.
+        path: the path of the file, for errors.
+
+    Raises:
+        SettingsFileError: the text is invalid.
+    """
+    document = _parsed(content, path)
+    for name in document:
+        if name not in (SETTINGS, ASKED):
+            raise SettingsFileError(f"{path}: {name} is unknown; the tables are [{SETTINGS}] and [{ASKED}]")
+        if not isinstance(document[name], dict):
+            raise SettingsFileError(f"{path}: {name} must be a table")
+    settings: dict[str, Any] = document.get(SETTINGS, {})
+    for name in settings:
+        if name not in attrs.fields_dict(Options):
+            known = ", ".join(sorted(attrs.fields_dict(Options)))
+            raise SettingsFileError(f"{path}: {SETTINGS}.{name} is unknown; the settings are {known}")
+    try:
+        Options(**settings)
+    except InvalidArgument as error:
+        raise SettingsFileError(f"{path}: {SETTINGS}.{error.argument} must be {error.expected}") from None
+    return settings
+
+
+def _content_of(path: Path) -> bytes:
+    # Before it is opened, because opening a FIFO blocks until its other end is opened.
+    if stat.S_ISFIFO(path.stat().st_mode):
+        raise SettingsFileError(f"{path}: this must be a regular file")
+    with path.open("rb") as stream:
+        return stream.read(MAX_BYTES + 1)
+
+
+def _parsed(content: bytes, path: str) -> dict[str, Any]:
+    import tomllib  # imported late, because most mocks have no settings file
+
+    if len(content) > MAX_BYTES:
+        raise SettingsFileError(f"{path}: a settings file has at most {MAX_BYTES} bytes")
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError:
+        raise SettingsFileError(f"{path}: this must be UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsFileError(f"{path}: this must be TOML: {error}") from None
+    except RecursionError:
+        raise SettingsFileError(f"{path}: this must be TOML, with fewer levels of nesting") from None

@@ -1,0 +1,311 @@
+"""Collections: the objects of one resource in order of arrival, with an index for every filter.
+
+Each object gets the next number when it is added. An index maps a key to the sorted numbers of the objects that have
+that key, so a page is a slice of them, whatever the size of the collection.
+"""
+
+import itertools
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from followup_mockserver.world.state.copies import shallow_copier
+
+Key = Hashable
+
+
+class Stored(Protocol):
+    """An object that a collection can hold: it has an id."""
+
+    id: str
+
+
+S = TypeVar("S", bound=Stored)
+
+
+class PageResult(NamedTuple, Generic[S]):
+    """A page of objects, and whether more objects follow in the direction of the query."""
+
+    items: list[S]
+    has_more: bool
+
+
+class UnknownCursor(LookupError):
+    """The collection has no object with the id of the cursor."""
+
+
+Bounds = tuple[Any, Any]
+"""The lower bound (inclusive) and the upper bound (exclusive); None for no bound."""
+
+
+def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
+    """Return indexes or ranges over the attributes with these names, each named like its attribute."""
+    return {name: attrgetter(name) for name in names}
+
+
+class _Index(Generic[S]):
+    """An index from a key to the arrival numbers of the objects that have it, in ascending order.
+
+    Most keys belong to one object. Its number is stored without a list, which saves a quarter of a patient's memory.
+    """
+
+    __slots__ = ("_numbers", "key_of")
+
+    def __init__(self, key_of: Callable[[S], Key]) -> None:
+        self.key_of = key_of
+        self._numbers: dict[Key, int | list[int]] = {}
+
+    def copy(self) -> "_Index[S]":
+        """Return an independent index."""
+        twin: _Index[S] = _Index(self.key_of)
+        twin._numbers = {
+            key: numbers.copy() if type(numbers) is list else numbers for key, numbers in self._numbers.items()
+        }
+        return twin
+
+    def add(self, key: Key, number: int) -> None:
+        """Add a number to a key. A key that is None is not indexed."""
+        if key is None:
+            return
+        numbers = self._numbers.setdefault(key, number)
+        if isinstance(numbers, list):
+            insort(numbers, number)
+        elif numbers != number:
+            self._numbers[key] = sorted((numbers, number))
+
+    def remove(self, key: Key, number: int) -> None:
+        """Remove a number from a key."""
+        if key is None:
+            return
+        numbers = self._numbers[key]
+        if isinstance(numbers, list):
+            _remove(numbers, number)
+        if not isinstance(numbers, list) or not numbers:
+            del self._numbers[key]
+
+    def numbers(self, key: Key) -> Sequence[int]:
+        """Return the numbers of a key."""
+        numbers = self._numbers.get(key, ())
+        return (numbers,) if isinstance(numbers, int) else numbers
+
+
+class _Range(Generic[S]):
+    """Arrival numbers, sorted by a value that has an order, such as a time."""
+
+    __slots__ = ("_entries", "key_of")
+
+    def __init__(self, key_of: Callable[[S], Any]) -> None:
+        self.key_of = key_of
+        self._entries: list[tuple[Any, int]] = []
+
+    def copy(self) -> "_Range[S]":
+        """Return an independent range."""
+        twin: _Range[S] = _Range(self.key_of)
+        twin._entries = self._entries.copy()
+        return twin
+
+    def add(self, value: Any, number: int) -> None:
+        """Add a number with its value."""
+        insort(self._entries, (value, number))
+
+    def remove(self, value: Any, number: int) -> None:
+        """Remove a number with its value."""
+        _remove(self._entries, (value, number))
+
+    def between(self, low: Any, high: Any) -> range:
+        """Return the positions of the values in these bounds."""
+        start = 0 if low is None else bisect_left(self._entries, low, key=itemgetter(0))
+        stop = len(self._entries) if high is None else bisect_left(self._entries, high, key=itemgetter(0))
+        return range(start, stop)
+
+    def numbers(self, positions: range) -> list[int]:
+        """Return the numbers at these positions, in ascending order."""
+        return sorted(number for _, number in self._entries[positions.start : positions.stop])
+
+
+def _remove(ascending: list[Any], item: Any) -> None:
+    del ascending[bisect_left(ascending, item)]
+
+
+def _beyond(numbers: Sequence[int], cursor: int | None, backwards: bool) -> Iterator[int]:
+    """Iterate over the numbers beyond the cursor: ascending if backwards (towards newer objects), else descending."""
+    if backwards:
+        start = 0 if cursor is None else bisect_right(numbers, cursor)
+        return map(numbers.__getitem__, range(start, len(numbers)))
+    stop = len(numbers) if cursor is None else bisect_left(numbers, cursor)
+    return map(numbers.__getitem__, range(stop - 1, -1, -1))
+
+
+class Collection(Generic[S]):
+    """The objects of one resource.
+
+    Args:
+        indexes: functions that return the key of an object, by filter name. An object whose key is None is not indexed.
+        ranges: functions that return a value that has an order, by filter name.
+    """
+
+    def __init__(
+        self,
+        indexes: Mapping[str, Callable[[S], Key]] | None = None,
+        ranges: Mapping[str, Callable[[S], Any]] | None = None,
+    ) -> None:
+        self._indexes = {name: _Index(key_of) for name, key_of in (indexes or {}).items()}
+        self._ranges = {name: _Range(key_of) for name, key_of in (ranges or {}).items()}
+        self._arrived = 0
+        self._number_of: dict[str, int] = {}
+        self._objects: dict[int, S] = {}
+        self._all: list[int] = []
+
+    def copy(self) -> "Collection[S]":
+        """Return an independent collection.
+
+        The objects are copied, and the values of their fields are shared: ``update`` replaces such values and never
+        changes them in place. Indexes are copied, not built again.
+        """
+        twin: Collection[S] = Collection()
+        twin._indexes = {name: index.copy() for name, index in self._indexes.items()}
+        twin._ranges = {name: order.copy() for name, order in self._ranges.items()}
+        twin._arrived = self._arrived
+        twin._number_of = self._number_of.copy()
+        twin._objects = {number: shallow_copier(type(obj))(obj) for number, obj in self._objects.items()}
+        twin._all = self._all.copy()
+        return twin
+
+    @property
+    def _orders(self) -> list[_Index[S] | _Range[S]]:
+        return [*self._indexes.values(), *self._ranges.values()]
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[S]:
+        """Iterate over all objects, oldest first."""
+        return iter(list(self._objects.values()))
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._number_of
+
+    def get(self, id: str) -> S | None:
+        """Return the object with this id; None if there is none."""
+        number = self._number_of.get(id)
+        return None if number is None else self._objects[number]
+
+    def add(self, obj: S) -> None:
+        """Add an object."""
+        self._arrived = number = self._arrived + 1
+        self._number_of[obj.id] = number
+        self._objects[number] = obj
+        self._all.append(number)
+        for index in self._orders:
+            index.add(index.key_of(obj), number)
+
+    def remove(self, id: str) -> None:
+        """Remove the object with this id."""
+        number = self._number_of.pop(id)
+        obj = self._objects.pop(number)
+        _remove(self._all, number)
+        for index in self._orders:
+            index.remove(index.key_of(obj), number)
+
+    def update(self, obj: S, **changes: Any) -> None:
+        """Change attributes of an object, and update the indexes. An object must not be changed in any other way."""
+        number = self._number_of[obj.id]
+        keys = [(index, index.key_of(obj)) for index in self._orders]
+        for name, value in changes.items():
+            setattr(obj, name, value)
+        for index, key in keys:
+            if (new_key := index.key_of(obj)) != key:
+                index.remove(key, number)
+                index.add(new_key, number)
+
+    def find(self, index: str, key: Key) -> S | None:
+        """Return the newest object with a key; None if there is none."""
+        numbers = self._indexes[index].numbers(key)
+        return self._objects[numbers[-1]] if numbers else None
+
+    def find_first(self, values: Mapping[str, Any], indexes: Iterable[str]) -> S | None:
+        """Return the newest object with the first of several keys that has one; None if none has."""
+        keys = ((index, values[index]) for index in indexes if values.get(index) is not None)
+        return next(filter(None, (self.find(index, key) for index, key in keys)), None)
+
+    def find_all(self, index: str, key: Key) -> list[S]:
+        """Return the objects with a key, oldest first."""
+        return [self._objects[number] for number in self._indexes[index].numbers(key)]
+
+    def count(self, index: str, key: Key) -> int:
+        """Return the number of objects with a key."""
+        return len(self._indexes[index].numbers(key))
+
+    def page(
+        self,
+        *,
+        limit: int,
+        after: str | None = None,
+        before: str | None = None,
+        where: Mapping[str, Key] | None = None,
+        between: Mapping[str, Bounds] | None = None,
+    ) -> PageResult[S]:
+        """Return a page of objects, newest first.
+
+        Args:
+            limit: largest number of objects in the page.
+            after: id of an object; the page has the objects that follow it in the list, which are older.
+            before: id of an object; the page has the nearest objects that precede it, which are newer.
+            where: keys by index name.
+            between: bounds by range name.
+
+        Raises:
+            UnknownCursor: the collection has no object with the id ``after`` or ``before``.
+        """
+        backwards = before is not None
+        cursor = self._cursor(before if backwards else after)
+        numbers = self._select(cursor, backwards, where or {}, between or {}, limit + 1)
+        found = [self._objects[number] for number in numbers]
+        more = len(found) > limit
+        found = found[:limit]
+        return PageResult(found[::-1] if backwards else found, more)
+
+    def _cursor(self, id: str | None) -> int | None:
+        if id is None:
+            return None
+        if id not in self._number_of:
+            raise UnknownCursor(id)
+        return self._number_of[id]
+
+    def _select(
+        self, cursor: int | None, backwards: bool, where: Mapping[str, Key], between: Mapping[str, Bounds], wanted: int
+    ) -> list[int]:
+        """Return the numbers nearest to the cursor that match every filter.
+
+        Candidates are filtered in order. The numbers in a range are sorted instead where they are few, or where a page
+        takes far more candidates than usual, because whole stretches of neighbours are out of bounds.
+        """
+        candidates: Sequence[int] = self._all
+        for name, key in where.items():
+            candidates = min(candidates, self._indexes[name].numbers(key), key=len)
+
+        def matching(numbers: Iterator[int]) -> list[int]:
+            matches = (number for number in numbers if self._matches(self._objects[number], where, between))
+            return [*itertools.islice(matches, wanted)]
+
+        for name, (low, high) in between.items():
+            positions = self._ranges[name].between(low, high)
+            if (size := len(positions)) >= len(candidates):
+                continue
+            if size * size > wanted * len(candidates):
+                # Sorting a number costs about a tenth of filtering a candidate.
+                usual = wanted * len(self._all) // size
+                remaining = _beyond(candidates, cursor, backwards)
+                found = matching(itertools.islice(remaining, max(2 * usual, size // 10)))
+                if len(found) == wanted or next(remaining, None) is None:
+                    return found
+            candidates = self._ranges[name].numbers(positions)
+        return matching(_beyond(candidates, cursor, backwards))
+
+    def _matches(self, obj: S, where: Mapping[str, Key], between: Mapping[str, Bounds]) -> bool:
+        return all(self._indexes[name].key_of(obj) == key for name, key in where.items()) and all(
+            (low is None or value >= low) and (high is None or value < high)
+            for name, (low, high) in between.items()
+            for value in (self._ranges[name].key_of(obj),)
+        )

@@ -1,0 +1,264 @@
+"""The journal of an organization's API calls, for tests to assert on."""
+
+import itertools
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import attrs
+
+from followup._for_mockserver import FrozenValue, Value, format_timestamp
+from followup_mockserver.world.schema.errors import KEY_REUSED
+from followup_mockserver.world.state.faults import Fault, FaultKind
+
+REQUEST_ID_PREFIX = "req_"
+
+OMITTED_IF_EMPTY = "omitted_if_empty"
+"""Metadata of a field that the control API returns only if it has a value."""
+
+LENGTH = 10_000
+"""Number of calls that are kept; older ones are dropped."""
+
+DETAILED = 1_000
+"""Number of the most recent calls whose details are kept."""
+
+LONGEST_BODY = 65_536
+"""Bytes that are kept of a body."""
+
+LONGEST_TEXT = 255
+"""Characters that are kept of a path and of an idempotency key; no valid one is longer."""
+
+LONGEST_PAIRS = 16_384
+"""Characters of a query, or of request headers, beyond which their values are truncated."""
+
+_LONGEST_VALUE = 1_000
+"""Characters that are kept of a truncated value."""
+
+LARGEST_DETAILS = 16 * 1024 * 1024
+"""Characters and bytes of the details of all calls together; beyond this the oldest are dropped."""
+
+
+def _beginning(text: str) -> str:
+    return text[:LONGEST_TEXT]
+
+
+def _beginnings(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(each[:LONGEST_TEXT] for each in texts)
+
+
+def _size_of(pairs: Iterable[tuple[str, str]]) -> int:
+    return sum(map(len, itertools.chain.from_iterable(pairs)))  # in C: this runs for every call
+
+
+def _cut(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    left = LONGEST_PAIRS
+    for name, value in pairs:
+        cut = name[:LONGEST_TEXT], value[:_LONGEST_VALUE]
+        left -= _size_of([cut])
+        if left < 0:
+            return
+        yield cut
+
+
+def _cut_query(query: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    return query if _size_of(query) <= LONGEST_PAIRS else list(_cut(query))
+
+
+def _cut_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    return headers if _size_of(headers.items()) <= LONGEST_PAIRS else dict(_cut(headers.items()))
+
+
+def _cut_body(body: bytes) -> bytes:
+    return body[:LONGEST_BODY]
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class JournalEntry(FrozenValue):
+    """One API call.
+
+    Attributes:
+        operation: name of the operation, such as ``patients.create``; None if no operation has this path and method.
+        path: path of the request, at most 255 characters of it. The query is not part of it, since it may contain a
+            phone or a document.
+        status: HTTP status of the response; 0 if the connection was dropped without one.
+        at: when the call was made, by the mock's clock.
+        error_code: code of the error response; None for a success.
+        param: the parameter that the error names, at most 255 characters of it.
+        attempt: 1 for the first call with its idempotency key, method and path, and for one without a key. A call whose
+            key was rejected, because it belongs to another request, has 1 and is not counted.
+        replayed: whether the response is that of an earlier call with the same idempotency key.
+        fault: kind of the fault that changed the call; None if none did.
+        events: number of events in the results of ``events.create``; 0 for a response without results.
+        refused: number of those that the service did not accept, because they are invalid or failed.
+        ignored_keys: paths of the keys in the ``data`` of events that the service does not read, such as
+            ``events[3].data.doctor``; at most 100 of a call. The control API has it only if there are any.
+        changed_duplicates: ids of the events of the call that are duplicates, but have another type or other data than
+            the event that was accepted under the id; that change was lost. The control API has it only if there are
+            any.
+        possible_duplicate_of: id of the earlier call that the call seems to repeat, although it has another idempotency
+            key, or of the earlier event or appointment. The control API has it only if there is one.
+    """
+
+    operation: str | None
+    method: str
+    path: str = attrs.field(converter=_beginning)
+    status: int
+    request_id: str
+    idempotency_key: str | None = attrs.field(converter=attrs.converters.optional(_beginning))
+    at: datetime
+    error_code: str | None = None
+    param: str | None = attrs.field(default=None, converter=attrs.converters.optional(_beginning))
+    attempt: int = 1
+    replayed: bool = False
+    fault: FaultKind | None = None
+    events: int = 0
+    refused: int = 0
+    ignored_keys: Sequence[str] = attrs.field(default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True})
+    changed_duplicates: Sequence[str] = attrs.field(
+        default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True}
+    )
+    possible_duplicate_of: str | None = attrs.field(default=None, metadata={OMITTED_IF_EMPTY: True})
+
+    def __repr__(self) -> str:
+        call = f"{self.status} {self.method} {self.path} at {format_timestamp(self.at)}"
+        refused = f", {self.refused} of {self.events} events refused" if self.refused else ""
+        key = "" if self.idempotency_key is None else f", idempotency key {self.idempotency_key}"
+        return f"<JournalEntry {call}{refused}, {self.request_id}{key}>"
+
+
+class EventRemarks(NamedTuple):
+    """What a call of ``events.create`` lost without an error: fields of its ``JournalEntry``."""
+
+    ignored_keys: Sequence[str] = ()
+    changed_duplicates: Sequence[str] = ()
+
+
+class CallOutcome(NamedTuple):
+    """What became of a call: facts that ``GET /_mock/requests`` does not return. A tuple is quick to make.
+
+    Attributes:
+        about: id of the object that the call created, changed or returned, or that its path names; None for lists,
+            batches, and calls that failed before there was one.
+        replay_of: id of the call whose response was replayed; None if there is none, or it is unknown.
+        fault: the fault that changed the call, as it was then; None if none did.
+        fingerprint: digest of method, path and body, by which the same request under another idempotency key is
+            recognized; None if there is no body, or the operation takes no key.
+    """
+
+    about: str | None = None
+    replay_of: str | None = None
+    fault: Fault | None = None
+    fingerprint: bytes | None = None
+
+
+class RecordedCall(NamedTuple):
+    """A call of the journal.
+
+    Attributes:
+        number: 1 for the first call of the organization; calls have numbers because many may share a time while the
+            clock is frozen.
+        entry: the call.
+        outcome: what became of it.
+    """
+
+    number: int
+    entry: JournalEntry
+    outcome: CallOutcome
+
+
+@attrs.define(kw_only=True, eq=False, repr=False)
+class CallDetails(Value):
+    """Details of a call, kept for debugging. Its ``repr`` shows no personal data.
+
+    Attributes:
+        query: pairs of name and value, in the order of the request.
+        request_headers: values by names in lower case.
+        request_body: at most 64 KiB of the body; None if the body was too large to be read.
+        response_body: at most 64 KiB of the body.
+        seconds: real time from the request to the response.
+    """
+
+    query: Sequence[tuple[str, str]] = attrs.field(repr=False, converter=_cut_query)
+    request_headers: Mapping[str, str] = attrs.field(repr=False, converter=_cut_headers)
+    request_body: bytes | None = attrs.field(repr=False, converter=attrs.converters.optional(_cut_body))
+    response_headers: Mapping[str, str] = attrs.field(repr=False)
+    response_body: bytes = attrs.field(repr=False, converter=_cut_body)
+    seconds: float
+
+    @property
+    def size(self) -> int:
+        """The number of characters and bytes that are kept."""
+        texts = _size_of(self.query) + _size_of(self.request_headers.items())
+        return texts + len(self.request_body or b"") + len(self.response_body)
+
+    @property
+    def request_is_whole(self) -> bool:
+        """Whether the whole body of the request was kept."""
+        return self.request_body is not None and len(self.request_body) < LONGEST_BODY
+
+    @property
+    def response_is_whole(self) -> bool:
+        """Whether the whole body of the response was kept."""
+        return len(self.response_body) < LONGEST_BODY
+
+
+def _attempted(entry: JournalEntry) -> tuple[str, str, str]:
+    return entry.idempotency_key or "", entry.method, entry.path
+
+
+class Journal:
+    """The most recent calls of an organization, and the details of the latest of them."""
+
+    def __init__(self) -> None:
+        self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
+        self._outcomes: deque[CallOutcome] = deque(maxlen=LENGTH)
+        self._recorded = 0
+        self._attempts: dict[tuple[str, str, str], int] = {}
+        self._details: OrderedDict[str, tuple[CallDetails, int]] = OrderedDict()
+        self._size = 0
+
+    def next_attempt(self, key: str | None, method: str, path: str) -> int:
+        """Return which attempt a call with this idempotency key, method and path is; 1 without a key."""
+        return 1 if key is None else self._attempts.get((_beginning(key), method, _beginning(path)), 0) + 1
+
+    def record(self, entry: JournalEntry, outcome: CallOutcome, details: CallDetails) -> None:
+        """Record a call, and drop the oldest beyond the limits."""
+        if len(self._entries) == LENGTH:
+            oldest = self._entries[0]
+            if oldest.idempotency_key is not None and self._attempts.get(_attempted(oldest)) == oldest.attempt:
+                del self._attempts[_attempted(oldest)]  # there is no later one
+        if entry.idempotency_key is not None and entry.error_code != KEY_REUSED:
+            self._attempts[_attempted(entry)] = entry.attempt
+        if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
+            outcome = outcome._replace(about=_beginning(outcome.about))
+        self._entries.append(entry)
+        self._outcomes.append(outcome)
+        self._recorded += 1
+        size = details.size
+        self._details[entry.request_id] = details, size
+        self._size += size
+        while len(self._details) > DETAILED or (self._size > LARGEST_DETAILS and len(self._details) > 1):
+            _, (_, dropped) = self._details.popitem(last=False)
+            self._size -= dropped
+
+    def find(self, request_id: str) -> JournalEntry | None:
+        """Return the call with this request id; None if there was none, or it was dropped."""
+        return next((each for each in self.newest_first() if each.request_id == request_id), None)
+
+    def recorded_newest_first(self) -> Iterator[RecordedCall]:
+        """Iterate over the calls with their numbers and outcomes."""
+        numbers = range(self._recorded, 0, -1)
+        return map(RecordedCall, numbers, reversed(self._entries), reversed(self._outcomes))
+
+    def details(self, entry: JournalEntry) -> CallDetails | None:
+        """Return the details of a call; None if they were dropped."""
+        found = self._details.get(entry.request_id)
+        return None if found is None else found[0]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def newest_first(self) -> Iterator[JournalEntry]:
+        """Iterate over the calls."""
+        return reversed(self._entries)

@@ -1,0 +1,257 @@
+"""The progress of a tenant's jobs: who may run them, which have run, and which attempts are in progress."""
+
+import contextvars
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+
+import attrs
+
+from followup._for_mockserver import FrozenValue, format_timestamp
+from followup_mockserver.world.state.interrupts import wait_for, wait_on
+from followup_mockserver.world.state.jobs import Timer
+from followup_mockserver.world.state.outcomes import Outcome
+
+
+class _Turn(Future[None]):
+    """A turn of a thread or a task, which is done when it may begin.
+
+    Attributes:
+        loop_thread: identity of the thread whose event loop runs the task; None for the turn of a thread.
+    """
+
+    def __init__(self, loop_thread: int | None = None) -> None:
+        super().__init__()
+        self.loop_thread = loop_thread
+
+
+class Turns:
+    """A mutex that a thread or an asyncio task holds. A task waits for it without blocking its event loop."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[_Turn] = deque()
+        self._current: _Turn | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the mutex in this thread.
+
+        Raises:
+            RuntimeError: a task in the event loop of this thread holds it or has asked for it before; the thread would
+                wait for itself.
+        """
+        turn = _Turn()
+        self._ask(turn, blocked=threading.get_ident())
+        try:
+            wait_for(turn)
+        except BaseException:
+            self._give_up(turn)
+            raise
+        try:
+            yield
+        finally:
+            self.release()
+
+    @asynccontextmanager
+    async def held_by_task(self) -> AsyncIterator[None]:
+        """Hold the mutex in this task.
+
+        Raises:
+            RuntimeError: there is no running asyncio event loop.
+        """
+        import asyncio  # late, because a mock of its own process does not need it
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise RuntimeError("this method needs an asyncio event loop; trio is not supported") from None
+        turn = _Turn(threading.get_ident())
+        self._ask(turn)
+        try:
+            await asyncio.wrap_future(turn)
+        except BaseException:
+            self._give_up(turn)
+            raise
+        try:
+            yield
+        finally:
+            self.release()
+
+    def take(self) -> bool:
+        """Hold the mutex if it is free, and return whether it was; the caller releases it."""
+        with self._lock:
+            was_free = self._current is None
+            if was_free:
+                self._current = _Turn()
+            return was_free
+
+    def release(self) -> None:
+        """Pass the mutex on to whoever has waited longest."""
+        with self._lock:
+            while self._waiting:
+                turn = self._waiting.popleft()
+                if turn.set_running_or_notify_cancel():
+                    self._current = turn
+                    turn.set_result(None)
+                    return
+            self._current = None
+
+    def _ask(self, turn: _Turn, blocked: int | None = None) -> None:
+        """Let a turn begin as soon as those before it have ended.
+
+        Args:
+            turn: the turn.
+            blocked: identity of the thread that waits for the turn, and whose event loop runs no task meanwhile.
+        """
+        with self._lock:
+            before = [] if self._current is None else [self._current, *self._waiting]
+            if blocked is not None and any(each.loop_thread == blocked and not each.cancelled() for each in before):
+                raise RuntimeError(
+                    "a task of this event loop is advancing the clock, and this call would block it; "
+                    "use 'await service.advance_async()'"
+                )
+            if before:
+                self._waiting.append(turn)
+                return
+            self._current = turn
+        turn.set_result(None)
+
+    def _give_up(self, turn: _Turn) -> None:
+        with self._lock:
+            cancelled = turn.cancel()
+        if not cancelled:
+            self.release()
+
+
+MAX_JOBS_REPORTED = 1_000
+"""``advance`` returns at most this many jobs, the most recent."""
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class JobRun(FrozenValue):
+    """A job that ran.
+
+    Attributes:
+        at: when it was due, by the mock's clock.
+        kind: ``reminder``, ``post_visit``, ``intake``, ``stage``, ``treatment_end``, ``delivery`` or
+            ``repeated_delivery``.
+        about: id of the object that the job concerned.
+        outcome: short description of the result, such as ``sent``.
+    """
+
+    at: datetime = attrs.field(repr=format_timestamp)
+    kind: str
+    about: str
+    outcome: str
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Advanced(FrozenValue):
+    """The result of advancing the clock.
+
+    Attributes:
+        now: the mock's time afterwards.
+        ran: how many jobs ran.
+        jobs: the last thousand of them, in the order in which they ran.
+    """
+
+    now: datetime = attrs.field(repr=format_timestamp)
+    ran: int
+    jobs: list[JobRun]
+
+
+class Run:
+    """The progress of one tenant's jobs. Thread-safe.
+
+    Attributes:
+        turns: held by the thread or the task that runs the tenant's jobs; the workers that make delivery attempts do
+            not need it.
+        ran: how many jobs have run since the last ``clear``.
+        control: id of the control call that runs the jobs; None while they run by themselves.
+
+    Args:
+        stopped: returns whether the mock has stopped; ``wait_until_idle`` then returns at once.
+    """
+
+    def __init__(self, stopped: Callable[[], bool]) -> None:
+        self.turns: Turns = Turns()
+        self.ran: int = 0
+        self._ended: deque[tuple[Timer, Outcome]] = deque(maxlen=MAX_JOBS_REPORTED)
+        self.control: str | None = None
+        self._stopped = stopped
+        self._in_progress = 0
+        self._changed = threading.Condition()
+
+    def clear(self) -> None:
+        """Drop the records of earlier jobs, before the clock is advanced again."""
+        self.ran = 0
+        self._ended.clear()
+
+    def record(self, timer: Timer, outcome: Outcome) -> None:
+        """Record a job that has run."""
+        self.ran += 1
+        self._ended.append((timer, outcome))
+
+    def result(self, now: datetime) -> Advanced:
+        """Return what has run since the last ``clear``."""
+        jobs = [
+            JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome.text)
+            for timer, outcome in self._ended
+        ]
+        return Advanced(now=now, ran=self.ran, jobs=jobs)
+
+    def attempt_started(self) -> None:
+        """Count an attempt that a worker is going to make."""
+        with self._changed:
+            self._in_progress += 1
+
+    def attempt_ended(self, timer: Timer, outcome: Outcome) -> None:
+        """Record an attempt that a worker has completed."""
+        with self._changed:
+            self.record(timer, outcome)
+            self._in_progress -= 1
+            self._changed.notify_all()
+
+    def wait_until_idle(self) -> None:
+        """Return when no attempt is in progress, or the mock has stopped."""
+        with self._changed:
+            while self._in_progress and not self._stopped():
+                wait_on(self._changed)
+
+    def wake(self) -> None:
+        """Make the threads in ``wait_until_idle`` check again whether the mock has stopped."""
+        with self._changed:
+            self._changed.notify_all()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Mark this thread or task, and the coroutines that it starts, as waiting for this run.
+
+        Raises:
+            RuntimeError: the thread or task is waiting for this run already, and would wait for itself.
+        """
+        outer = _entered.get()
+        if any(each.run is self for each in outer):
+            raise RuntimeError("a webhook handler that advance() is waiting for cannot advance the clock")
+        entry = _Entry(self)
+        token = _entered.set((*outer, entry))
+        try:
+            yield
+        finally:
+            entry.run = None
+            _entered.reset(token)
+
+
+@attrs.define(eq=False, repr=False)
+class _Entry:
+    """A run that code has entered; None when that code has left it, because a background task may live longer."""
+
+    run: Run | None
+
+
+_entered: contextvars.ContextVar[tuple[_Entry, ...]] = contextvars.ContextVar("followup_mock_runs", default=())
+"""The runs that the current code was called from. Waiting for one of them again would be a deadlock."""

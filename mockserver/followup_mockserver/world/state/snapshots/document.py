@@ -1,0 +1,204 @@
+"""The document of a snapshot: its text and its limits, its version, the options of the mock, and its organizations.
+
+A snapshot of every version is under ``tests``, and must load for ever.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from followup import __version__
+from followup._for_mockserver import camel, format_timestamp
+from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError
+from followup_mockserver.world.schema.validation import decoded_json
+from followup_mockserver.world.settings.options import ORGANIZATION_SETTINGS, Options
+from followup_mockserver.world.state.clock import Clock
+from followup_mockserver.world.state.mock_state import MockState
+from followup_mockserver.world.state.snapshots.codecs import SnapshotError, loaded, plain
+from followup_mockserver.world.state.tenant import Tenant
+
+if TYPE_CHECKING:
+    from followup_mockserver.world.state.snapshots.parts import Document
+
+FORMAT = "followup-mock-snapshot"
+VERSION = 2
+
+
+def document_of(state: MockState, options: Options) -> dict[str, Any]:
+    """Return a state as JSON-compatible data."""
+    from followup_mockserver.world.state.snapshots.parts import (  # imported late: most mocks save nothing
+        SAVED_OPTIONS,
+        saved,
+    )
+
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "followup": __version__,
+        "options": {camel(name): plain(getattr(options, name)) for name in SAVED_OPTIONS},
+        "ids": plain(state.ids),
+        "organizations": [saved(tenant) for tenant in state.tenants],
+    }
+
+
+def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Drop the histories, which had sentences in place of outcomes, and number what had no number."""
+    for organization in document["organizations"]:
+        organization.pop("history", None)
+        for items, name, made in (
+            (organization["messages"], "id", "msg_{}".format),
+            (organization["faults"]["pending"], "id", "flt_{}".format),
+            (organization["webhookFaults"]["pending"], "id", "flt_webhook_{}".format),
+            (organization["jobs"], "number", int),
+        ):
+            for number, each in enumerate(items, start=1):
+                each.setdefault(name, made(number))
+    return document
+
+
+UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_version_1}
+"""By version: the function that returns a document of the version after it."""
+
+
+def _upgraded(document: Any) -> dict[str, Any]:
+    """Return a document in the current version.
+
+    Raises:
+        SnapshotError: this is no snapshot, or one of a newer version.
+    """
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SnapshotError("format", f"This must be {FORMAT}: it is not a snapshot of the mock.")
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise SnapshotError("version", "This must be a whole number, 1 or more.")
+    if version > VERSION:
+        raise SnapshotError(
+            "version",
+            f"This must be at most {VERSION}: a newer followup saved this snapshot; upgrade followup to load it.",
+            code="snapshot_newer",
+        )
+    for older in range(version, VERSION):
+        try:
+            document = UPGRADES[older](document)
+        except (AttributeError, LookupError, TypeError):
+            raise SnapshotError("organizations", f"This must be as version {older} had it.") from None
+    return {**document, "version": VERSION}
+
+
+# --- text --------------------------------------------------------------------------------------------------------
+
+MAX_BYTES = 64 * 1024 * 1024
+"""The largest snapshot."""
+
+MAX_DEPTH = 64
+"""Levels of nesting: those of a request, and those around it in the payload of a delivery."""
+
+MAX_CONTAINERS = 4_000_000
+"""The maximum of objects and arrays. A real snapshot of the largest size has a tenth of them; Python needs a hundred
+bytes for an empty one, and a text only two."""
+
+SnapshotSource = Mapping[str, Any] | str | bytes | os.PathLike[str]
+"""The data that ``save`` returned, its JSON text, or the path of a file with this text."""
+
+
+def read(source: SnapshotSource) -> "Document":
+    """Return a snapshot. It shares nothing with the source.
+
+    Raises:
+        OSError: the file cannot be read.
+        SnapshotError: it is not a snapshot, or one that is invalid, too large or too new.
+    """
+    from followup_mockserver.world.state.snapshots.parts import Document  # imported late: most mocks load nothing
+
+    text = _text_of(source)
+    if not isinstance(source, Mapping):  # data in memory needs no limit: it is there already
+        _check_size(text)
+    try:
+        document = decoded_json(text, MAX_DEPTH)
+    except ServiceError as error:
+        raise SnapshotError("", error.message.replace("body", "snapshot")) from None
+    found: Document = loaded(Document, _upgraded(document))
+    return found
+
+
+def _check_size(text: bytes) -> None:
+    if len(text) > MAX_BYTES:
+        raise SnapshotError("", f"A snapshot has at most {MAX_BYTES} bytes.", code="snapshot_too_large", status=413)
+    if text.count(b"{") + text.count(b"[") > MAX_CONTAINERS:
+        raise SnapshotError("", f"A snapshot has at most {MAX_CONTAINERS} objects and arrays.")
+
+
+def _text_of(source: SnapshotSource) -> bytes:
+    if isinstance(source, os.PathLike):
+        return content_of(Path(source))
+    try:
+        match source:
+            case bytes():
+                return source
+            case str():
+                return source.encode()
+            case Mapping():
+                return json.dumps(source, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeError:
+        raise SnapshotError("", "The snapshot must be text that UTF-8 can represent.") from None
+    except (TypeError, ValueError, RecursionError):
+        raise SnapshotError("", "This must be JSON-compatible data, as save() returns it.") from None
+    raise SnapshotError("", "The snapshot must be the data that save() returned, its JSON text or a path.")
+
+
+def content_of(path: Path) -> bytes:
+    """Return the text of a snapshot in a file, or one byte more than the largest snapshot has.
+
+    Raises:
+        OSError: the file cannot be read.
+        SnapshotError: it is not a regular file.
+    """
+    # Before it is opened, because opening a FIFO blocks until its other end is opened.
+    if stat.S_ISFIFO(path.stat().st_mode):
+        raise SnapshotError("", "This must be a regular file.")
+    with path.open("rb") as stream:
+        return stream.read(MAX_BYTES + 1)
+
+
+# --- a mock that starts from a snapshot ----------------------------------------------------------------------------
+
+
+def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[str, Any], MockState]:
+    """Return the options and the state of a mock that starts from a snapshot.
+
+    Args:
+        source: the snapshot.
+        options: options that replace those in the snapshot.
+
+    Raises:
+        OSError: the file cannot be read.
+        SnapshotError: the snapshot is invalid.
+        ValueError: an invalid option; the message names it.
+    """
+    for name in (*ORGANIZATION_SETTINGS, "settings"):
+        if name in options:
+            raise InvalidArgument(name, "omitted with a snapshot, which has the settings of its organizations")
+    document = read(source)
+    merged = document.options | dict(options)
+    checked = Options(**merged)
+    state = document.state()
+    for organization, tenant in zip(document.organizations, state.tenants, strict=True):
+        if options.get("start_time") is not None:
+            _freeze(tenant, checked.start_time, organization.clock.now)
+    if "seed" in options:
+        for ids in (state.ids, *(tenant.ids for tenant in state.tenants)):
+            if ids is not None:
+                ids.seed = checked.seed
+    return merged, state
+
+
+def _freeze(tenant: Tenant, start: datetime | None, now: datetime) -> None:
+    """Freeze the clock of a tenant at the start time, which is not before the time in the snapshot."""
+    if start is None or start < now:
+        expected = f"the time of the snapshot, {format_timestamp(now)}, or later: the clock never goes back"
+        raise InvalidArgument("start_time", expected)
+    tenant.clock = Clock.resumed(start, frozen=True, advanced=tenant.clock.advanced + (start - now))

@@ -1,0 +1,217 @@
+"""The life of a call, from its first attempt to its result or error, as a generator that performs no I/O.
+
+``run_call`` makes the decisions, a driver (``_http/drivers``) sends and sleeps. This is the contract between the two:
+
+- The driver starts the generator with ``next`` and resumes it with ``send``, from one thread or task at a time.
+- When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.limit()``,
+  and resumes the generator with its ``Outcome``. A failed attempt is an outcome too: the driver never raises a failure
+  that ``steps`` has a class for.
+- When the generator yields a ``Wait``, the driver sleeps for ``Wait.seconds`` and resumes the generator with None.
+- When the call succeeds, the generator returns the result (``StopIteration.value``). When it fails for good, the
+  generator raises a ``FollowUpError`` with the attributes that a caller needs to resume the call safely.
+- Any other exception ends the call outside the generator: ``KeyboardInterrupt``, a cancelled task, a closed client, an
+  exception of a user's event hook. The driver closes the generator and lets the exception propagate. The generator
+  releases its place in the request rate, and holds nothing else. The driver never throws an exception into it.
+
+All ``Send`` steps of one call carry the same request, byte for byte, with the same idempotency key. Between two of
+them, and before the first where the client has a request rate, there may be any number of ``Wait`` steps.
+
+Where calls are recorded (``_telemetry``), ``Options.observe`` wraps the generator in another one, which passes the
+steps on under the same contract.
+"""
+
+import itertools
+import logging
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+import attrs
+
+from followup._core.api_rules import WasSent
+from followup._core.call.options import Options
+from followup._core.call.request_rate import Governor, Slot
+from followup._core.call.responses import ACCEPT_ENCODING, error_of, result_of, with_response
+from followup._core.call.retries import seconds_before_retry
+from followup._core.call.steps import Call, NotSendable, NotSent, Outcome, Response, Send, Steps, Wait
+from followup._core.privacy.redaction import redacted
+from followup._core.results.results import Result
+from followup._version import __version__
+
+R = TypeVar("R", bound=Result)
+
+logger = logging.getLogger("followup")
+
+
+def run_call(call: Call[R], options: Options) -> Steps[R]:
+    """Run a call: send its request, and retry it until it succeeds or fails for good.
+
+    Args:
+        call: the call to run.
+        options: the options of the client.
+
+    Returns:
+        A generator, whose return value is the result of the call.
+
+    Raises:
+        APIConnectionError, APITimeoutError, APIStatusError, ResponseDecodeError: the call failed. The error has the
+            idempotency key, the number of attempts, and whether the request was sent.
+    """
+    steps = _attempts(call, options)
+    return steps if options.observe is None else options.observe(call, steps)
+
+
+def _attempts(call: Call[R], options: Options) -> Steps[R]:
+    now = options.time.monotonic
+    send = _first_step(call, options)
+    deadline = _Deadline(options.deadline, now)
+    history = _History()
+    outcome: Outcome | None = None
+    for attempt in itertools.count(1):
+        slot = None
+        if options.governor is not None:
+            slot = yield from _slot(options.governor, deadline, now)
+            if slot is None:
+                raise error_of(call, options, outcome, attempt - 1, history.was_sent)
+        started = now()
+        try:
+            if slot is not None:
+                slot.sent(started)
+            outcome = yield deadline.bounded(send)
+        finally:  # also when the call is cancelled
+            if slot is not None:
+                _end(slot, now)
+        assert outcome is not None
+        _log_attempt(call, attempt, outcome, now() - started)
+        if isinstance(outcome, Response):
+            if outcome.is_success:
+                return result_of(call, outcome, attempt)
+            if outcome.status_code == 404 and call.when_gone and history.may_be_done:
+                return with_response(call.when_gone(), outcome)
+        history.add(outcome)
+        wait = None
+        if attempt <= options.max_retries:
+            wait = seconds_before_retry(outcome, attempt, options.time)
+        if wait is None or deadline.expires_within(wait):
+            raise error_of(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
+        if wait > 0:
+            yield Wait(wait)
+    raise AssertionError("unreachable")  # pragma: no cover
+
+
+def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -> Generator[Wait, Any, Slot | None]:
+    """Wait for a slot in the request rate of the client; return None if the deadline is earlier."""
+    slot = governor.slot(now(), within=deadline.seconds_left())
+    if slot is None:
+        return None
+    try:
+        while (seconds := slot.wait(now())) > 0:
+            if deadline.expires_within(seconds):
+                governor.release(slot)
+                return None
+            yield Wait(seconds)
+    except BaseException:  # the call is cancelled
+        governor.release(slot)
+        raise
+    return slot
+
+
+def _end(slot: Slot, now: Callable[[], float]) -> None:
+    try:
+        slot.done(now())
+    except BaseException:  # of a signal handler; a slot that is never done would block the calls that wait for it
+        slot.is_done = True
+        raise
+
+
+class _Deadline:
+    """The deadline of a whole call; None for no deadline."""
+
+    def __init__(self, seconds: float | None, now: Callable[[], float]) -> None:
+        self._ends = None if seconds is None else now() + seconds
+        self._now = now
+
+    def seconds_left(self) -> float | None:
+        """Return the time until the deadline, 0 or more; None if there is none."""
+        return None if self._ends is None else max(0.0, self._ends - self._now())
+
+    def bounded(self, send: Send) -> Send:
+        """Return the step, limited to the time that is left."""
+        left = self.seconds_left()
+        return send if left is None else attrs.evolve(send, within=left)
+
+    def expires_within(self, seconds: float) -> bool:
+        """Return whether no time would be left after a wait of this length."""
+        return self._ends is not None and self._now() + seconds >= self._ends
+
+    def is_reached(self) -> bool:
+        # A timer may fire a little early, so a millisecond before the deadline counts as reached.
+        return self._ends is not None and self._now() > self._ends - 0.001
+
+
+class _History:
+    """The attempts so far: whether the request was sent, and whether it may have taken effect."""
+
+    def __init__(self) -> None:
+        self.was_sent: WasSent = "no"
+        self.may_be_done = False
+
+    def add(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Response):
+            self.was_sent = "yes"
+        elif self.was_sent == "no" and _may_have_reached_the_service(outcome):
+            self.was_sent = "maybe"
+        self.may_be_done |= _may_have_been_done(outcome)
+
+
+def _first_step(call: Call[Any], options: Options) -> Send:
+    headers = {
+        "Authorization": f"Bearer {options.api_key}",
+        "Service-Version": options.service_version,
+        "Accept": "application/json",
+        "Accept-Encoding": ACCEPT_ENCODING,
+        "User-Agent": f"followup-python/{__version__}",
+    }
+    if call.content is not None:
+        headers["Content-Type"] = "application/json"
+    if call.idempotency_key is not None:
+        headers["Idempotency-Key"] = call.idempotency_key
+    return Send(
+        method=call.method,
+        url=f"{options.base_url}{call.path}?{call.query}" if call.query else options.base_url + call.path,
+        headers=headers,
+        content=call.content,
+        timeouts=options.timeouts,
+        seconds=options.attempt_seconds,
+    )
+
+
+def _log_attempt(call: Call[Any], attempt: int, outcome: Outcome, seconds: float) -> None:
+    if not logger.isEnabledFor(logging.INFO):
+        return
+    if isinstance(outcome, Response):
+        status = str(outcome.status_code)
+        request_id = redacted(outcome.headers.get("request-id", "-"), max_length=100)
+    else:
+        status, request_id = outcome.name, "-"
+    logger.info(
+        "%s %s %s -> %s in %.0f ms (attempt %d, request %s)",
+        call.operation,
+        call.method,
+        call.path_template,
+        status,
+        seconds * 1000,
+        attempt,
+        request_id,
+    )
+
+
+def _may_have_reached_the_service(outcome: Outcome) -> bool:
+    """Return whether the service may have received the request."""
+    return not isinstance(outcome, (NotSendable, NotSent))
+
+
+def _may_have_been_done(outcome: Outcome) -> bool:
+    """Return whether the service may have carried out the request although the attempt failed."""
+    if isinstance(outcome, Response):
+        return outcome.status_code >= 500 or outcome.status_code == 408
+    return _may_have_reached_the_service(outcome)

@@ -1,0 +1,295 @@
+"""Pages of a list, which fetch the following pages on demand (specification, section 4).
+
+A page keeps the order of the response, newest first. Iteration moves away from the cursor: by default each item is
+older than the one before, with ``ending_before`` each one is newer.
+"""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+import attrs
+
+from followup._core.call.steps import Call
+from followup._core.codec.decode import decode
+from followup._core.privacy.frames import clears_frames
+from followup._core.privacy.redaction import redacted
+from followup._core.results.display import shows_personal_data
+from followup._core.results.errors import PaginationError
+from followup._core.results.results import Model, ResponseInfo, Result, displayed_fields, html_table
+
+T = TypeVar("T", bound=Model)
+
+
+@attrs.define(kw_only=True, eq=False, repr=False)
+class Envelope(Result, Generic[T]):
+    """The list envelope (specification, section 2)."""
+
+    object: str = "list"
+    data: list[T]
+    has_more: bool
+    url: str = ""
+
+
+def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
+    """Decode the envelope of a list response, with its items.
+
+    Raises:
+        WireError: the JSON does not match the schema; its path names the field.
+    """
+    return decode(Envelope[item_type], raw)  # type: ignore[valid-type]
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Listing(Generic[T]):
+    """A page of a list that has not been fetched yet.
+
+    It detects a cycle of cursors of any length without storing all of them. This is Brent's algorithm: the checkpoint
+    is an earlier cursor, replaced after 1, 2, 4, 8, ... pages.
+
+    Attributes:
+        call_from: returns the list call from a cursor.
+        cursor: the cursor of this page; None for the first one.
+        backwards: whether ``ending_before`` was passed.
+        checkpoint: the earlier cursor.
+        pages: number of pages since the checkpoint, counting from 1.
+        limit: number of pages after which the checkpoint is replaced.
+    """
+
+    call_from: Callable[[str | None], Call[Envelope[T]]]
+    operation: str
+    cursor: str | None
+    backwards: bool
+    checkpoint: str | None = attrs.field(default=attrs.Factory(lambda self: self.cursor, takes_self=True))
+    pages: int = 1
+    limit: int = 1
+
+    @property
+    def call(self) -> Call[Envelope[T]]:
+        """The call that fetches the page."""
+        return self.call_from(self.cursor)
+
+    def after(self, envelope: Envelope[T]) -> "Listing[T] | None":
+        """Return the listing of the next page, from the envelope of this one; None after the last page.
+
+        Raises:
+            PaginationError: there are more items, but the next cursor cannot be determined.
+        """
+        if not envelope.has_more or (self.backwards and not envelope.data):
+            return None
+        if not envelope.data:
+            raise self._error("has_more is true on a page without items, so there is no cursor for the next page")
+        cursor = getattr(envelope.data[0 if self.backwards else -1], "id", None)
+        if cursor is None or cursor in (self.cursor, self.checkpoint):
+            raise self._error("the cursor does not move: the service returned a page that it had returned before")
+        if self.pages == self.limit:
+            return attrs.evolve(self, cursor=cursor, checkpoint=cursor, pages=1, limit=self.limit * 2)
+        return attrs.evolve(self, cursor=cursor, pages=self.pages + 1)
+
+    def _error(self, problem: str) -> PaginationError:
+        return PaginationError(f"{self.operation}: {problem}", operation=self.operation, was_sent="yes", attempts=1)
+
+
+class _Page(Generic[T]):
+    """The base of the pages of both clients.
+
+    Attributes:
+        data: the items of this page, newest first.
+        has_more: whether there are more items after this page, in the direction of iteration.
+        url: path of the list.
+        extra: fields of the envelope that this version of the package does not know, by JSON name.
+        last_response: the HTTP response that this page came from: its status, headers and request id.
+    """
+
+    # Annotated here, where jedi finds the type of the items.
+    data: list[T]
+
+    def __init__(self, listing: Listing[T], envelope: Envelope[T]) -> None:
+        self._listing = listing
+        self._envelope = envelope
+        self.data = envelope.data
+        self.has_more: bool = envelope.has_more
+        self.url: str = envelope.url
+        self.extra: Mapping[str, Any] = envelope.extra
+        self.last_response: ResponseInfo = envelope.last_response
+        for item in self.data:
+            if isinstance(item, Result):
+                item.last_response = self.last_response
+
+    def __repr__(self) -> str:
+        # The query of the URL may contain phones and documents.
+        path = redacted(self.url.split("?")[0].split("#")[0], max_length=200)
+        return f"<{type(self).__name__} of {path}: {len(self.data)} items, has_more={self.has_more}>"
+
+    def _repr_html_(self) -> str:
+        columns = list(dict.fromkeys(name for item in self.data for name, _ in displayed_fields(item)))
+        rows = ([fields.get(name) for name in columns] for fields in map(dict, map(displayed_fields, self.data)))
+        count = "1 item" if len(self.data) == 1 else f"{len(self.data)} items"
+        caption = f"{count}{', and more' if self.has_more else ''}"
+        return html_table(caption, columns, rows, complete=shows_personal_data())
+
+    if not TYPE_CHECKING:  # for type checkers, a page has none of them
+
+        def __bool__(self) -> bool:  # otherwise the length would decide
+            return True
+
+        def __getitem__(self, _: object) -> NoReturn:
+            name = type(self).__name__
+            raise TypeError(f"a {name} has no positions: page.first() is its first item, page.data a list of its items")
+
+        def __len__(self) -> NoReturn:
+            raise TypeError(
+                f"a {type(self).__name__} has no length: page.data is a list of the items of this page alone"
+            )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be pickled or copied, since it fetches others: use its data")
+
+    def first(self) -> T | None:
+        """Return the first item of this page in the direction of iteration; None if the page is empty.
+
+        Nothing is fetched, so this is not awaited.
+        """
+        return next(self._items_in_order(), None)
+
+    def _items_in_order(self) -> Iterator[T]:
+        return reversed(self.data) if self._listing.backwards else iter(self.data)
+
+
+class Page(_Page[T]):
+    """One page of a list. Iterating over it yields the items of this page and of all following pages."""
+
+    def __init__(
+        self, listing: Listing[T], envelope: Envelope[T], fetch: Callable[[Call[Envelope[T]]], Envelope[T]]
+    ) -> None:
+        super().__init__(listing, envelope)
+        self._fetch = fetch
+
+    @clears_frames
+    def next_page(self) -> "Page[T] | None":
+        """Return the page after this one, in the direction of iteration.
+
+        Returns:
+            The next page; None after the last one.
+
+        Raises:
+            PaginationError: the cursor does not move, or there is none.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as in any operation.
+        """
+        following = self._listing.after(self._envelope)
+        return None if following is None else Page(following, self._fetch(following.call), self._fetch)
+
+    def pages(self) -> "Iterator[Page[T]]":
+        """Yield this page and all following ones, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``next_page``.
+        """
+        page: Page[T] | None = self
+        while page is not None:
+            yield page
+            page = page.next_page()
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            yield from page._items_in_order()
+
+
+AsyncFetch = Callable[[Call[Envelope[T]]], Coroutine[Any, Any, Envelope[T]]]
+
+
+class AsyncPage(_Page[T]):
+    """One page of a list. ``async for`` over it yields the items of this page and of all following pages."""
+
+    def __init__(self, listing: Listing[T], envelope: Envelope[T], fetch: AsyncFetch[T]) -> None:
+        super().__init__(listing, envelope)
+        self._fetch = fetch
+
+    @clears_frames
+    async def next_page(self) -> "AsyncPage[T] | None":
+        """Return the page after this one, in the direction of iteration.
+
+        Returns:
+            The next page; None after the last one.
+
+        Raises:
+            PaginationError: the cursor does not move, or there is none.
+            APIStatusError, APIConnectionError, ResponseDecodeError: as in any operation.
+        """
+        following = self._listing.after(self._envelope)
+        if following is None:
+            return None
+        return AsyncPage(following, await self._fetch(following.call), self._fetch)
+
+    async def pages(self) -> "AsyncIterator[AsyncPage[T]]":
+        """Yield this page and all following ones, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``next_page``.
+        """
+        page: AsyncPage[T] | None = self
+        while page is not None:
+            yield page
+            page = await page.next_page()
+
+    def __aiter__(self) -> AsyncIterator[T]:  # not a generator itself, which jedi does not follow
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page._items_in_order():
+                yield item
+
+
+class AsyncListing(Coroutine[Any, Any, AsyncPage[T]]):
+    """The return value of ``list()`` on ``AsyncFollowUp``: await it for the first page, or iterate over all items.
+
+    It is a coroutine, so ``asyncio.create_task`` and a ``TaskGroup`` take it too.
+    """
+
+    def __init__(self, listing: Listing[T], fetch: AsyncFetch[T]) -> None:
+        self._listing = listing
+        self._fetch = fetch
+        self._running: Coroutine[Any, Any, AsyncPage[T]] | None = None
+
+    @clears_frames
+    async def _first_page(self) -> AsyncPage[T]:
+        return AsyncPage(self._listing, await self._fetch(self._listing.call), self._fetch)
+
+    def __await__(self) -> Generator[Any, None, AsyncPage[T]]:
+        return self._first_page().__await__()
+
+    # What a task drives. The coroutine is made with the first step: one that is never awaited would cause a warning.
+
+    def send(self, value: Any) -> Any:
+        """Run until the next suspension, as a coroutine does."""
+        return self._started().send(value)
+
+    def throw(self, *failure: Any) -> Any:
+        """Raise an exception where it is suspended, as in a coroutine."""
+        return self._started().throw(*failure)
+
+    def close(self) -> None:
+        """End it where it is suspended, as a coroutine."""
+        if self._running is not None:
+            self._running.close()
+
+    def _started(self) -> Coroutine[Any, Any, AsyncPage[T]]:
+        if self._running is None:
+            self._running = self._first_page()
+        return self._running
+
+    async def pages(self) -> AsyncIterator[AsyncPage[T]]:
+        """Yield all pages, each fetched on demand.
+
+        Raises:
+            PaginationError, APIStatusError, APIConnectionError, ResponseDecodeError: as in ``AsyncPage.next_page``.
+        """
+        async for page in (await self).pages():
+            yield page
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return self._items()
+
+    async def _items(self) -> AsyncIterator[T]:
+        async for item in await self:
+            yield item

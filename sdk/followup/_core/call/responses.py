@@ -1,0 +1,287 @@
+"""Reads the bodies of responses, and makes the result of a call from its response, or the error from its last attempt.
+
+Bodies are read and decompressed in small steps, up to a limit. httpx decompresses a body to any size, in any number of
+content codings: 300 bytes can become 100 MB. For a body like ``[[],[],...]`` the JSON parser then needs twenty times as
+much memory, and nothing can interrupt it.
+"""
+
+import contextlib
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+from followup._core.api_rules import WasSent
+from followup._core.call.options import Options
+from followup._core.call.steps import Call, NoResponse, NotSendable, Outcome, Response
+from followup._core.codec.wire import WireError, is_deep
+from followup._core.privacy.redaction import redacted
+from followup._core.results import errors
+from followup._core.results.results import ResponseInfo, Result
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+"""Maximum size of a successful response, both compressed and decompressed."""
+
+MAX_ERROR_BYTES = 8 * 1024 * 1024
+"""Maximum size of any other response: 80 KiB for the reason of each event of the largest batch."""
+
+LONGEST_ERROR_TEXT = 10_000
+"""Characters that an error keeps of a body that is not JSON, or is too large."""
+
+MAX_VALUES = 1_000_000
+"""Maximum number of values in a body, estimated by counting ``,``, ``[`` and ``{``.
+
+The 100 objects of the longest page have less than 10,000 values; the rest allows for commas in their texts.
+"""
+
+ACCEPT_ENCODING = "gzip, deflate"
+
+_STEP = 256 * 1024
+"""Bytes to decompress at once, in less than a millisecond."""
+
+TOO_MANY_VALUES = f"has more than {MAX_VALUES:,} values"
+
+
+class Body:
+    """Collects a body from its raw chunks.
+
+    Attributes:
+        problem: reason why the body cannot be used; None as long as there is none.
+        is_finished: whether further chunks are ignored: after a problem, or once bytes follow the compressed data.
+    """
+
+    def __init__(self, headers: Mapping[str, str], *, is_success: bool) -> None:
+        self.problem: str | None = None
+        self._has_trailing_bytes = False
+        self._limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
+        self._kept = 0 if is_success else 4 * LONGEST_ERROR_TEXT  # a character has at most four bytes
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._raw_size = 0
+        self._values = 0
+        self._is_compressed = False
+        self._may_be_raw = False
+        self._head = b""
+        self._inflater: zlib._Decompress | None = None
+        coding = headers.get("content-encoding")
+        if coding is not None:
+            self._choose_coding([each.strip() for each in coding.lower().split(",")])
+
+    @property
+    def is_finished(self) -> bool:
+        return self.problem is not None or self._has_trailing_bytes
+
+    def _choose_coding(self, codings: list[str]) -> None:
+        codings = [each for each in codings if each not in ("", "identity")]
+        if not codings:
+            return
+        if codings not in (["gzip"], ["x-gzip"], ["deflate"]):
+            self.problem = "has a content coding other than gzip or deflate alone"
+            return
+        self._is_compressed = True
+        self._may_be_raw = codings == ["deflate"]
+
+    def feed(self, chunk: bytes) -> Iterator[None]:
+        """Add a raw chunk, and yield after each small step, so that an event loop can do other work in between."""
+        self._raw_size += len(chunk)
+        if self._raw_size > self._limit:
+            self._reject(_too_large(self._limit), b"" if self._is_compressed else chunk)
+        elif not self._is_compressed:
+            self._add(chunk)
+        else:
+            yield from self._feed_compressed(chunk)
+
+    def content(self) -> bytes:
+        """Return the decompressed body, after the last chunk; its beginning or nothing if there is a problem."""
+        if self._raw_size and self._is_compressed and not (self._inflater and self._inflater.eof) and not self.problem:
+            self._reject("ends in the middle of its compressed data")
+        return b"".join(self._parts)
+
+    def _reject(self, problem: str, part: bytes = b"") -> None:
+        self.problem = problem
+        self._parts = [b"".join([*self._parts, part[: self._kept]])[: self._kept]] if self._kept else []
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        self._values += _values_of(part)
+        if self._size > self._limit:
+            self._reject(_too_large(self._limit), part)
+        elif self._values > MAX_VALUES:
+            self._reject(TOO_MANY_VALUES, part)
+        elif part:
+            self._parts.append(part)
+
+    def _feed_compressed(self, chunk: bytes) -> Iterator[None]:
+        if self._inflater is None:
+            chunk = self._head + chunk
+            if len(chunk) < 2:
+                self._head = chunk
+                return
+            # Some servers send deflate without the zlib header that the standard requires.
+            is_raw = self._may_be_raw and not _has_header(chunk)
+            self._inflater = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS | 32)  # 32: gzip or zlib
+        for start in range(0, len(chunk), _STEP):
+            yield from self._inflate(self._inflater, chunk[start : start + _STEP])
+
+    def _inflate(self, inflater: "zlib._Decompress", data: bytes) -> Iterator[None]:
+        while not self.is_finished:
+            if inflater.eof:
+                # Like httpx and browsers, ignore any bytes that follow, and stop reading: they may be endless.
+                self._has_trailing_bytes = bool(data)
+                return
+            try:
+                part = inflater.decompress(data, _STEP)
+            except zlib.error:
+                self._reject("cannot be decompressed")
+                return
+            self._add(part)
+            yield
+            data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+            if not data and len(part) < _STEP:  # after a full step, there may be more output without input
+                return
+
+
+def problem_of(content: bytes, *, is_success: bool) -> str | None:
+    """Return the reason why a decompressed body cannot be used; None if it can."""
+    limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
+    if len(content) > limit:
+        return _too_large(limit)
+    return TOO_MANY_VALUES if _values_of(content) > MAX_VALUES else None
+
+
+def _too_large(limit: int) -> str:
+    return f"is larger than {limit // 1024 // 1024} MiB"
+
+
+def _values_of(part: bytes) -> int:
+    return part.count(b",") + part.count(b"[") + part.count(b"{")
+
+
+def _has_header(start: bytes) -> bool:
+    is_zlib = start[0] & 0x0F == zlib.DEFLATED and start[0] >> 4 <= 7 and (start[0] << 8 | start[1]) % 31 == 0
+    return is_zlib or start[:2] == b"\x1f\x8b"
+
+
+R = TypeVar("R", bound=Result)
+
+_PIECE = r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*":)|(?P<value>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<number>-?\d[\d.eE+-]*)'
+"""A string or a number of a body, which has no spaces between its tokens."""
+
+
+def result_of(call: Call[R], response: Response, attempt: int) -> R:
+    """Decode a successful response.
+
+    Raises:
+        ResponseDecodeError: the response does not match the specification.
+    """
+    try:
+        result = call.decode(_json(response))
+    except WireError as error:
+        problem = f"{error.path or 'the body'} {error.problem}"
+    except (ValueError, RecursionError):
+        kind = redacted(response.headers.get("content-type", "no content type"), max_length=100)
+        problem = f"its body is not JSON ({len(response.content)} bytes of {kind})"
+    else:
+        if call.object_id is None or getattr(result, "id", None) == call.object_id:
+            return with_response(result, response)
+        # A cache, a proxy or bytes left over from another response could return another patient's record.
+        problem = "it describes another object than the one in the path"
+    # Raised outside the handlers, because the original error holds the body.
+    raise errors.ResponseDecodeError(
+        f"{call.operation}: the response does not match the specification: {problem}",
+        status_code=response.status_code,
+        request_id=response.headers.get("request-id"),
+        **_resumable(call, attempt, "yes"),
+    )
+
+
+def _json(response: Response) -> Any:
+    if response.problem is not None:
+        raise WireError("", response.problem)
+    return json.loads(response.content)
+
+
+def with_response(result: R, response: Response) -> R:
+    """Set the ``last_response`` of a result, and return the result."""
+    result.last_response = ResponseInfo(
+        status_code=response.status_code, headers=response.headers, request_id=response.headers.get("request-id")
+    )
+    return result
+
+
+def error_of(
+    call: Call[Any], options: Options, outcome: Outcome | None, attempts: int, was_sent: WasSent, *, late: bool = False
+) -> errors.FollowUpError:
+    """Return the error for the last attempt of a call; ``late`` is whether the deadline of the call was reached.
+
+    The outcome is None if the request rate would delay the first attempt beyond the deadline.
+    """
+    if isinstance(outcome, Response):
+        return _status_error(call, options, outcome, attempts)
+    kind = errors.APITimeoutError if outcome is None or outcome.timed_out else errors.APIConnectionError
+    if outcome is None:
+        assert options.governor is not None
+        rate = f"requests_per_minute={options.governor.requests_per_minute}"
+        problem = f"not sent within the deadline of {options.deadline:g} s, because of {rate}"
+    elif late and outcome.timed_out:
+        problem = f"not completed within the deadline of {options.deadline:g} s"
+    else:
+        problem = _why(outcome)
+    tries = f" after {attempts} attempts" if attempts > 1 else ""
+    return kind(f"{call.operation}: {problem}{tries}", **_resumable(call, attempts, was_sent))
+
+
+def _resumable(call: Call[Any], attempts: int, was_sent: WasSent) -> dict[str, Any]:
+    """Return the attributes of an error with which a caller can resume the call."""
+    return {
+        "operation": call.operation,
+        "idempotency_key": call.idempotency_key,
+        "attempts": attempts,
+        "was_sent": was_sent,
+    }
+
+
+def _why(outcome: NoResponse) -> str:
+    reason = f"{outcome.name}: {outcome.detail}" if outcome.detail else outcome.name
+    if "WRONG_VERSION_NUMBER" in reason:
+        reason += "; this port does not speak https: a mock needs http"
+    if isinstance(outcome, NotSendable):
+        return f"the request cannot be sent ({reason})"
+    return f"no response in time ({reason})" if outcome.timed_out else f"no response ({reason})"
+
+
+def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> errors.APIStatusError:
+    body = _error_body(response)
+    kind = errors.status_error_class(response.status_code, body)
+    if call.batch_error is not None and isinstance(body, dict) and "results" in body:
+        kind = call.batch_error
+    return kind(
+        status_code=response.status_code,
+        headers=response.headers,
+        body=body,
+        **_resumable(call, attempts, "yes"),
+        sent_values=[options.api_key, *_strings_sent(call)],
+        note=response.note,
+    )
+
+
+def _error_body(response: Response) -> Any:
+    with contextlib.suppress(WireError, ValueError, RecursionError):
+        body = _json(response)
+        if not is_deep(body):
+            return body
+    # A character has at most four bytes, so this suffices for the characters that are kept.
+    return response.content[: 4 * LONGEST_ERROR_TEXT].decode(errors="replace")[:LONGEST_ERROR_TEXT]
+
+
+def _strings_sent(call: Call[Any]) -> Iterator[str]:
+    """Yield the values of the request, which the service may quote in an error."""
+    yield from (value for _, value in parse_qsl(call.query, keep_blank_values=True))
+    # Token by token: a parser would raise RecursionError for a body that is nested as deeply as can be sent.
+    for found in re.finditer(_PIECE, (call.content or b"").decode()):
+        if found["value"]:
+            yield json.loads(found["value"])
+        elif found["number"]:
+            yield found["number"]

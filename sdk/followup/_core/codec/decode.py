@@ -1,0 +1,304 @@
+"""Decodes the JSON of responses into result objects.
+
+A result class has one plan, its fields and their JSON types (``fields_of``), which two decoders follow.
+
+- The fast path is a function that is compiled for each result class and expects every field. Nearly every response has
+  every field, and a function call for each of them would take twice as long as parsing the JSON. Where a field is
+  missing or has another type, the fast path bails out.
+- The slow path then decides whether that is an error. It accepts missing optional fields, and names the path of an
+  invalid one.
+"""
+
+import functools
+from collections.abc import Callable, Hashable, Mapping
+from datetime import date, datetime
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+
+import attrs
+
+from followup._core.codec import names
+from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
+
+
+@attrs.frozen(eq=False, repr=False)
+class Leaf:
+    """A JSON value that has no fields of its own to decode.
+
+    Attributes:
+        expected: its name in an error message.
+        json_class: the class that ``json.loads`` returns for it.
+        parse: converts it to the Python value; None where no conversion is needed.
+    """
+
+    expected: str
+    json_class: type
+    parse: Callable[[Any], Any] | None = None
+
+    def decode(self, value: Any) -> Any:
+        """Return the Python value.
+
+        Raises:
+            WireError: the JSON value is not of the expected type or format.
+        """
+        if value.__class__ is self.json_class:
+            if self.parse is None:
+                return value
+            try:
+                return self.parse(value)
+            except ValueError:
+                pass
+        # Raised outside the handler, because the original error holds the value.
+        raise WireError("", f"is not {self.expected}")
+
+
+TEXT = Leaf("a string", str)
+LEAVES: dict[Any, Leaf] = {
+    str: TEXT,
+    bool: Leaf("a boolean", bool),
+    int: Leaf("an integer", int),
+    datetime: Leaf("a timestamp", str, parse_timestamp),
+    date: Leaf("a date", str, date.fromisoformat),
+}
+
+
+def _shallow(value: Any) -> Any:
+    if value.__class__ is not dict or is_deep(value):
+        raise ValueError
+    return value
+
+
+_OBJECT = Leaf(f"an object of at most {LONGEST_NESTING} levels", dict, _shallow)
+
+
+@attrs.frozen(eq=False, repr=False)
+class FieldPlan:
+    """One field of a result class.
+
+    Attributes:
+        annotation: its type without None, with type variables replaced.
+        nullable: whether it may be null.
+        required: whether it must be there.
+        often_absent: whether most objects lack it.
+        decode: its fast decoder.
+    """
+
+    name: str
+    wire_name: str
+    annotation: Any
+    nullable: bool
+    required: bool
+    often_absent: bool
+    decode: "Decoder"
+
+
+def leaf_of(annotation: Any) -> Leaf | None:
+    """Return the leaf of an annotation; None for lists, result classes and optional values."""
+    annotation = names.bare(annotation)
+    if _is_text(annotation):
+        return TEXT
+    return _OBJECT if get_origin(annotation) is Mapping else LEAVES.get(annotation)
+
+
+def _is_text(annotation: Any) -> bool:
+    """Return whether the annotation is a string, an id or an enum. Unknown values of an enum stay strings."""
+    annotation = names.bare(annotation)
+    if names.is_union(annotation):
+        return all(_is_text(arm) for arm in get_args(annotation))
+    return annotation is str or get_origin(annotation) is Literal
+
+
+def is_list(annotation: Any) -> bool:
+    """Return whether the annotation is a list."""
+    return get_origin(annotation) is list
+
+
+def class_of(annotation: Any) -> type[Any]:
+    """Return the class of an annotation: for ``Envelope[Patient]``, ``Envelope``."""
+    cls: type[Any] = get_origin(annotation) or annotation
+    return cls
+
+
+@functools.cache
+def fields_of(annotation: Any) -> tuple[FieldPlan, ...]:
+    """Return the plan of a result class, one entry per field."""
+    cls = class_of(annotation)
+    declared = {
+        name: each[get_args(annotation)] if getattr(each, "__parameters__", ()) else each
+        for name, each in names.annotations_of(cls).items()
+    }
+    return tuple(
+        FieldPlan(
+            name=field.name,
+            wire_name=names.camel(field.name),
+            annotation=names.without_none(declared[field.name]),
+            nullable=names.is_optional(declared[field.name]),
+            required=field.default is attrs.NOTHING,
+            often_absent=field.metadata.get(names.ABSENT_IF_NONE, False),
+            decode=fast_decoder(names.without_none(declared[field.name])),
+        )
+        for field in attrs.fields(cls)
+        if field.name not in names.NOT_IN_JSON
+    )
+
+
+Decoder = Callable[[Any], Any]
+
+BAILS_OUT = (KeyError, TypeError, ValueError)
+"""The exceptions by which a fast decoder bails out."""
+
+
+@functools.cache
+def fast_decoder(annotation: Any) -> Decoder:
+    """Return the fast decoder of an annotation. It takes parsed JSON and returns the Python value, or bails out."""
+    annotation = names.bare(annotation)
+    if leaf := leaf_of(annotation):
+        return leaf.decode
+    return _list_decoder(annotation) if is_list(annotation) else _compiled(annotation)
+
+
+def _list_decoder(annotation: Any) -> Decoder:
+    decode_item = fast_decoder(*get_args(annotation))
+
+    def decode_list(raw: Any) -> list[Any]:
+        if raw.__class__ is not list:
+            raise ValueError
+        return [decode_item(item) for item in raw]
+
+    return decode_list
+
+
+def _compiled(annotation: Any) -> Decoder:
+    """Compile a decoder that sets the attributes of a new instance directly.
+
+    This takes a third of the time that ``__init__`` takes, which the result classes do not need: they validate nothing.
+    """
+    fields = [_Field(plan, f"value_{number}") for number, plan in enumerate(fields_of(annotation))]
+    checks = [check for field in fields if (check := field.check)]
+    lines = [f"{field.value} = {field.read}" for field in fields]
+    if checks:
+        lines += [f"if not ({' and '.join(checks)}):", "    raise ValueError"]
+    lines += ["result = new(cls)"]
+    lines += [f"result.{field.plan.name} = {field.decoded}" for field in fields]
+    has_all = "known.issuperset(raw)" if any(f.plan.often_absent for f in fields) else f"len(raw) == {len(fields)}"
+    lines += [f"result.extra = no_extra if {has_all} else others(raw)"]
+    cls = class_of(annotation)
+    defaults = {field.name: field.default for field in attrs.fields(cls)}
+    if "last_response" in defaults:
+        lines += ["result.last_response = no_response"]
+    source = "def decode(raw):\n" + "".join(f"    {line}\n" for line in lines) + "    return result\n"
+    known = frozenset(field.plan.wire_name for field in fields)
+    scope: dict[str, Any] = {
+        "cls": cls,
+        "new": cls.__new__,
+        "known": known,
+        "others": lambda raw: _shallow({name: value for name, value in raw.items() if name not in known}),
+        "no_extra": defaults["extra"],
+        "no_response": defaults.get("last_response"),
+        **{f"decode_{field.value}": field.decode for field in fields},
+    }
+    exec(compile(source, f"<decoder of {cls.__name__}>", "exec"), scope)  # noqa: S102 # nosec B102 - our own declarations
+    return cast("Decoder", scope["decode"])
+
+
+class _Field:
+    """The source code that decodes one field.
+
+    Attributes:
+        value: name of the local variable that holds the JSON value.
+        decode: the function that decodes the value; None if it only has to be checked.
+    """
+
+    def __init__(self, plan: FieldPlan, value: str) -> None:
+        leaf = leaf_of(plan.annotation)
+        self.plan = plan
+        self.value = value
+        self.decode = plan.decode if leaf is None else leaf.parse
+        self._null = f"{value} is None" if plan.nullable else ""
+        self._class = leaf.json_class.__name__ if leaf else ""
+
+    @property
+    def read(self) -> str:
+        return f"raw.get({self.plan.wire_name!r})" if self.plan.often_absent else f"raw[{self.plan.wire_name!r}]"
+
+    @property
+    def check(self) -> str:
+        if self.decode is not None:
+            return ""
+        check = f"{self.value}.__class__ is {self._class}"
+        return f"({self._null} or {check})" if self._null else check
+
+    @property
+    def decoded(self) -> str:
+        if self.decode is None:
+            return self.value
+        decoded = f"decode_{self.value}({self.value})"
+        return f"None if {self._null} else {decoded}" if self._null else decoded
+
+
+T = TypeVar("T")
+
+
+def decode(annotation: type[T], raw: Any) -> T:
+    """Decode parsed JSON into a result object.
+
+    Args:
+        annotation: a result class, or a list of one.
+        raw: the value that ``json.loads`` returned.
+
+    Raises:
+        WireError: the JSON does not match the schema; its path names the field.
+    """
+    try:
+        return cast("T", fast_decoder(cast("Hashable", annotation))(raw))
+    except BAILS_OUT:
+        pass
+    return cast("T", decode_slowly(annotation, raw))
+
+
+def decode_slowly(annotation: Any, raw: Any, path: str = "") -> Any:
+    """Decode parsed JSON on the slow path.
+
+    Raises:
+        WireError: the JSON does not match the schema; its path begins with this one, and names the first invalid field.
+    """
+    annotation = names.bare(annotation)
+    if leaf := leaf_of(annotation):
+        try:
+            return leaf.decode(raw)
+        except WireError as error:
+            problem = error.problem
+        raise WireError(path, problem)
+    if is_list(annotation):
+        if raw.__class__ is not list:
+            raise WireError(path, "is not an array")
+        (item,) = get_args(annotation)
+        decode_item = fast_decoder(item)
+        return [_decode_part(item, decode_item, each, path, position) for position, each in enumerate(raw)]
+    if raw.__class__ is not dict:
+        raise WireError(path, "is not an object")
+    values: dict[str, Any] = {}
+    others = dict(raw)
+    for field in fields_of(annotation):
+        if field.wire_name in raw:
+            value = others.pop(field.wire_name)
+            if value is not None or not field.nullable:
+                value = _decode_part(field.annotation, field.decode, value, path, field.wire_name)
+            values[field.name] = value
+        elif field.required:
+            raise WireError(f"{path}.{field.wire_name}".removeprefix("."), "is missing")
+    if others:
+        if is_deep(others):
+            raise WireError(path, f"has an unknown field of more than {LONGEST_NESTING} levels")
+        values["extra"] = others
+    return class_of(annotation)(**values)
+
+
+def _decode_part(annotation: Any, decode_fast: Decoder, raw: Any, path: str, step: str | int) -> Any:
+    """Decode a field or an item. It tries the fast path first, so that only unusual items are slow."""
+    if not isinstance(raw, list):  # the fast path would decode all of its items again
+        try:
+            return decode_fast(raw)
+        except BAILS_OUT:
+            pass
+    place = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}".removeprefix(".")
+    return decode_slowly(annotation, raw, place)

@@ -1,0 +1,299 @@
+"""Encodes call arguments as JSON, following their annotations, and result objects, as the service sends them.
+
+An error names the place of a value that cannot be sent, never the value.
+"""
+
+import functools
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
+
+import attrs
+
+from followup._core.api_rules import IdPrefix, Limits
+from followup._core.codec import names, wire
+from followup._core.privacy.redaction import redacted
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+
+_LONGEST_PATH = 20
+"""Steps of a path that an error message shows."""
+
+
+def json_bytes(value: Any, path: str) -> bytes:
+    """Serialize a request body as JSON.
+
+    Args:
+        value: the request body.
+        path: name of the argument that is the body; empty where several arguments make up the body.
+
+    Raises:
+        ValueError: JSON cannot represent the value. The message names the place; neither the message nor the
+            exception's context contains any part of the value.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError):
+        pass
+    # Raised outside the handler, because the original error holds the body.
+    steps, problem = next(_problems(value), ((), "is nested too deeply, or contains itself"))
+    place = path + "".join(steps) if path else "".join(steps).lstrip(".")
+    raise ValueError(f"{place or 'the body'} {problem}; JSON cannot represent it")
+
+
+def _problems(value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield path and problem of each part that JSON cannot represent; visit each container once, against cycles."""
+    left: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    seen = set[int]()
+    while left:
+        each, path = left.pop()
+        if problem := _problem(each):
+            yield path, problem
+        elif isinstance(each, (dict, list, tuple)) and id(each) not in seen:
+            seen.add(id(each))
+            if isinstance(each, dict):
+                steps = [f".{redacted(str(key), max_length=64)}" for key in each]
+                items = list(each.values())
+            else:
+                steps, items = [f"[{position}]" for position in range(len(each))], list(each)
+            left += [(item, (*path, step)[:_LONGEST_PATH]) for step, item in zip(steps, items, strict=True)]
+
+
+def _problem(value: Any) -> str | None:
+    match value:
+        case None | bool():
+            return None
+        case str():
+            return text_problem(value)
+        case int():
+            return "is an integer with too many digits" if value.bit_length() > 10_000 else None
+        case float():
+            return None if math.isfinite(value) else "is not a finite number"
+        case dict():
+            return next((problem for key in value if (problem := _key_problem(key))), None)
+        case list() | tuple():
+            return None
+    return f"is {names.kind_of(value)}"
+
+
+def _key_problem(key: object) -> str | None:
+    if not isinstance(key, (str, int, float, type(None))):
+        return f"has a key that is {names.kind_of(key)}"
+    return "has a key that is not valid Unicode" if isinstance(key, str) and text_problem(key) else None
+
+
+def text_problem(text: str) -> str | None:
+    """Return the reason why a text cannot be sent; None if it can."""
+    if text.isascii():
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "is not valid Unicode: it contains a lone surrogate"
+    return None
+
+
+LONGEST_ID = 255
+"""Characters. Ids are opaque to the SDK; this limit keeps a mistaken argument out of the URL."""
+
+Encoder = Callable[[Any, str], Any]
+"""Takes a value and its path, such as ``patient.phone``. Returns JSON, or raises an error that names the path."""
+
+
+class NotGiven:
+    """Sentinel for an omitted argument; omitted arguments are not sent."""
+
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+NOT_GIVEN: Final = NotGiven()
+
+
+@attrs.frozen(eq=False)
+class _Kind:
+    """A type of value that an argument accepts.
+
+    Attributes:
+        expected: its name in an error message.
+        classes: the classes of such values.
+        but_not: subclasses of them that are not accepted.
+        encode: checks the value further and encodes it.
+    """
+
+    expected: str
+    classes: tuple[type, ...]
+    encode: Encoder
+    but_not: tuple[type, ...] = ()
+
+
+def encoder_for(annotation: Any) -> Encoder:
+    """Return the encoder of an argument with this annotation.
+
+    The encoder rejects None, because its caller decides what None means.
+    """
+    kinds = list(_kinds(annotation))
+    expected = " or ".join(dict.fromkeys(kind.expected for kind in kinds))
+
+    def encode(value: Any, path: str) -> Any:
+        for kind in kinds:
+            if isinstance(value, kind.classes) and not isinstance(value, kind.but_not):
+                return kind.encode(value, path)
+        raise TypeError(f"{path} must be {expected}, not {names.kind_of(value)}")
+
+    return encode
+
+
+def _kinds(annotation: Any) -> Iterator[_Kind]:
+    metadata = getattr(annotation, "__metadata__", ())
+    annotation = names.bare(annotation)
+    origin = get_origin(annotation)
+    if origin in (Required, NotRequired):
+        yield from _kinds(get_args(annotation)[0])
+    elif names.is_union(annotation):
+        for arm in get_args(annotation):
+            yield from _kinds(arm)
+    elif is_typeddict(annotation):
+        yield _Kind(f"a dict with the keys of {annotation.__name__}", _MAPPING, _dict_encoder(annotation))
+    elif origin is Literal or annotation is str:
+        is_id = any(isinstance(mark, IdPrefix) for mark in metadata)
+        yield _Kind("a string", (str,), _encode_id if is_id else _encode_text)
+    elif origin is Mapping:
+        yield _Kind("a dict", _MAPPING, lambda value, _: value if isinstance(value, dict) else dict(value))
+    elif isinstance(origin, type) and issubclass(origin, Iterable):
+        limits = next((mark for mark in metadata if isinstance(mark, Limits)), None)
+        yield _Kind("a list", (Iterable,), _sequence_encoder(get_args(annotation)[0], limits), _NO_LIST)
+    elif annotation not in (type(None), NotGiven):
+        yield _SCALARS[annotation]
+
+
+def _encode_text(value: str, path: str) -> str:
+    if type(value) is str and value.isascii():
+        return value
+    if problem := text_problem(value):
+        raise ValueError(f"{path} {problem}")
+    # str() of a member of a string enum would return its name instead of its text.
+    return str.__str__(value)
+
+
+def _encode_id(value: str, path: str) -> str:
+    if len(value) > LONGEST_ID:
+        raise ValueError(f"{path} must be an id of at most {LONGEST_ID} characters")
+    return _encode_text(value, path)
+
+
+def _encode_timestamp(value: datetime, path: str) -> str:
+    return wire.format_exactly(wire.in_utc(value, path))
+
+
+def _encode_date(value: date, path: str) -> str:
+    if isinstance(value, datetime):
+        raise ValueError(f"{path} must be a date, not a datetime: value.date() returns one")
+    return date.isoformat(value)  # a subclass may have its own format
+
+
+def _encode_integer(value: int, path: str) -> int:
+    if value.bit_length() > 64:
+        raise ValueError(f"{path} is an integer with too many digits")
+    return int.__int__(value)  # str() of a member of an integer enum would return its name
+
+
+def _as_is(value: Any, _: str) -> Any:
+    return value
+
+
+_MAPPING = (dict, Mapping)
+"""Most are dicts, for which isinstance is faster than for the abstract class."""
+_NO_LIST = (str, bytes, bytearray, Mapping)
+_SCALARS: dict[Any, _Kind] = {
+    bool: _Kind("True or False", (bool,), _as_is),
+    int: _Kind("a whole number", (int,), _encode_integer, but_not=(bool,)),
+    float: _Kind("a number", (float, int), _as_is, but_not=(bool,)),
+    datetime: _Kind("an aware datetime", (datetime,), _encode_timestamp),
+    date: _Kind("a date", (date,), _encode_date),
+    Any: _Kind("anything", (object,), _as_is),
+}
+
+
+def _dict_encoder(declared: Any) -> Encoder:
+    annotations = names.annotations_of(declared)
+    encoders = {key: encoder_for(annotation) for key, annotation in annotations.items()}
+    required = {key for key, annotation in annotations.items() if get_origin(annotation) is Required}
+    wire_names = {key: names.camel(key) for key in annotations}
+
+    def encode_dict(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
+        encoded = {}
+        for key, item in value.items():
+            if key not in encoders:
+                shown = redacted(str(key), max_length=64)
+                raise ValueError(f"{path} has an unknown key {shown!r}; its keys are {', '.join(sorted(encoders))}")
+            if (item is None or item is NOT_GIVEN) and key not in required:
+                continue
+            encoded[wire_names[key]] = encoders[key](item, f"{path}.{key}")
+        return encoded
+
+    return encode_dict
+
+
+def _sequence_encoder(item_type: Any, limits: Limits | None) -> Encoder:
+    encode_item = encoder_for(item_type)
+
+    def encode_sequence(value: Iterable[Any], path: str) -> list[Any]:
+        items = list(value) if limits is None else _limited(value, limits, path)
+        return [encode_item(item, f"{path}[{position}]") for position, item in enumerate(items)]
+
+    return encode_sequence
+
+
+def _limited(value: Iterable[Any], limits: Limits, path: str) -> Sequence[Any]:
+    # One item beyond the limit is enough to know, and the iterable may be endless.
+    items = list(itertools.islice(value, limits.maximum + 1))
+    if limits.minimum <= len(items) <= limits.maximum:
+        return items
+    number = f"{len(value)}" if isinstance(value, Sized) else f"{len(items)} or more" if items else "0"
+    raise ValueError(f"{path} must have {limits.minimum} to {limits.maximum} items, not {number}")
+
+
+def encode(value: Any) -> Any:
+    """Encode a result object, or a container of them, as the JSON that the service sends."""
+    return _converter().unstructure(value)
+
+
+@functools.cache
+def _converter() -> "Converter":
+    from cattrs import Converter
+
+    converter = Converter()
+    converter.register_unstructure_hook(datetime, wire.format_timestamp)
+    converter.register_unstructure_hook(date, date.isoformat)
+    converter.register_unstructure_hook_factory(_has_unknown_fields, _model_encoder)
+    return converter
+
+
+def _has_unknown_fields(annotation: Any) -> bool:
+    return attrs.has(annotation) and hasattr(attrs.fields(annotation), "extra")
+
+
+def _model_encoder(cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
+    from cattrs.gen import make_dict_unstructure_fn, override
+
+    overrides: dict[str, Any] = {
+        field.name: override(omit=True)
+        if field.name in names.NOT_IN_JSON
+        else override(rename=names.camel(field.name), omit_if_default=field.metadata.get(names.ABSENT_IF_NONE, False))
+        for field in attrs.fields(cls)
+    }
+    encode_fields = make_dict_unstructure_fn(cls, _converter(), **overrides)
+
+    def encode_model(value: Any) -> dict[str, Any]:
+        return {**encode_fields(value), **value.extra} if value.extra else encode_fields(value)
+
+    return encode_model

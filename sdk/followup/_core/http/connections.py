@@ -1,0 +1,243 @@
+"""What a client sends its attempts with: the user's own httpx client, or a transport of ours.
+
+A connection must not be shared across a fork, and an asynchronous one belongs to the event loop that opened it. So each
+process or running event loop has a transport, made on first use. The synchronous client imports httpcore and loads
+certificates only then, because that takes most of the time of creating a client; the asynchronous client does so
+before, because it would block the event loop.
+"""
+
+import functools
+import os
+import sys
+import warnings
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from followup._core.results.errors import ConfigurationError
+from followup._core.threads import NoThreadError, result_within, unforked
+
+if TYPE_CHECKING:
+    import asyncio
+
+    import httpx
+
+    from followup._core.call.steps import Outcome, Send
+    from followup._core.http.routes import Route
+    from followup._core.http.transport import AsyncTransport, Transport
+
+C = TypeVar("C", "httpx.Client", "httpx.AsyncClient")
+
+CLOSED = "the client has been closed: create a new one"
+_OTHER_PROCESS = (
+    "http_client was passed in another process, before a fork: two processes on the same connections would read each "
+    "other's responses. Create the httpx client and the FollowUp client in the process that uses them, or omit "
+    "http_client"
+)
+
+_of_parents: list[object] = []
+"""Transports that a process has inherited by a fork. They are kept, because their end would close connections."""
+
+
+def import_transport() -> None:
+    """Import what calls need, so that they import nothing themselves."""
+    for module in ("email.utils", "encodings.idna", "followup._core.http.transport"):
+        import_module(module)
+
+
+@functools.cache
+def _imported() -> Any:
+    """Return the module of the transports, imported."""
+    try:  # in a thread, because an interrupt of this one would leave a module half imported
+        result_within(None, import_transport)
+    except NoThreadError:
+        import_transport()
+    return import_module("followup._core.http.transport")
+
+
+@functools.cache
+def import_for_event_loops() -> None:
+    """Import the rest of what asynchronous calls need, which would block the event loop."""
+    # httpcore's locks are those of anyio, which imports its part for asyncio when it first runs there.
+    anyio = import_module("anyio")
+    with suppress(Exception):  # then the first call imports it
+        result_within(None, lambda: anyio.run(anyio.sleep, 0))
+    # httpcore looks for sniffio for each connection. If another thread does so during a fork, the lock of that import
+    # is never released in the child; None marks the module as missing there, so that nobody takes the lock.
+    if find_spec("sniffio") is None and hasattr(os, "register_at_fork"):
+        missing: Any = None
+        os.register_at_fork(after_in_child=lambda: sys.modules.setdefault("sniffio", missing))
+
+
+class _Connections(Generic[C]):
+    """The base of both classes.
+
+    Attributes:
+        transport: a transport of httpx that sends the requests instead of ours, such as the mock's in a test.
+    """
+
+    def __init__(self, base_url: str, own: C | None) -> None:
+        self.transport: Any = None
+        self._base_url = base_url
+        self._own: C | None = own
+        self._process = os.getpid()
+        self._closed = False
+        self._route: Route | None = None
+        if own is not None:
+            import_module("followup._core.http.through_httpx")
+
+    def _usable_own(self) -> C | None:
+        """Return the user's own client, if there is one.
+
+        Raises:
+            ConfigurationError: this client or the user's own is closed, or the latter belongs to another process.
+        """
+        if self._closed:
+            raise ConfigurationError(CLOSED)
+        if self._own is None:
+            return None
+        if self._process != os.getpid():
+            raise ConfigurationError(_OTHER_PROCESS)
+        if self._own.is_closed:
+            raise ConfigurationError("http_client has been closed: create a new one, and a new client with it")
+        return self._own
+
+    def route(self) -> "Route":
+        """Return the way to the service, with the proxy and the certificates of the environment.
+
+        Raises:
+            ConfigurationError: they cannot be used.
+        """
+        if self._route is None:
+            _imported()
+            from followup._core.http.routes import Route
+
+            with unforked():
+                self._route = self._route or Route(self._base_url)
+        return self._route
+
+    def _leave_parent(self) -> bool:
+        """Return whether this is a child process that has not used these connections yet."""
+        if self._process == os.getpid():
+            return False
+        self._process = os.getpid()
+        return True
+
+    def _has_open_lanes(self) -> bool:
+        raise NotImplementedError
+
+    def __del__(self) -> None:
+        # Connections cannot be closed here: there may be no running event loop, or a different one.
+        if not getattr(self, "_closed", True) and self._has_open_lanes():
+            warnings.warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
+
+
+class Connections(_Connections["httpx.Client"]):
+    """The connections of a ``FollowUp`` client."""
+
+    def __init__(self, base_url: str, own: "httpx.Client | None" = None) -> None:
+        self._transport: Transport | None = None
+        super().__init__(base_url, own)
+
+    def send(self, step: "Send") -> "Outcome":
+        """Make one attempt in this thread.
+
+        Raises:
+            ConfigurationError: the client is closed, or cannot be used in this process or environment.
+        """
+        own = self._usable_own()
+        if own is not None or self.transport is not None:
+            from followup._core.http import through_httpx
+
+            return through_httpx.send(own or self.transport.handle_request, step)
+        transport = self._transport
+        if transport is None or self._process != os.getpid():
+            transport = self._new_transport()
+        return transport.send(step)
+
+    def _new_transport(self) -> "Transport":
+        route = self.route()
+        with unforked():
+            self._usable_own()  # it may have been closed meanwhile
+            if self._leave_parent():
+                _of_parents.append(self._transport)
+                self._transport = None
+            if (transport := self._transport) is None:
+                transport = self._transport = _imported().Transport(route)
+            return transport
+
+    def close(self) -> None:
+        """Close the connections of this process. Those of attempts in other threads are closed when these end."""
+        with unforked():
+            self._closed = True
+            if self._transport is not None and self._process == os.getpid():
+                self._transport.lanes.close()
+
+    def _has_open_lanes(self) -> bool:
+        return self._transport is not None and self._process == os.getpid() and self._transport.lanes.has_any()
+
+
+class AsyncConnections(_Connections["httpx.AsyncClient"]):
+    """The connections of an ``AsyncFollowUp`` client."""
+
+    def __init__(self, base_url: str, own: "httpx.AsyncClient | None" = None) -> None:
+        # Not weak references: they would be dead by the time __del__ checks whether a connection is open.
+        self._transports: dict[asyncio.AbstractEventLoop, AsyncTransport] = {}
+        super().__init__(base_url, own)
+        import_for_event_loops()
+        if own is None and base_url.startswith("https:"):
+            self.route()
+
+    async def send(self, step: "Send") -> "Outcome":
+        """Make one attempt in this task.
+
+        Raises:
+            ConfigurationError: the client is closed, or cannot be used in this process, event loop or environment.
+        """
+        loop = _running_loop()
+        own = self._usable_own()
+        if own is not None or self.transport is not None:
+            from followup._core.http import through_httpx
+
+            return await through_httpx.send_async(own or self.transport.handle_async_request, step)
+        transport = self._transports.get(loop)
+        if transport is None or self._process != os.getpid():
+            with unforked():
+                self._drop_unusable()
+                transport = self._transports[loop] = _imported().AsyncTransport(self.route())
+        return await transport.send(step)
+
+    async def close(self) -> None:
+        """Close the connections of the running event loop, and drop those of loops that have ended."""
+        self._closed = True
+        loop = _running_loop()
+        self._drop_unusable()
+        transport = self._transports.pop(loop, None)
+        if transport is not None:
+            import asyncio
+
+            transport.lanes.close()
+            await asyncio.sleep(0)  # asyncio closes sockets in its next round
+
+    def _drop_unusable(self) -> None:
+        if self._leave_parent():
+            _of_parents.append(self._transports)
+            self._transports = {}
+        self._transports = {loop: each for loop, each in self._transports.items() if not loop.is_closed()}
+
+    def _has_open_lanes(self) -> bool:
+        return self._process == os.getpid() and any(
+            not loop.is_closed() and each.lanes.has_any() for loop, each in self._transports.items()
+        )
+
+
+def _running_loop() -> "asyncio.AbstractEventLoop":
+    import asyncio  # takes as long to import as the rest of the package; synchronous code does not need it
+
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ConfigurationError(
+            "AsyncFollowUp needs a running event loop of asyncio; trio and other libraries are not supported"
+        ) from None

@@ -1,0 +1,92 @@
+"""Converts what HTTP libraries return and raise to the outcomes of an attempt.
+
+httpx and httpcore name their exceptions alike, so that one table serves for both.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Final
+
+from followup._core.call.responses import Body
+from followup._core.call.steps import Broken, Lost, NoResponse, NotSendable, NotSent, Response, TimedOut
+
+_KINDS: Final = {
+    "UnsupportedProtocol": NotSendable,
+    "ConnectTimeout": NotSent,
+    "PoolTimeout": NotSent,
+    "ConnectError": NotSent,
+    "ProxyError": NotSent,
+    "TimeoutException": TimedOut,
+    "RemoteProtocolError": Broken,
+    "ReadError": Broken,
+    "WriteError": Broken,
+    # The bases of all others.
+    "NetworkError": Lost,
+    "ProtocolError": Lost,
+    "ConnectionNotAvailable": Lost,
+    "RequestError": Lost,
+    "StreamError": Lost,
+}
+"""The kinds of failure, by the name of the class that is nearest to the exception's own."""
+
+
+def outcome_of(failure: BaseException, *, has_sent: bool = True) -> NoResponse | None:
+    """Convert an exception of httpx or httpcore; return None for any other.
+
+    Args:
+        failure: the exception.
+        has_sent: whether a part of the request may have been written.
+    """
+    names = [each.__name__ for each in type(failure).__mro__ if each.__module__.startswith(("httpx", "httpcore"))]
+    kind = next((_KINDS[name] for name in names if name in _KINDS), None)
+    if kind is None:
+        return None
+    if not has_sent and kind is not NotSendable:
+        kind = NotSendable if "LocalProtocolError" in names else NotSent
+    return kind(type(failure).__name__, _safe_detail(str(failure), names), timed_out="TimeoutException" in names)
+
+
+def _safe_detail(message: str, names: list[str]) -> str:
+    """Return what can be shown of a message. Most may quote bytes of the response."""
+    if "ProxyError" in names and message[:3].isdigit():
+        return message[:3]  # the status; what follows is the proxy's
+    return message if "ConnectError" in names or "ProxyError" in names else ""
+
+
+def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return the headers of a response by their names in lower case."""
+    headers: dict[str, str] = {}
+    for name_bytes, value_bytes in raw:
+        name, value = name_bytes.decode("latin-1").lower(), _text(value_bytes)
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def read(status: int, headers: dict[str, str], chunks: Iterator[bytes]) -> Response:
+    """Read a response to its end, or to its limit."""
+    body = Body(headers, is_success=200 <= status < 300)
+    for chunk in chunks:
+        for _ in body.feed(chunk):
+            pass
+        if body.is_finished:
+            break
+    return Response(status_code=status, headers=headers, content=body.content(), problem=body.problem)
+
+
+async def read_async(status: int, headers: dict[str, str], chunks: AsyncIterator[bytes]) -> Response:
+    """Do the same as ``read``, and let other tasks run in between."""
+    import asyncio
+
+    body = Body(headers, is_success=200 <= status < 300)
+    async for chunk in chunks:
+        for _ in body.feed(chunk):
+            await asyncio.sleep(0)
+        if body.is_finished:
+            break
+    return Response(status_code=status, headers=headers, content=body.content(), problem=body.problem)

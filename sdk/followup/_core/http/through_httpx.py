@@ -1,0 +1,126 @@
+"""Attempts that go through httpx: those of a user's own client, and those to which a test tool responds.
+
+With a client of the user's own, cookies, hooks, instrumentation, proxies and limits are the user's, as httpx has them.
+"""
+
+import asyncio
+import functools
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx
+
+from followup._core.call.responses import LONGEST_ERROR_TEXT, problem_of
+from followup._core.call.steps import NotSendable, Outcome, Response, Send, TimedOut
+from followup._core.http.outcomes import outcome_of, read, read_async
+from followup._core.http.routes import Route
+from followup._core.time import REAL_TIME
+
+_SHORTEST_TIMEOUT = 0.001
+"""Seconds. A timeout of 0 would make a socket non-blocking, which fails in another way."""
+
+Own = httpx.Client | httpx.AsyncClient | Callable[[httpx.Request], Any]
+"""A client of httpx, or the method of a transport that handles a request."""
+
+
+def transport_options(route: Route) -> dict[str, Any]:
+    """Return the options of a transport of httpx that sends requests on the same route."""
+    options: dict[str, Any] = {"verify": route.certificates or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
+    if route.proxy is not None:
+        options["proxy"] = httpx.Proxy(str(route.proxy), auth=route.proxy.auth)
+    return options
+
+
+def send(own: Own, step: Send) -> Outcome:
+    """Make one attempt in this thread. httpx limits each part of it; the time of the body is checked between chunks."""
+    whole = step.limit()
+    ends = None if whole is None else REAL_TIME.monotonic() + whole
+    try:
+        response = _prepared(own, step, whole)()
+        if response.is_stream_consumed:
+            return _already_read(response)
+        try:
+            return read(response.status_code, response.headers, _in_time(response.iter_raw(), ends))
+        finally:
+            response.close()
+    except Exception as failure:  # noqa: BLE001 - `_outcome_of` raises those that are not of httpx
+        return _outcome_of(failure)
+
+
+async def send_async(own: Own, step: Send) -> Outcome:
+    """Make one attempt in this task."""
+    whole = step.limit()
+    timer = asyncio.timeout(whole)
+    try:
+        async with timer:
+            response = await _prepared(own, step, whole)()
+            if response.is_stream_consumed:
+                return _already_read(response)
+            try:
+                return await read_async(response.status_code, response.headers, response.aiter_raw())
+            finally:
+                await response.aclose()
+    except Exception as failure:  # noqa: BLE001 - `_outcome_of` raises those that are not of httpx
+        if isinstance(failure, TimeoutError) and timer.expired():
+            return TimedOut("ReadTimeout")
+        return _outcome_of(failure)
+
+
+def _prepared(own: Own, step: Send, whole: float | None) -> Callable[[], Any]:
+    """Return a function that sends the request of the attempt."""
+    headers, content = step.headers, step.content
+    if isinstance(own, httpx.Client | httpx.AsyncClient):
+        parts = own.timeout.as_dict() if step.timeouts is None else step.timeouts
+        request = own.build_request(
+            step.method,
+            step.url,
+            # The parameters of a user's client would replace ours.
+            params=httpx.URL(step.url).params if own.params else None,
+            headers=headers,
+            content=content,
+            extensions={"timeout": _at_most(parts, whole)},
+        )
+        return functools.partial(own.send, request, stream=True, auth=None, follow_redirects=False)
+    extensions = {"timeout": _at_most(step.timeouts or {}, whole)}
+    return functools.partial(
+        own, httpx.Request(step.method, step.url, headers=headers, content=content, extensions=extensions)
+    )
+
+
+def _at_most(parts: Mapping[str, float | None], whole: float | None) -> dict[str, float | None]:
+    """Return the time limit of each part of the attempt, at most that of the attempt as a whole."""
+    if whole is None:
+        return dict(parts)
+    whole = max(whole, _SHORTEST_TIMEOUT)
+    return {name: whole if seconds is None else min(seconds, whole) for name, seconds in parts.items()}
+
+
+def _in_time(chunks: Iterator[bytes], ends: float | None) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+        if ends is not None and REAL_TIME.monotonic() >= ends:
+            raise httpx.ReadTimeout("the attempt took too long")
+
+
+def _already_read(response: httpx.Response) -> Response:
+    """Convert a response that a transport such as ``httpx.MockTransport`` has read and decompressed already."""
+    problem = problem_of(response.content, is_success=response.is_success)
+    kept = 0 if response.is_success else 4 * LONGEST_ERROR_TEXT
+    content = response.content[:kept] if problem else response.content
+    return Response(status_code=response.status_code, headers=response.headers, content=content, problem=problem)
+
+
+def _outcome_of(failure: Exception) -> Outcome:
+    if isinstance(failure, httpx.HTTPStatusError):
+        # A user's event hook called raise_for_status(). The call decides about the status, as always.
+        try:
+            return _already_read(failure.response)
+        except httpx.StreamError:  # the hook did not read the body
+            return Response(status_code=failure.response.status_code, headers=failure.response.headers, content=b"")
+    if isinstance(failure, httpx.InvalidURL | UnicodeError):
+        return NotSendable(type(failure).__name__)
+    outcome = outcome_of(failure)
+    if outcome is None:
+        raise failure
+    return outcome
