@@ -125,7 +125,7 @@ def typing(session: nox.Session) -> None:
     session.run("mypy", "tests/typing")
     session.run("mypy", "examples")
     session.run("mypy", "benchmarks", env={"MYPYPATH": "benchmarks"})
-    session.run("mypy", "docs/reference_pages.py", env={"MYPYPATH": "docs"})
+    session.run("mypy", "docs/programs/reference_pages.py", env={"MYPYPATH": "docs/programs"})
     session.run("pyright")
     for package in ("followup", "followup_mockserver"):
         session.run("pyright", "--verifytypes", package, "--ignoreexternal")
@@ -192,7 +192,7 @@ def audit(session: nox.Session) -> None:
 def screenshots(session: nox.Session) -> None:
     """Take the screenshots of the dashboard for the documentation."""
     install_groups(session, "tests", extra=".[all]")
-    session.run("python", "docs/screenshots.py")
+    session.run("python", "docs/programs/screenshots.py")
 
 
 @nox.session

@@ -20,7 +20,7 @@ extensions = ["myst_parser"]
 if importlib.util.find_spec("sphinx_copybutton"):  # optional, so that Sphinx and its theme suffice to build the pages
     extensions.append("sphinx_copybutton")
     copybutton_prompt_text = "$ "
-exclude_patterns = ["_build", "try"]
+exclude_patterns = ["_build", "programs", "try"]
 smartquotes_action = "qe"  # no dashes: options begin with two hyphens
 highlight_options = {"php": {"startinline": True}}  # examples without <?php
 html_theme = "furo"
@@ -31,7 +31,7 @@ html_css_files = ["followup.css"]
 html_favicon = "_static/favicon.svg"
 html_extra_path = ["llms.txt"]
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "programs"))
 reference_pages = importlib.import_module("reference_pages")
 anchor = importlib.import_module("reference_generator.markdown").anchor
 narrow_tables = importlib.import_module("narrow_tables")

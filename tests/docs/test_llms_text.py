@@ -2,14 +2,14 @@
 
 import re
 
-from support.pages import DOCS, output_of, read
+from support.pages import DOCS, PROGRAMS, output_of, read
 
 TEXT = read("llms.txt")
 
 
 def test_the_file_is_current() -> None:
-    generated = output_of("import llms_text; print(llms_text.written(), end='')", DOCS)
-    assert generated == TEXT, "run: python docs/llms_text.py"
+    generated = output_of("import llms_text; print(llms_text.written(), end='')", PROGRAMS)
+    assert generated == TEXT, "run: python docs/programs/llms_text.py"
 
 
 def test_every_page_is_listed_once_and_described() -> None:

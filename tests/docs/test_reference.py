@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from contract import specification as spec
-from support.pages import DOCS, output_of, read
+from support.pages import DOCS, PROGRAMS, output_of, read
 
 import followup
 import followup_mockserver
@@ -113,8 +113,10 @@ def test_each_operation_names_its_section_of_the_specification_once() -> None:
 
 
 def test_the_pages_are_what_the_generator_makes_of_the_code() -> None:
-    """If this fails, run ``python docs/reference_pages.py``."""
-    generated = json.loads(output_of("import json, reference_pages; print(json.dumps(reference_pages.pages()))", DOCS))
+    """If this fails, run ``python docs/programs/reference_pages.py``."""
+    generated = json.loads(
+        output_of("import json, reference_pages; print(json.dumps(reference_pages.pages()))", PROGRAMS)
+    )
     folder = DOCS / "reference"
     written = {str(each.relative_to(folder)): each.read_text(encoding="utf-8") for each in folder.rglob("*.md")}
     assert sorted(written) == sorted(generated)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, expect, sync_playwright
-from support.pages import DOCS, output_of
+from support.pages import PROGRAMS, output_of
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATIENCE = 120_000
@@ -64,7 +64,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     manifest = {"version": "1.2.3", "license": "MPL-2.0", "homepage": "https://code.example/pyodide"}
     (folder / "package.json").write_text(json.dumps(manifest))
     target = folder / "target"
-    output_of(f"import pathlib, try_page; try_page.write(*map(pathlib.Path, {[str(folder), str(target)]}))", DOCS)
+    output_of(f"import pathlib, try_page; try_page.write(*map(pathlib.Path, {[str(folder), str(target)]}))", PROGRAMS)
     return target
 
 

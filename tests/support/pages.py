@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+PROGRAMS = DOCS / "programs"
 
 
 def read(page: str) -> str:

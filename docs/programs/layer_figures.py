@@ -1,4 +1,4 @@
-"""Draws the figures of the layers from the contracts in pyproject.toml: ``python docs/layer_figures.py``."""
+"""Draws the figures of the layers from the contracts in pyproject.toml: ``python docs/programs/layer_figures.py``."""
 
 import re
 import sys
@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 FIGURES = {"followup": "layers-sdk", "followup_mockserver": "layers-mockserver"}
 

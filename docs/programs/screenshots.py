@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from followup_mockserver import MockServer
 
-FOLDER = Path(__file__).parent / "images"
+FOLDER = Path(__file__).parents[1] / "images"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
 CROPPED = {"width": 1045, "height": 1000}
 """The part below the head of a page is 814 pixels wide, so that its small texts can be read in a column of a README."""

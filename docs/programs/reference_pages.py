@@ -1,4 +1,4 @@
-"""Writes the reference documentation: ``python docs/reference_pages.py``. A test compares the pages with it."""
+"""Writes the reference documentation: ``python docs/programs/reference_pages.py``. A test compares the pages with it."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from reference_generator import commands, control_api, data_pages, errors, event
 from reference_generator.entries import HOMES, VALUES, PythonNames
 from reference_generator.markdown import anchor
 
-FOLDER = Path(__file__).parent / "reference"
+FOLDER = Path(__file__).parents[1] / "reference"
 SPECIFICATION = FOLDER.parent / "specification.md"
 _HEADING = re.compile(r"^##+ (Section ([\d.]+): .*)", re.MULTILINE)
 SECTIONS = {number: anchor(title) for title, number in _HEADING.findall(SPECIFICATION.read_text())}

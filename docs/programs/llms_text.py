@@ -1,4 +1,4 @@
-"""Writes docs/llms.txt, the list of all pages for language models: ``python docs/llms_text.py``.
+"""Writes docs/llms.txt, the list of all pages for language models: ``python docs/programs/llms_text.py``.
 
 The format is that of llmstxt.org: a title, a summary, and a list of links under each caption of the table of contents.
 """
@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 FILE = DOCS / "llms.txt"
 
 SUMMARY = (

@@ -1,5 +1,5 @@
 """Generates the reference documentation from declarations, docstrings, contract and the traffic of a mock.
 
-``python docs/reference_pages.py`` writes the pages. They are plain Markdown, so that they can be read in the
+``python docs/programs/reference_pages.py`` writes the pages. They are plain Markdown, so that they can be read in the
 repository as well as in the built documentation.
 """

@@ -18,7 +18,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-SOURCES = Path(__file__).parent / "try"
+SOURCES = Path(__file__).parents[1] / "try"
 MARK = re.compile(r"<!-- try: .* -->")
 FOLDER = "_static/try"
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
