@@ -1,4 +1,4 @@
-"""Writes the reference documentation: ``python docs/programs/reference_pages.py``. A test compares the pages with it."""
+"""Writes the reference: ``python docs/programs/reference_pages.py``. A test compares the pages with it."""
 
 import os
 import re
