@@ -13,7 +13,6 @@ from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAtt
 from followup_mockserver.deliveries.network_sender import Sender
 from followup_mockserver.deliveries.receivers import Mounts
 from followup_mockserver.world.schema.formats import without_query
-from followup_mockserver.world.state.interrupts import deferred_interrupts, interruptible
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress
 from followup_mockserver.world.state.tenant import Tenant
@@ -93,9 +92,7 @@ class Dispatcher:
         result: Any = None
         try:
             while True:
-                with deferred_interrupts():
-                    prepared = sending.send(result)
-                result = await self._send_async(prepared)
+                result = await self._send_async(sending.send(result))
         except StopIteration as end:
             return cast("T", end.value)
 
@@ -130,7 +127,7 @@ class Dispatcher:
             mount = self._mounts.at(prepared.url)
             if mount is not None:
                 return self._to_mounted().send(mount, prepared)
-            return interruptible(self._sender.send, prepared) if self._network else self._nothing_mounted(prepared.url)
+            return self._sender.send(prepared) if self._network else self._nothing_mounted(prepared.url)
         except BaseException as error:  # noqa: BLE001 - raised again when the attempt has been recorded
             return _interrupted(error)
 

@@ -14,6 +14,7 @@ import inspect
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent import futures
 from contextlib import suppress
 from typing import Any
 
@@ -27,7 +28,6 @@ from followup_mockserver.deliveries.receivers import Mount, ReceiverKind
 from followup_mockserver.deliveries.wsgi_asgi import Headers, call_asgi, call_wsgi, caught
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.interrupts import interruptible, wait_for
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 
@@ -90,9 +90,9 @@ class MountedCall:
                 self.gives_up_at += self._timeout + _STARTUP_EXTRA
                 return self._call_asgi
             if self._mount.kind is ReceiverKind.WSGI:
-                self._end_with(interruptible(call_wsgi, self._mount.receiver, self._request))
+                self._end_with(call_wsgi(self._mount.receiver, self._request))
                 return None
-            returned = interruptible(self._mount.receiver, self._request)
+            returned = self._mount.receiver(self._request)
             if inspect.isawaitable(returned):
                 return functools.partial(self._await, returned)
             self._end_with(returned)
@@ -312,7 +312,7 @@ class MountedSender:
                 left = call.gives_up_at + 2 * CANCELLATION_TIMEOUT - RealTime.monotonic()
                 if left <= 0:
                     return
-                wait_for(finishing, left)
+                futures.wait([finishing], left)
         finally:
             finishing.cancel()  # without effect unless it is still running
         if not finishing.cancelled():

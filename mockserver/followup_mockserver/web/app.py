@@ -22,7 +22,6 @@ from followup_mockserver.web.guard import EXTENSION, ServedMock, current_mock
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from followup_mockserver.world.state import faults, observers
-from followup_mockserver.world.state.interrupts import deferred_interrupts
 from followup_mockserver.world.state.journal import JournalEntry
 
 if TYPE_CHECKING:
@@ -233,7 +232,7 @@ class _Rule(Rule):
 
 
 class _App(Flask):
-    """An application that an interrupt does not end in the middle of a change, where it runs in the main thread."""
+    """An application that knows the other prefix of the API."""
 
     def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
         environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
@@ -241,8 +240,7 @@ class _App(Flask):
         if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
             # Here, because 32 further routes would make each start of a server slower.
             environ = {**environ, "PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
-        with deferred_interrupts():
-            return super().wsgi_app(environ, start_response)
+        return super().wsgi_app(environ, start_response)
 
 
 @functools.cache

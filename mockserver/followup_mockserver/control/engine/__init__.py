@@ -19,7 +19,6 @@ from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.deliveries.receivers import Mounts
 from followup_mockserver.world.schema.errors import ServiceError
-from followup_mockserver.world.state.interrupts import call_deferred, deferred_interrupts
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Advanced, Run
 from followup_mockserver.world.state.tenant import Tenant
@@ -104,17 +103,15 @@ class Engine:
                 application or a task that this call would block.
             BaseException: the exception of a mounted receiver; the attempt has been recorded.
         """
-        # Deferred first: since Python 3.14, an interrupt at the beginning of a with block may leave its lock locked.
-        with deferred_interrupts():
-            self._dispatcher.check_thread()
-            try:
-                run = self._run_of(tenant)
-                with run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
-                    return self._dispatcher.drive(self._advancing(tenant, run, target))
-            except _ReceiverRaised as end:
-                raised = end.error
-            finally:
-                self.wake()
+        self._dispatcher.check_thread()
+        run = self._run_of(tenant)
+        try:
+            with run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
+                return self._dispatcher.drive(self._advancing(tenant, run, target))
+        except _ReceiverRaised as end:
+            raised = end.error
+        finally:
+            self.wake()
         raise raised  # not in the except clause, so that its context and its cause stay as they are
 
     async def advance_async(self, tenant: Tenant, target: Target | None) -> Advanced:
@@ -138,9 +135,8 @@ class Engine:
             ServiceError: 400: the endpoint is disabled.
             BaseException: as ``advance``.
         """
-        with deferred_interrupts():
-            self._dispatcher.check_thread()
-            raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
+        self._dispatcher.check_thread()
+        raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
         if raised is not None:
             raise raised
 
@@ -186,7 +182,6 @@ class Engine:
             return run.result(tenant.now())
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
-        call_deferred()
         with tenant.lock:
             control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
             with tenant.caused_by(control.id):
@@ -208,7 +203,6 @@ class Engine:
         A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
         """
         run.wait_until_idle()
-        call_deferred()  # while no attempt has begun that it would be charged to
         scheduled: list[ScheduledAttempt] = []
         with tenant.lock:
             first = tenant.scheduler.next()

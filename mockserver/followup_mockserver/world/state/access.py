@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from followup_mockserver.world.schema.errors import ServiceError, missing
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.copies import copied
-from followup_mockserver.world.state.interrupts import deferred_interrupts, wait_on
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 from followup_mockserver.world.state.snapshots.document import SnapshotSource, document_of, read
@@ -66,7 +65,7 @@ class TenantAccess:
             about: id of the object that it changes, if there is one already.
         """
         tenant = self.tenant
-        with deferred_interrupts(), tenant.lock:
+        with tenant.lock:
             result = tenant.control(control, change, about)
             tenant.notify()
             return copied(result)
@@ -113,7 +112,7 @@ class TenantAccess:
                 if satisfied or left <= 0 or self.registry.stopped:
                     return copy(found)
                 if tenant is self.tenant:
-                    wait_on(tenant.changed, left)
+                    tenant.changed.wait(left)
 
     def save(self) -> dict[str, Any]:
         """Return the state of the organization, or without a key that of the whole mock, as JSON-compatible data."""

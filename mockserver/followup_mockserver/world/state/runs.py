@@ -11,7 +11,6 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
-from followup_mockserver.world.state.interrupts import wait_for, wait_on
 from followup_mockserver.world.state.jobs import Timer
 from followup_mockserver.world.state.outcomes import Outcome
 
@@ -47,7 +46,7 @@ class Turns:
         turn = _Turn()
         self._ask(turn, blocked=threading.get_ident())
         try:
-            wait_for(turn)
+            turn.result()
         except BaseException:
             self._give_up(turn)
             raise
@@ -220,7 +219,7 @@ class Run:
         """Return when no attempt is in progress, or the mock has stopped."""
         with self._changed:
             while self._in_progress and not self._stopped():
-                wait_on(self._changed)
+                self._changed.wait()
 
     def wake(self) -> None:
         """Make the threads in ``wait_until_idle`` check again whether the mock has stopped."""
