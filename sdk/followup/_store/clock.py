@@ -16,11 +16,16 @@ from followup._core.time import REAL_TIME, Time, virtual_time_of_stores, with_cu
 if TYPE_CHECKING:
     from followup._client import FollowUp
 
+
+def _expression(sql: str) -> ColumnElement[int]:
+    return literal_column(sql, BigInteger)
+
+
 _NOW = MappingProxyType(
     {
         # clock_timestamp(), because now() is the time at which the transaction began.
-        "postgresql": "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
-        "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+        "postgresql": _expression("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"),
+        "sqlite": _expression("CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"),
     }
 )
 
@@ -38,7 +43,7 @@ class StoreTime:
     def sql(self, dialect: str) -> ColumnElement[int]:
         """Return the current time as an expression of SQL, in milliseconds since the epoch."""
         if (virtual := self._virtual()) is None:
-            return literal_column(_NOW[dialect], BigInteger)
+            return _NOW[dialect]
         # A number in the text of a statement would have SQLAlchemy compile the statement again for each time.
         return literal(_milliseconds_of(virtual), BigInteger)
 

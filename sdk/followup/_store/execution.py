@@ -9,6 +9,7 @@ that never waits, so the coroutine runs to its end at once.
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -17,6 +18,9 @@ from sqlalchemy import Connection, Delete, Insert, Select, TextClause, Update
 
 Rows = Sequence[Sequence[Any]]
 Statement = Insert | Update | Delete | Select[Any] | TextClause
+Parameters = Mapping[str, Any]
+
+NO_PARAMETERS: Parameters = MappingProxyType({})
 
 T = TypeVar("T")
 
@@ -41,13 +45,13 @@ class Execution:
         schema: the schema of our tables.
     """
 
-    on: Callable[[Statement, str | None], Awaitable[Rows]]
+    on: Callable[[Statement, Parameters, str | None], Awaitable[Rows]]
     dialect: str
     schema: str | None = None
 
-    async def __call__(self, statement: Statement) -> Rows:
+    async def __call__(self, statement: Statement, parameters: Parameters = NO_PARAMETERS) -> Rows:
         """Execute a statement and return its rows, if it has any."""
-        return await self.on(statement, self.schema)
+        return await self.on(statement, parameters, self.schema)
 
     def within(self, schema: str | None) -> "Execution":
         """Return one for our tables in a schema."""
@@ -102,8 +106,8 @@ async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterato
 def executing(connection: Connection) -> Execution:
     """Return what executes statements on a connection of SQLAlchemy."""
 
-    async def execute(statement: Statement, schema: str | None) -> Rows:
-        result = connection.execute(statement, execution_options=tables_in(schema))
+    async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
+        result = connection.execute(statement, parameters, execution_options=tables_in(schema))
         return result.all() if result.returns_rows else []
 
     return Execution(execute, connection.dialect.name, schema_of(connection))

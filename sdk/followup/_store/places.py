@@ -17,7 +17,7 @@ import attrs
 from sqlalchemy import Engine, TextClause, text
 
 from followup._store.database import Database
-from followup._store.execution import FIND_SCHEMA, Execution, Rows, Statement, run, savepoint
+from followup._store.execution import FIND_SCHEMA, Execution, Parameters, Rows, Statement, run, savepoint
 from followup._store.failures import reason_of
 
 _FILES = text("PRAGMA database_list")
@@ -219,7 +219,7 @@ def _detached(engine: Engine) -> Any:
 
 
 def _executing(cursor: Any, dialect: str) -> Execution:
-    async def execute(statement: Statement, _: str | None) -> Rows:
+    async def execute(statement: Statement, _: Parameters, __: str | None) -> Rows:
         cursor.execute(cast("TextClause", statement).text)  # to compile it takes longer than to execute it
         rows: Rows = cursor.fetchall() if cursor.description else []
         return rows

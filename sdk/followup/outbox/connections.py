@@ -6,9 +6,10 @@ caller's writes.
 """
 
 import asyncio
+import functools
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -21,7 +22,7 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._core.codec.names import kind_of
 from followup._store.database import Dialect, checked_dialect, unprepared
-from followup._store.execution import Execution, Rows, Statement, executing, run, tables_in
+from followup._store.execution import Execution, Parameters, Rows, Statement, executing, run, tables_in
 from followup.outbox.recording import Recording
 
 if TYPE_CHECKING:
@@ -161,9 +162,10 @@ def _on_cursor(
 ) -> None:
     """Write with a cursor; do this around each statement, and pass these options with it."""
 
-    async def execute(statement: Statement, schema: str | None) -> Rows:
+    async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
+        compiled = _compiled(statement, compiler, schema)
         with around():
-            cursor.execute(*_compiled(statement, compiler, schema), **options)
+            cursor.execute(compiled.string, compiled.construct_params(dict(parameters)), **options)
         rows: Rows = cursor.fetchall() if cursor.description else []
         return rows
 
@@ -216,9 +218,10 @@ async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
     of_tuples: Any = psycopg.AsyncCursor(connection, row_factory=tuple_row)
     async with of_tuples as cursor:
 
-        async def execute(statement: Statement, schema: str | None) -> Rows:
+        async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
+            compiled = _compiled(statement, _PYFORMAT, schema)
             async with around():
-                await cursor.execute(*_compiled(statement, _PYFORMAT, schema), prepare=False)
+                await cursor.execute(compiled.string, compiled.construct_params(dict(parameters)), prepare=False)
             return await cursor.fetchall() if cursor.description else []
 
         await recording(connection, Execution(execute, "postgresql"))
@@ -242,8 +245,8 @@ def _on_django(connection: Any, recording: Recording) -> None:
         _on_cursor(cursor, compiler, dialect, recording, connection.connection)
 
 
-def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> tuple[str, Mapping[str, Any]]:
-    """Return a statement on our tables in a schema as SQL, with its parameters."""
+@functools.lru_cache(maxsize=64)
+def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> Any:
+    """Return a statement on our tables in a schema, compiled once where the same object is executed again."""
     options = {**tables_in(schema), "render_schema_translate": True} if schema else {}
-    compiled = statement.compile(dialect=compiler, **options)
-    return str(compiled), compiled.params
+    return statement.compile(dialect=compiler, **options)

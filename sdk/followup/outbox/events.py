@@ -116,7 +116,7 @@ class Recorded:
     Attributes:
         id: the id under which it is sent, always the same.
         subject: events of one subject are sent in order. In ASCII, as the text.
-        text: the event in JSON.
+        text: the event in JSON, in ASCII, as it is sent.
     """
 
     id: str
@@ -155,13 +155,14 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
         encoded = _encoder()(given, "event")
     except TypeError as error:
         raise ValueError(str(error)) from None
-    body = json_bytes(encoded, "event")
-    if len(body) > LARGEST_EVENT:
-        raise ValueError(f"event has {len(body):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
-    read = json.loads(body)
+    text = json_bytes(encoded, "event").decode()
+    if not text.isascii():  # a database may have an encoding that lacks a character
+        text = "".join(each if each.isascii() else json.dumps(each)[1:-1] for each in text)
+    if len(text) > LARGEST_EVENT:
+        raise ValueError(f"event has {len(text):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
     event_id = checked_text(encoded["id"], "event.id")
-    chosen = _default_subject(event_id, read["data"]) if subject is None else checked_text(subject, "subject")
-    return Recorded(event_id, as_ascii(_fitting(chosen)), json.dumps(read, separators=(",", ":")))
+    chosen = _default_subject(event_id, encoded["data"]) if subject is None else checked_text(subject, "subject")
+    return Recorded(event_id, as_ascii(_fitting(chosen)), text)
 
 
 def as_input(text: str) -> EventInput:

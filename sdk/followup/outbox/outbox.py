@@ -137,7 +137,8 @@ class Outbox(RecordedEvents):
 
     def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:
         """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""
-        statement = recording.insertion(self.name, self._database.dialect, self._clock)
+        dialect = self._database.dialect
+        statement = recording.insertion(self.name, dialect, self._clock.sql(dialect))
         connection.execute(statement, [recording.columns_of(each, self._cipher, self._hashed) for each in events])
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:

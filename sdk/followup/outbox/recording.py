@@ -6,11 +6,12 @@ In PostgreSQL, the schema of our tables is that of the outbox, once it has used 
 its own ``search_path`` or, if that is set to a schema without them for this transaction, by the one of its session.
 """
 
+import functools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import attrs
-from sqlalchemy import Insert, text
+from sqlalchemy import ColumnElement, Insert, bindparam, text
 
 from followup._store.cipher import Hash, RowCipher, unhashed
 from followup._store.clock import StoreTime
@@ -72,7 +73,8 @@ async def store(
             # With a cipher, each time: a salt that this transaction has stored may roll back with it.
             is_asked = cipher.is_on or check_version
             hashed = await cipher.hash_on(execute, hash_subjects) if is_asked else unhashed
-            await execute(insertion(cipher.name, execute.dialect, clock).values(columns_of(event, cipher, hashed)))
+            statement = insertion(cipher.name, execute.dialect, clock.sql(execute.dialect))
+            await execute(statement, columns_of(event, cipher, hashed))
     except Exception as error:
         if (advice := advice_on(error)) is not None:
             error.add_note(advice)
@@ -106,17 +108,19 @@ async def _check_version(execute: Execution, place: str) -> None:
     SCHEMA.check_version(rows[0][0] if rows else None, place)
 
 
-def insertion(name: str, dialect: str, clock: StoreTime) -> Insert:
-    """Return the INSERT of an event, to which ``columns_of`` adds the event. It does nothing if the id is there."""
+@functools.lru_cache(maxsize=64)
+def insertion(name: str, dialect: str, now: ColumnElement[int]) -> Insert:
+    """Return the INSERT of an event, whose parameters are ``columns_of`` it. It does nothing if the id is there."""
     return insert_if_absent(
         EVENTS,
         dialect,
+        **{each: bindparam(each) for each in ("event_id", "subject", "event")},
         name=name,
         state=WAITING,
         blocks_subject=True,
         attempts=0,
         due_at=0,
-        recorded_at=clock.sql(dialect),
+        recorded_at=now,
         batch_limit=LARGEST_BATCH,
     )
 

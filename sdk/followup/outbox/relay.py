@@ -12,19 +12,25 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import attrs
+
 from followup import FollowUp
+from followup._core.declarations.operations import declarations_of
 from followup._core.results import errors
 from followup._store.cipher import UnreadableRows
 from followup._store.clock import StoreTime, time_of
 from followup._store.failures import reason_of
 from followup._store.schema import DEAD, WAITING
 from followup.outbox import claims, verdicts
-from followup.outbox.events import SENT, as_input
+from followup.outbox.events import SENT
 from followup.outbox.upkeep import DrainReport
 from followup.resources.event_batches import larger_batch
+from followup.resources.events import Events
 
 if TYPE_CHECKING:
+    from followup._call.steps import Call
     from followup.outbox.outbox import Outbox
+    from followup.resources.event_batches import EventBatch
 
 logger: logging.Logger = logging.getLogger("followup.outbox")
 
@@ -40,6 +46,17 @@ _MOST_FAILURES = 3
 
 _RAISED = (errors.AuthenticationError, errors.PermissionDeniedError, errors.ConfigurationError)
 """Errors that a retry does not fix."""
+
+
+_CREATE = declarations_of(Events)["events.create"]
+
+
+def _call_of(claimed: verdicts.Claim) -> "Call[EventBatch]":
+    """Return the call that sends these events, whose stored texts are those that are sent."""
+    # Not a key of the events: another claim of them may have others beside them, and the key of a call that succeeded
+    # would replay its response.
+    call = _CREATE.call((), {"idempotency_key": claimed.lease_token})
+    return attrs.evolve(call, content=f"[{','.join(each.text for each in claimed.events)}]".encode())
 
 
 class Relay:
@@ -113,11 +130,7 @@ class Relay:
         seconds = self._call_seconds if left is None else min(self._call_seconds, left)
         raised: BaseException | None = None
         try:
-            client = self._client.with_options(max_retries=0, deadline=seconds)
-            events = [as_input(each.text) for each in claimed.events]
-            # Not a key of the events: another claim of them may have others beside them, and the key of a call that
-            # succeeded would replay its response.
-            batch = client.events.create(events, idempotency_key=claimed.lease_token)
+            batch = self._client.with_options(max_retries=0, deadline=seconds)._perform(_call_of(claimed))
             settlement = verdicts.of_results(claimed, batch.results)
         except errors.FollowUpError as error:
             is_cut_off = isinstance(error, errors.APITimeoutError) and seconds < self._call_seconds
