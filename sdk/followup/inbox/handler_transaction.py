@@ -4,28 +4,22 @@ Whatever would part them is an error: a handler that ends the transaction, or on
 that nobody flushes.
 """
 
-import functools
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
-from sqlalchemy import Connection, NestedTransaction, event
+from sqlalchemy import Connection, event, inspect
 from sqlalchemy.exc import UnboundExecutionError
-from sqlalchemy.orm import Session, SessionTransaction
+from sqlalchemy.orm import Session
 
 from followup._core.privacy.frames import clears_frames
 
 _ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
 _COMMITTED = "the handler called commit() in received.session(); the inbox commits after the handler has returned"
 _LEFT = "an exception left received.session(), so that its work is rolled back, but the handler went on"
-_ROLLED_BACK = (
-    "the handler closed a Session whose savepoint was open, which rolls back what it wrote: end begin_nested() with "
-    "commit(), and a Session of your own within a savepoint too; or use `with received.session() as session:`"
-)
-_WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE")
-_SHADOWED = ("expunge_all", "close", "reset")
+_OPEN = "the handler left a savepoint of received.session() open, which rolls back what it wrote: end it with commit()"
 _IDLE = 0
 """The status of a connection to PostgreSQL without a transaction."""
 
@@ -47,64 +41,47 @@ class HandlerTransaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._has_begun = False
+        self._transaction = connection.get_transaction()
         self._changes_before = _changes(connection)
-        self._was_committed = False
-        self._was_rolled_back = False
-        self._writes = 0
-        self._savepoints: dict[int, list[tuple[NestedTransaction, int]]] = {}
-        self._failure: BaseException | None = None
-        self._sessions: dict[int, Session] = {}
+        self._is_committed = False
+        self._failure: HandlerError | None = None
+        self._sessions: list[Session] = []
         self._lost: set[str] = set()
+        event.listen(connection, "commit", self._note_commit)
+        event.listen(connection, "savepoint", _begin_before_savepoint)
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Watch the handler in the with block: the statements on its connection, and the sessions that use it."""
+        """Notice the ORM sessions that are used in the with block."""
         token = _current.set(self)
-        listeners: list[tuple[str, Callable[..., None]]] = [
-            ("before_cursor_execute", self._look),
-            ("after_cursor_execute", self._look),
-            ("after_cursor_execute", self._count_write),
-            ("savepoint", self._begin_before_savepoint),
-            ("commit", self._note_commit),
-            ("rollback", self._note_rollback),
-        ]
-        for name, listener in listeners:
-            event.listen(self.connection, name, listener)
-        self._look()
         try:
             yield
         finally:
             _current.reset(token)
-            for name, listener in listeners:
-                event.remove(self.connection, name, listener)
-            for each in self._sessions.values():
-                for name in _SHADOWED:
-                    vars(each).pop(name, None)
-            self._failure = None  # its traceback refers to a frame that refers to this object
+            self._sessions.clear()
+            self._failure = None
 
     def check(self, error: Exception | None = None) -> None:
-        """Check, after the handler has returned, that nothing parts its writes from the mark.
+        """Check, after the handler has returned, that its transaction is the one that the inbox commits.
 
         Args:
             error: what the handler raised. Then it only must have committed nothing, so that it can be called again.
 
         Raises:
-            HandlerError: something does.
+            HandlerError: the handler has ended it, or has left something that nobody writes.
         """
-        self._look()
-        if self._was_committed:
+        if self._is_committed or self._has_ended_unnoticed():
             raise TransactionEndedError(_ENDED) from error
         if error is not None:
             return
-        if isinstance(self._failure, HandlerError):
-            raise self._failure
         if self._failure is not None:
-            raise HandlerError(_LEFT) from self._failure
-        if self._was_rolled_back:
+            raise self._failure
+        if self.connection.get_transaction() is not self._transaction:
             raise HandlerError(_ENDED)
-        for each in self._sessions.values():
-            self._find_lost(each)
+        for session in self._sessions:
+            changed = [each for each in session.dirty if session.is_modified(each)]
+            for each in (*session.new, *session.deleted, *changed):
+                self.notice_unflushed(session, each)
         if self._lost:
             raise HandlerError(
                 f"the handler left unflushed objects ({', '.join(sorted(self._lost))}) in a Session of its own: use "
@@ -117,75 +94,39 @@ class HandlerTransaction:
         """Open an ORM session in this transaction, and flush it at the end of the with block."""
         # By default, a session within a savepoint makes one of its own, and rolls it back when it is closed.
         with Session(self.connection, join_transaction_mode="rollback_only") as session:
-            event.listen(session, "before_commit", self._reject_commit)
-            event.listen(session, "after_soft_rollback", self._note_session_rollback)
+            event.listen(session, "before_commit", _reject_commit)
             try:
                 yield session
                 session.flush()
+                _check_ended(session)
             except BaseException as error:
-                self._failure = self._failure or error
+                session.rollback()
+                # A new one, because that of the handler refers to its frames.
+                self._failure = type(error)(*error.args) if isinstance(error, HandlerError) else HandlerError(_LEFT)
                 raise
 
-    def notice(self, session: Session) -> None:
-        """Remember a session that uses the connection, and look at it before it forgets its objects or is closed."""
-        if id(session) in self._sessions:
-            return
-        self._sessions[id(session)] = session
+    def notice_session(self, session: Session) -> None:
+        """Keep a session, which may be on this connection, until the handler has returned."""
+        self._sessions.append(session)
 
-        # There is no event that comes before. Closing a session also calls expunge_all.
-        for name in _SHADOWED:
-            look = self._find_lost if name == "expunge_all" else self._find_rolled_back
-            vars(session)[name] = functools.partial(_look_and_call, look, session, getattr(session, name))
+    def notice_unflushed(self, session: Session, instance: object) -> None:
+        """Remember an object that nobody has flushed, if it is for this connection."""
+        with suppress(UnboundExecutionError):
+            if session.get_bind(type(instance)) is self.connection:
+                self._lost.add(type(instance).__qualname__)
 
-    def notice_savepoint(self, session: Session, savepoint: NestedTransaction) -> None:
-        """Remember a savepoint that a session has made, which it rolls back if it is closed before its commit."""
-        self._savepoints.setdefault(id(session), []).append((savepoint, self._writes))
+    def _note_commit(self, _: Connection) -> None:
+        self._is_committed = True
 
-    def _find_rolled_back(self, session: Session) -> None:
-        if sys.exc_info()[1] is None and any(  # an exception means it to be rolled back
-            savepoint.is_active and self._writes > before for savepoint, before in self._savepoints.get(id(session), ())
-        ):
-            self._failure = self._failure or HandlerError(_ROLLED_BACK)
-
-    def _find_lost(self, session: Session) -> None:
-        changed = [each for each in session.dirty if session.is_modified(each)]
-        self._lost.update(type(each).__qualname__ for each in (*session.new, *session.deleted, *changed))
-
-    def _reject_commit(self, session: Session) -> None:
-        if not session.in_nested_transaction():
-            self._failure = TransactionEndedError(_COMMITTED)
-            raise self._failure
-
-    def _count_write(self, _: Connection, __: object, statement: str, *___: object) -> None:
-        self._writes += statement.lstrip().upper().startswith(_WRITES)
-
-    def _note_session_rollback(self, _: Session, transaction: SessionTransaction) -> None:
-        self._was_rolled_back = self._was_rolled_back or transaction.parent is None
-
-    def _look(self, *_: object) -> None:
-        """Notice a COMMIT in plain SQL or by the driver, of which SQLAlchemy knows nothing."""
-        if self._was_rolled_back or self.connection.closed or self.connection.invalidated:
-            return
-        is_open = _is_in_transaction(self.connection)
-        has_begun = self._has_begun or _changes(self.connection) > self._changes_before
-        self._was_committed = self._was_committed or (has_begun and is_open is False)
-        self._has_begun = self._has_begun or bool(is_open)
-
-    def _note_commit(self, *_: object) -> None:
-        self._was_committed = True
-
-    def _note_rollback(self, *_: object) -> None:
-        self._was_rolled_back = True
-
-    def _begin_before_savepoint(self, *_: object) -> None:
-        """Begin a transaction of SQLite, in which a savepoint outside of one would commit when it is released."""
-        if self.connection.dialect.name == "sqlite" and not _is_in_transaction(self.connection):
-            self.connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-
-def _look_and_call(look: Callable[[Session], None], session: Session, function: Callable[[], None]) -> None:
-    look(session)
-    function()
+    def _has_ended_unnoticed(self) -> bool:
+        """Return whether a COMMIT in plain SQL or by the driver has ended it, of which SQLAlchemy knows nothing."""
+        connection = self.connection
+        if connection.get_transaction() is not self._transaction or connection.closed or connection.invalidated:
+            return False
+        driver: Any = connection.connection.driver_connection
+        if connection.dialect.name == "sqlite":  # where it begins with the first write
+            return not driver.in_transaction and _changes(connection) > self._changes_before
+        return getattr(getattr(driver, "info", None), "transaction_status", None) == _IDLE
 
 
 _current: ContextVar[HandlerTransaction | None] = ContextVar("followup_handler_transaction", default=None)
@@ -197,40 +138,43 @@ def transaction_on(connection: Connection) -> HandlerTransaction:
     return current if current is not None and current.connection is connection else HandlerTransaction(connection)
 
 
-def _is_in_transaction(connection: Connection) -> bool | None:
-    """Return whether the database has begun a transaction; None if the driver does not tell."""
-    driver: Any = connection.connection.driver_connection
-    if connection.dialect.name == "sqlite":
-        return bool(driver.in_transaction)
-    status = getattr(getattr(driver, "info", None), "transaction_status", None)
-    return None if status is None else status != _IDLE
-
-
 def _changes(connection: Connection) -> int:
     """Return how many rows a connection of SQLite has changed, also by a script that commits by itself."""
     return int(getattr(connection.connection.driver_connection, "total_changes", 0))
 
 
-# These two stay for the whole process. Each handler could add and remove its own, but SQLAlchemy keeps those of a class
-# in a list that another thread may iterate over at this moment. While no handler runs, they do nothing.
-@event.listens_for(Session, "after_attach")
-def _notice_object(session: Session, instance: object) -> None:
-    transaction = _current.get()
-    if transaction is not None:
-        try:
-            bind = session.get_bind(type(instance))
-        except UnboundExecutionError:
-            return
-        if bind is transaction.connection:
-            transaction.notice(session)
+def _begin_before_savepoint(connection: Connection, _: object) -> None:
+    """Begin a transaction of SQLite, in which a savepoint outside of one would commit when it is released."""
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite" and not driver.in_transaction:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-@event.listens_for(Session, "after_begin")
-def _notice_transaction(session: Session, begun: SessionTransaction, connection: Connection) -> None:
-    transaction = _current.get()
-    if transaction is not None and connection is transaction.connection:
-        transaction.notice(session)
-        savepoint = connection.get_nested_transaction()
-        makes_one = session.join_transaction_mode in ("create_savepoint", "conditional_savepoint")
-        if savepoint is not None and (begun.nested or makes_one):
-            transaction.notice_savepoint(session, savepoint)
+def _check_ended(session: Session) -> None:
+    if session.in_nested_transaction():
+        raise HandlerError(_OPEN)
+
+
+def _reject_commit(session: Session) -> None:
+    if not session.in_nested_transaction():
+        raise TransactionEndedError(_COMMITTED)
+
+
+# These stay for the whole process, because SQLAlchemy keeps the listeners of a class in a list that another thread may
+# iterate over at any moment. While no handler runs, they do nothing.
+@event.listens_for(Session, "after_transaction_create")
+def _notice_session(session: Session, _: object) -> None:
+    if (handler := _current.get()) is not None:
+        handler.notice_session(session)
+
+
+@event.listens_for(Session, "pending_to_transient")
+@event.listens_for(Session, "persistent_to_detached")
+def _notice_forgotten(session: Session, instance: object) -> None:
+    """Notice what a session forgets because it is closed: then it has forgotten all else, too."""
+    handler = _current.get()
+    is_closed = not session.new and not len(session.identity_map)
+    if handler is None or not is_closed or sys.exc_info()[1] is not None:  # an exception means it to be lost
+        return
+    if not inspect(instance, raiseerr=True).has_identity or session.is_modified(instance):
+        handler.notice_unflushed(session, instance)
