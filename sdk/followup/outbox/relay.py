@@ -28,7 +28,7 @@ from followup.resources.event_batches import larger_batch
 from followup.resources.events import Events
 
 if TYPE_CHECKING:
-    from followup._call.steps import Call
+    from followup._core.call.steps import Call
     from followup.outbox.outbox import Outbox
     from followup.resources.event_batches import EventBatch
 
