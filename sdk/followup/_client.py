@@ -16,12 +16,11 @@ from followup._core.call import options as _options
 from followup._core.call.call import run_call
 from followup._core.call.options import DEFAULT_MAX_RETRIES, Options
 from followup._core.call.pagination import AsyncListing, Listing, Page
-from followup._core.call.steps import Call
+from followup._core.call.steps import Call, drive, drive_async
 from followup._core.codec.names import kind_of
 from followup._core.declarations.declarations import lazy
 from followup._core.declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._core.http.connections import AsyncConnections, Connections, import_transport
-from followup._core.http.drivers import drive, drive_async
 from followup._core.plain import Late
 from followup._core.privacy.frames import clears_frames, clears_frames_of
 from followup._core.results.errors import ConfigurationError

@@ -13,7 +13,7 @@ from support.responses import patient
 from support.server import Received, ScriptedServer, hang, reply
 
 from followup import APITimeoutError, AsyncFollowUp, ConfigurationError, FollowUp
-from followup._core.http import lanes
+from followup._core.http import transport
 
 
 def retrieve(client: FollowUp) -> str:
@@ -24,7 +24,7 @@ class TestTheWait:
     def test_does_not_count_towards_an_attempt(
         self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lanes, "MOST_LANES", 1)
+        monkeypatch.setattr(transport, "MOST_LANES", 1)
 
         def slowly(connection: Any, received: Received) -> bool:
             time.sleep(0.25)

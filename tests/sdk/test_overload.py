@@ -11,7 +11,7 @@ from support.responses import patient
 from support.server import ScriptedServer, hang, reply
 
 from followup import APIConnectionError, AsyncFollowUp, FollowUp
-from followup._core.http import lanes
+from followup._core.http import transport
 
 WAVES = 3
 CALLS = 16
@@ -20,7 +20,7 @@ LIMITS = httpx.Limits(max_connections=3)
 
 @pytest.fixture
 def few_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "MOST_LANES", 3)
+    monkeypatch.setattr(transport, "MOST_LANES", 3)
 
 
 @pytest.fixture

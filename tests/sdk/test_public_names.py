@@ -86,7 +86,7 @@ def test_a_client_imports_what_its_first_call_needs_in_that_call(url: str) -> No
     ready = imported_by(f"{CLIENT}(api_key='k', base_url={url!r}, timeout=5); client.patients.list")
     assert ready & (EXTRAS | OF_CALLS) == set()
     of_http = {name.rpartition(".")[2] for name in ready if name.startswith("followup._core.http.")}
-    assert of_http == {"connections", "drivers"}
+    assert of_http == {"connections"}
     assert {f"followup.resources.{group}" for group in METHODS} <= ready, "a call may be made in a frozen test"
 
 

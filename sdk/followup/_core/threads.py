@@ -7,9 +7,9 @@ OpenSSL's while certificates are loaded. So such work is done under ``unforked``
 
 import contextvars
 import os
-import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -69,18 +69,19 @@ def run_in_thread(work: Callable[[], None], name: str) -> None:
         raise error.__context__ or error from None
 
 
-def result_in_thread(work: Callable[[], R], name: str) -> "queue.SimpleQueue[R | BaseException]":
-    """Run work as ``run_in_thread`` does, and return the queue that gets its result, or the exception it raised."""
-    done: queue.SimpleQueue[R | BaseException] = queue.SimpleQueue()
+def start_thread(work: Callable[[], R], name: str) -> Future[R]:
+    """Run work as ``run_in_thread`` does, and return the future of its result, which cannot be cancelled."""
+    result: Future[R] = Future()
+    result.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
-            done.put(work())
+            result.set_result(work())
         except BaseException as error:  # noqa: BLE001 - the caller raises it in its own thread
-            done.put(error)
+            result.set_exception(error)
 
     run_in_thread(run, name)
-    return done
+    return result
 
 
 def result_within(seconds: float | None, work: Callable[[], R], name: str = "followup") -> R:
@@ -89,13 +90,7 @@ def result_within(seconds: float | None, work: Callable[[], R], name: str = "fol
     Raises:
         TimeoutError: there is no result in time.
     """
-    try:
-        result = result_in_thread(work, name).get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError from None
-    if isinstance(result, BaseException):
-        raise result
-    return result
+    return start_thread(work, name).result(seconds)
 
 
 def addresses_of(host: str, port: int) -> list[str]:

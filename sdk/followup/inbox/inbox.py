@@ -1,7 +1,6 @@
 """The inbox: the public class."""
 
 import logging
-import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
@@ -18,7 +17,7 @@ from followup._core.codec.names import kind_of
 from followup._core.codec.wire import in_utc
 from followup._core.declarations.declarations import lazy
 from followup._core.privacy.frames import clears_frames_of
-from followup._core.threads import NoThreadError, result_in_thread
+from followup._core.threads import NoThreadError, result_within
 from followup._store.cipher import Cipher
 from followup._store.failures import reason_of
 from followup._webhook_event import Headers
@@ -142,15 +141,7 @@ class Inbox(ReceivedEvents):
         if self._database.dialect == "sqlite":
             work()
             return
-        try:
-            error = result_in_thread(work, "followup-inbox").get(timeout=LONGEST_RECEIVE)
-        except queue.Empty:
-            raise TimeoutError from None
-        try:
-            if error is not None:
-                raise error
-        finally:
-            del error  # its traceback refers to this frame
+        result_within(LONGEST_RECEIVE, work, "followup-inbox")
 
     @lazy
     def wsgi_app(self) -> WSGIApp:

@@ -1,6 +1,6 @@
 """The life of a call, from its first attempt to its result or error, as a generator that performs no I/O.
 
-``run_call`` makes the decisions, a driver (``_http/drivers``) sends and sleeps. This is the contract between the two:
+``run_call`` makes the decisions, a driver (``steps.drive``) sends and sleeps. This is the contract between the two:
 
 - The driver starts the generator with ``next`` and resumes it with ``send``, from one thread or task at a time.
 - When the generator yields a ``Send``, the driver makes exactly one attempt, which must end within ``Send.limit()``,

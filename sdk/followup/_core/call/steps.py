@@ -1,5 +1,8 @@
 """A call, the steps that a driver carries out for it, and their outcomes: what passes between ``_call`` and ``_http``.
 
+There are two drivers, ``drive`` for a thread and ``drive_async`` for a task; ``call`` has their contract. They sleep in
+the time of the client, which is virtual in a test with the mock.
+
 A driver converts each response and exception of its HTTP library to an outcome, so that the decisions about a call are
 independent of that library::
 
@@ -13,13 +16,14 @@ independent of that library::
         └── Lost          any other failure; the service may have carried out the request
 """
 
-from collections.abc import Callable, Generator, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from typing import Any, Generic, TypeVar, cast
 
 import attrs
 
 from followup._core.results.errors import APIStatusError
 from followup._core.results.results import Result
+from followup._core.time import Time
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -158,3 +162,39 @@ class Wait:
 
 
 Steps = Generator[Send | Wait, Outcome | None, T]
+
+
+def drive(steps: Steps[T], send: Callable[[Send], Outcome], time: Time) -> T:
+    """Carry out the steps in this thread, and return their result."""
+    outcome: Outcome | None = None
+    try:
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as done:
+                return cast("T", done.value)
+            outcome = None
+            if isinstance(step, Wait):
+                time.sleep(step.seconds)
+            else:
+                outcome = send(step)
+    finally:
+        steps.close()
+
+
+async def drive_async(steps: Steps[T], send: Callable[[Send], Awaitable[Outcome]], time: Time) -> T:
+    """Carry out the steps in this task, and return their result."""
+    outcome: Outcome | None = None
+    try:
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as done:
+                return cast("T", done.value)
+            outcome = None
+            if isinstance(step, Wait):
+                await time.sleep_async(step.seconds)
+            else:
+                outcome = await send(step)
+    finally:
+        steps.close()

@@ -84,11 +84,13 @@ class _Connections(Generic[C]):
         self._process = os.getpid()
         self._closed = False
         self._route: Route | None = None
+        # By event loop; by None for threads. Not weak references: they would be dead by the time __del__ looks.
+        self._transports: dict[Any, Any] = {}
         if own is not None:
             import_module("followup._core.http.through_httpx")
 
-    def _usable_own(self) -> C | None:
-        """Return the user's own client, if there is one.
+    def _replacement(self) -> Any:
+        """Return the client or transport of httpx that sends the requests instead of ours, if there is one.
 
         Raises:
             ConfigurationError: this client or the user's own is closed, or the latter belongs to another process.
@@ -96,7 +98,7 @@ class _Connections(Generic[C]):
         if self._closed:
             raise ConfigurationError(CLOSED)
         if self._own is None:
-            return None
+            return self.transport
         if self._process != os.getpid():
             raise ConfigurationError(_OTHER_PROCESS)
         if self._own.is_closed:
@@ -117,28 +119,34 @@ class _Connections(Generic[C]):
                 self._route = self._route or Route(self._base_url)
         return self._route
 
-    def _leave_parent(self) -> bool:
-        """Return whether this is a child process that has not used these connections yet."""
-        if self._process == os.getpid():
-            return False
-        self._process = os.getpid()
-        return True
+    def _new_transport(self, kind: str, loop: object) -> Any:
+        make, route = getattr(_imported(), kind), self.route()
+        with unforked():
+            self._replacement()  # it may have been closed meanwhile
+            self._drop_unusable()
+            return self._transports.get(loop) or self._transports.setdefault(loop, make(route))
 
-    def _has_open_lanes(self) -> bool:
-        raise NotImplementedError
+    def _drop_unusable(self) -> None:
+        """Forget the transports of a parent process, and of event loops that have ended."""
+        if self._process != os.getpid():
+            self._process = os.getpid()
+            _of_parents.append(self._transports)
+            self._transports = {}
+        self._transports = {
+            loop: each for loop, each in self._transports.items() if loop is None or not loop.is_closed()
+        }
 
     def __del__(self) -> None:
         # Connections cannot be closed here: there may be no running event loop, or a different one.
-        if not getattr(self, "_closed", True) and self._has_open_lanes():
+        if getattr(self, "_closed", True) or self._process != os.getpid():
+            return
+        usable = (each for loop, each in self._transports.items() if loop is None or not loop.is_closed())
+        if any(each.has_any() for each in usable):
             warnings.warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
 
 
 class Connections(_Connections["httpx.Client"]):
     """The connections of a ``FollowUp`` client."""
-
-    def __init__(self, base_url: str, own: "httpx.Client | None" = None) -> None:
-        self._transport: Transport | None = None
-        super().__init__(base_url, own)
 
     def send(self, step: "Send") -> "Outcome":
         """Make one attempt in this thread.
@@ -146,44 +154,27 @@ class Connections(_Connections["httpx.Client"]):
         Raises:
             ConfigurationError: the client is closed, or cannot be used in this process or environment.
         """
-        own = self._usable_own()
-        if own is not None or self.transport is not None:
+        if (replacement := self._replacement()) is not None:
             from followup._core.http import through_httpx
 
-            return through_httpx.send(own or self.transport.handle_request, step)
-        transport = self._transport
+            return through_httpx.send(replacement, step)
+        transport: Transport | None = self._transports.get(None)
         if transport is None or self._process != os.getpid():
-            transport = self._new_transport()
+            transport = self._new_transport("Transport", None)
         return transport.send(step)
-
-    def _new_transport(self) -> "Transport":
-        route = self.route()
-        with unforked():
-            self._usable_own()  # it may have been closed meanwhile
-            if self._leave_parent():
-                _of_parents.append(self._transport)
-                self._transport = None
-            if (transport := self._transport) is None:
-                transport = self._transport = _imported().Transport(route)
-            return transport
 
     def close(self) -> None:
         """Close the connections of this process. Those of attempts in other threads are closed when these end."""
         with unforked():
             self._closed = True
-            if self._transport is not None and self._process == os.getpid():
-                self._transport.lanes.close()
-
-    def _has_open_lanes(self) -> bool:
-        return self._transport is not None and self._process == os.getpid() and self._transport.lanes.has_any()
+            if self._process == os.getpid() and None in self._transports:
+                self._transports[None].close()
 
 
 class AsyncConnections(_Connections["httpx.AsyncClient"]):
     """The connections of an ``AsyncFollowUp`` client."""
 
     def __init__(self, base_url: str, own: "httpx.AsyncClient | None" = None) -> None:
-        # Not weak references: they would be dead by the time __del__ checks whether a connection is open.
-        self._transports: dict[asyncio.AbstractEventLoop, AsyncTransport] = {}
         super().__init__(base_url, own)
         import_for_event_loops()
         if own is None and base_url.startswith("https:"):
@@ -196,16 +187,13 @@ class AsyncConnections(_Connections["httpx.AsyncClient"]):
             ConfigurationError: the client is closed, or cannot be used in this process, event loop or environment.
         """
         loop = _running_loop()
-        own = self._usable_own()
-        if own is not None or self.transport is not None:
+        if (replacement := self._replacement()) is not None:
             from followup._core.http import through_httpx
 
-            return await through_httpx.send_async(own or self.transport.handle_async_request, step)
-        transport = self._transports.get(loop)
+            return await through_httpx.send_async(replacement, step)
+        transport: AsyncTransport | None = self._transports.get(loop)
         if transport is None or self._process != os.getpid():
-            with unforked():
-                self._drop_unusable()
-                transport = self._transports[loop] = _imported().AsyncTransport(self.route())
+            transport = self._new_transport("AsyncTransport", loop)
         return await transport.send(step)
 
     async def close(self) -> None:
@@ -213,23 +201,11 @@ class AsyncConnections(_Connections["httpx.AsyncClient"]):
         self._closed = True
         loop = _running_loop()
         self._drop_unusable()
-        transport = self._transports.pop(loop, None)
-        if transport is not None:
+        if (transport := self._transports.pop(loop, None)) is not None:
             import asyncio
 
-            transport.lanes.close()
+            transport.close()
             await asyncio.sleep(0)  # asyncio closes sockets in its next round
-
-    def _drop_unusable(self) -> None:
-        if self._leave_parent():
-            _of_parents.append(self._transports)
-            self._transports = {}
-        self._transports = {loop: each for loop, each in self._transports.items() if not loop.is_closed()}
-
-    def _has_open_lanes(self) -> bool:
-        return self._process == os.getpid() and any(
-            not loop.is_closed() and each.lanes.has_any() for loop, each in self._transports.items()
-        )
 
 
 def _running_loop() -> "asyncio.AbstractEventLoop":

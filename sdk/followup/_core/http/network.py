@@ -1,28 +1,32 @@
-"""Sockets of synchronous connections whose operations all end with the attempt, and the lookup of host names.
+"""Connections whose operations all end with the attempt, and the lookup of host names.
 
-httpcore limits each read, not their sum. So an attempt would never end if the headers or the body arrived byte by byte,
-or if the server sent interim (1xx) responses forever. httpcore opens its connections through a network backend; that of
-a lane wraps httpcore's own, and limits each operation to the time that is left of the attempt.
+httpcore opens its connections through a network backend, and each lane has one of ours. Synchronous operations of
+httpcore's own limit each read, not their sum: an attempt would never end if the headers or the body arrived byte by
+byte, or if the server sent interim (1xx) responses forever. So each of ours is limited to the time that is left of the
+attempt. Asynchronous connections, which a timer of the event loop ends, use asyncio alone: httpcore's own go through
+anyio, which takes most of the time of a call.
 """
 
+import asyncio
 import ipaddress
+import select
 import ssl
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
 
 import httpcore
 
-from followup._core.threads import NoThreadError, addresses_of, result_within
+from followup._core.threads import NoThreadError, addresses_of, result_within, start_thread
 from followup._core.time import REAL_TIME
-
-T = TypeVar("T")
 
 _PIECE = 16 * 1024
 """Bytes to write at once, so that the time is checked in between; also the largest record of TLS."""
 
-LOOKUP_THREAD: Final = "followup-lookup"
-LOOKUP_TOO_LATE: Final = "the DNS lookup of the host took too long"
-NO_ADDRESS: Final = "the host has no address"
+_MOST_UNREAD = 256 * 1024
+"""Bytes that an asynchronous connection may have received before they are read. Then the server has to wait."""
+
+_LOOKUP_THREAD: Final = "followup-lookup"
+_NO_ADDRESS: Final = "the host has no address"
 
 _SHORTEST_SHARE = 0.001
 """Seconds for a host's next address, however late it is."""
@@ -65,15 +69,10 @@ class Limit:
         return left if timeout is None else min(timeout, left)
 
 
-def share_of(ends: float | None, addresses: int) -> float | None:
-    """Return the seconds to connect to the next of so many addresses. They share the time: one may not respond."""
-    return None if ends is None else max((ends - REAL_TIME.monotonic()) / addresses, _SHORTEST_SHARE)
-
-
 class Backend(httpcore.NetworkBackend):
-    """Opens the connection of one lane."""
+    """Opens the connection of one lane of a thread."""
 
-    def __init__(self, handshakes: int = 0) -> None:
+    def __init__(self, handshakes: int) -> None:
         self.limit = Limit()
         self._handshakes = handshakes
         self._sockets = httpcore.SyncBackend()
@@ -89,12 +88,10 @@ class Backend(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         within = self.limit.within(timeout, httpcore.ConnectTimeout)
         ends = None if within is None else REAL_TIME.monotonic() + within
-        addresses = [host] if self.limit.ends is None or is_address(host) else look_up(host, port, within)
-        failure: Exception = httpcore.ConnectError(NO_ADDRESS)
-        for tried, address in enumerate(addresses):
-            share = share_of(ends, len(addresses) - tried)
+        failure: Exception = httpcore.ConnectError(_NO_ADDRESS)
+        for address, seconds in _shares([host] if is_address(host) else look_up(host, port, within), ends):
             try:
-                opened = self._sockets.connect_tcp(address, port, share, local_address, socket_options)
+                opened = self._sockets.connect_tcp(address, port, seconds, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
             else:
@@ -132,11 +129,7 @@ class Stream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         within = self._limit.within(timeout, httpcore.ConnectTimeout)
-        if self._stream.get_extra_info("ssl_object") is None:
-            self._stream = self._stream.start_tls(ssl_context, server_hostname, within)
-        else:
-            below = Stream(self._stream, self._limit, self._handshakes)
-            self._stream = _TLSWithinTLS(below, ssl_context, server_hostname, within)
+        self._stream = self._stream.start_tls(ssl_context, server_hostname, within)
         self._handshakes -= 1
         return self
 
@@ -151,62 +144,153 @@ class Stream(httpcore.NetworkStream):
         return self._stream.get_extra_info(info)
 
 
-class _TLSWithinTLS(httpcore.NetworkStream):
-    """TLS through a proxy that is reached with TLS itself.
+class AsyncBackend(httpcore.AsyncNetworkBackend):
+    """Opens the connection of one lane of an event loop."""
 
-    httpcore's own has one timeout for each read of the socket, of which an operation may need any number.
-    """
+    def __init__(self, handshakes: int) -> None:
+        self.limit = Limit()
+        self._handshakes = handshakes
+        self._stream: AsyncStream | None = None
 
-    def __init__(
-        self, below: Stream, context: ssl.SSLContext, server_hostname: str | None, timeout: float | None
-    ) -> None:
-        self._below = below
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_hostname)
-        try:
-            self._run(self._tls.do_handshake, timeout)
-        except (httpcore.ReadTimeout, httpcore.WriteTimeout) as error:
-            raise httpcore.ConnectTimeout(str(error)) from None
-        except (OSError, httpcore.NetworkError) as error:
-            raise httpcore.ConnectError(str(error)) from None
-
-    def _run(self, operation: Callable[[], T], timeout: float | None) -> T:
-        while True:
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's signature
+        local_address: str | None = None,  # noqa: ARG002
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002
+    ) -> httpcore.AsyncNetworkStream:
+        ends = None if timeout is None else REAL_TIME.monotonic() + timeout
+        failure: Exception = httpcore.ConnectError(_NO_ADDRESS)
+        stream = self._stream = AsyncStream(self.limit, self._handshakes)
+        loop = asyncio.get_running_loop()
+        for address, seconds in _shares([host] if is_address(host) else await _look_up(host, port, timeout), ends):
             try:
-                result = operation()
-            except ssl.SSLWantReadError:
-                self._flush(timeout)
-                if received := self._below.read(_PIECE, timeout):
-                    self._incoming.write(received)
-                else:
-                    self._incoming.write_eof()
+                async with asyncio.timeout(seconds):
+                    await loop.create_connection(lambda: stream, address, port)
+            except OSError as error:
+                failure = _connect_failure(error)
             else:
-                self._flush(timeout)
-                return result
-
-    def _flush(self, timeout: float | None) -> None:
-        while written := self._outgoing.read(_PIECE):
-            self._below.write(written, timeout)
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        try:
-            return self._run(lambda: self._tls.read(max_bytes), timeout)
-        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
-            return b""
-        except OSError as error:
-            raise httpcore.ReadError(str(error)) from None
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        try:
-            self._run(lambda: self._tls.write(buffer), timeout)
-        except OSError as error:
-            raise httpcore.WriteError(str(error)) from None
+                return stream
+        raise failure
 
     def close(self) -> None:
-        self._below.close()
+        """Close the connection, whatever its state. Nothing is awaited, so that it works where a task is cancelled."""
+        if self._stream is not None:
+            self._stream.abort()
+
+
+class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
+    """A connection: what asyncio calls when something happens to it, and what httpcore calls to use it.
+
+    Before the last of its TLS handshakes, nothing of a request is written, as in ``Stream``.
+    """
+
+    def __init__(self, limit: Limit, handshakes: int) -> None:
+        self._limit = limit
+        self._handshakes = handshakes
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._has_ended = False
+        self._is_full = False  # the transport does not accept more to write for now
+        self._failure: Exception | None = None
+        self._changed = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        if len(self._received) > _MOST_UNREAD and self._transport is not None:
+            self._transport.pause_reading()
+        self._changed.set()
+
+    def eof_received(self) -> None:
+        self._has_ended = True
+        self._changed.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_ended, self._failure = True, exc
+        self._transport = None  # asyncio's would fail if it was closed again
+        self._changed.set()
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self._changed.set()
+
+    async def _wait_while(
+        self, condition: Callable[[], bool], seconds: float | None, too_late: type[Exception]
+    ) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while condition() and not self._has_ended:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise too_late("the server did not go on in time") from None
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
+        await self._wait_while(lambda: not self._received, timeout, httpcore.ReadTimeout)
+        self._limit.has_received = True
+        received = bytes(self._received[:max_bytes])
+        del self._received[:max_bytes]
+        if not received and self._failure is not None:
+            raise httpcore.ReadError(type(self._failure).__name__)
+        if self._transport is not None and not self._has_ended and len(self._received) <= _MOST_UNREAD:
+            self._transport.resume_reading()
+        return received
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        if self._transport is None or self._has_ended:
+            raise httpcore.WriteError("the connection is closed")
+        self._limit.has_sent |= self._handshakes == 0
+        self._transport.write(buffer)
+        await self._wait_while(lambda: self._is_full, timeout, httpcore.WriteTimeout)
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> httpcore.AsyncNetworkStream:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout):
+                if self._transport is not None:
+                    self._transport = await loop.start_tls(
+                        self._transport, self, ssl_context, server_hostname=server_hostname
+                    )
+        except OSError as error:  # also those of ssl
+            raise _connect_failure(error) from None
+        if self._transport is None:
+            raise httpcore.ConnectError("the connection was closed during the TLS handshake")
+        self._handshakes -= 1
+        return self
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def aclose(self) -> None:
+        self.abort()
 
     def get_extra_info(self, info: str) -> Any:
-        return self._tls if info == "ssl_object" else self._below.get_extra_info(info)
+        if info == "is_readable":  # an idle connection that is readable has been closed by the server
+            return self._has_ended or bool(self._received) or _is_readable(self.get_extra_info("socket"))
+        return None if self._transport is None else self._transport.get_extra_info(info)
+
+
+def _is_readable(connection: Any) -> bool:
+    """Return whether something has arrived, which the event loop may not have noticed yet."""
+    if not hasattr(select, "poll"):  # Windows
+        return bool(select.select([connection], [], [], 0)[0])
+    arrived = select.poll()
+    arrived.register(connection, select.POLLIN)
+    return bool(arrived.poll(0))
 
 
 def is_address(host: str) -> bool:
@@ -233,8 +317,30 @@ def look_up(host: str, port: int, seconds: float | None) -> list[str]:
         httpcore.ConnectTimeout: the lookup took too long.
     """
     try:
-        return result_within(seconds, lambda: addresses_of(host, port), LOOKUP_THREAD)
-    except TimeoutError:
-        raise httpcore.ConnectTimeout(LOOKUP_TOO_LATE) from None
+        return result_within(seconds, lambda: addresses_of(host, port), _LOOKUP_THREAD)
     except (OSError, NoThreadError) as error:
-        raise httpcore.ConnectError(str(error)) from None
+        raise _connect_failure(error) from None
+
+
+async def _look_up(host: str, port: int, seconds: float | None) -> list[str]:
+    """Do the same as ``look_up``. The event loop's own threads are not used: hanging lookups would fill them."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await asyncio.wrap_future(start_thread(lambda: addresses_of(host, port), _LOOKUP_THREAD))
+    except (OSError, NoThreadError) as error:
+        raise _connect_failure(error) from None
+
+
+def _shares(addresses: list[str], ends: float | None) -> Iterator[tuple[str, float | None]]:
+    """Yield each address with the seconds to connect to it. They share the time: one may not respond."""
+    for tried, address in enumerate(addresses):
+        if ends is None:
+            yield address, None
+        else:
+            yield address, max((ends - REAL_TIME.monotonic()) / (len(addresses) - tried), _SHORTEST_SHARE)
+
+
+def _connect_failure(error: Exception) -> Exception:
+    if isinstance(error, TimeoutError):
+        return httpcore.ConnectTimeout("the host did not respond in time")
+    return httpcore.ConnectError(str(error))

@@ -3,6 +3,7 @@
 httpx and httpcore name their exceptions alike, so that one table serves for both.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Final
 
@@ -10,6 +11,7 @@ from followup._core.call.responses import Body
 from followup._core.call.steps import Broken, Lost, NoResponse, NotSendable, NotSent, Response, TimedOut
 
 _KINDS: Final = {
+    "InvalidURL": NotSendable,
     "UnsupportedProtocol": NotSendable,
     "ConnectTimeout": NotSent,
     "PoolTimeout": NotSent,
@@ -29,17 +31,25 @@ _KINDS: Final = {
 """The kinds of failure, by the name of the class that is nearest to the exception's own."""
 
 
-def outcome_of(failure: BaseException, *, has_sent: bool = True) -> NoResponse | None:
-    """Convert an exception of httpx or httpcore; return None for any other.
+def outcome_of(failure: Exception, *, has_sent: bool = True, timer: asyncio.Timeout | None = None) -> NoResponse:
+    """Convert an exception of an attempt.
 
     Args:
         failure: the exception.
         has_sent: whether a part of the request may have been written.
+        timer: what ends the attempt in time.
+
+    Raises:
+        Exception: the failure itself, if it is not of httpx, httpcore or the timer.
     """
+    if timer is not None and timer.expired() and isinstance(failure, TimeoutError):
+        return TimedOut("ReadTimeout") if has_sent else NotSent("ConnectTimeout", timed_out=True)
+    if isinstance(failure, UnicodeError):  # a header that is not ASCII
+        return NotSendable(type(failure).__name__)
     names = [each.__name__ for each in type(failure).__mro__ if each.__module__.startswith(("httpx", "httpcore"))]
     kind = next((_KINDS[name] for name in names if name in _KINDS), None)
     if kind is None:
-        return None
+        raise failure
     if not has_sent and kind is not NotSendable:
         kind = NotSendable if "LocalProtocolError" in names else NotSent
     return kind(type(failure).__name__, _safe_detail(str(failure), names), timed_out="TimeoutException" in names)
@@ -81,8 +91,6 @@ def read(status: int, headers: dict[str, str], chunks: Iterator[bytes]) -> Respo
 
 async def read_async(status: int, headers: dict[str, str], chunks: AsyncIterator[bytes]) -> Response:
     """Do the same as ``read``, and let other tasks run in between."""
-    import asyncio
-
     body = Body(headers, is_success=200 <= status < 300)
     async for chunk in chunks:
         for _ in body.feed(chunk):

@@ -1,32 +1,45 @@
-"""The way from a client to the service: what the requests of a client have in common, and the proxy in between."""
+"""The way from a client to the service: what its requests have in common, and the proxy of the environment in between.
 
+The variables are HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY.
+"""
+
+import importlib.util
+import ipaddress
+import os
+import re
 import ssl
 from base64 import b64encode
-from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import attrs
 import httpcore
 
 from followup._core.call.steps import Outcome, Response, Send
-from followup._core.http.network import is_loopback
-from followup._core.http.proxies import proxy_for
+from followup._core.http.network import is_address, is_loopback
 from followup._core.results.errors import ConfigurationError
 from followup._core.threads import unforked
 
+_SOCKS = ("socks5", "socks5h")
+_PORTS = {"http": 80, "https": 443}
 _WITH_BODY = ("POST", "PUT", "PATCH")
 
 
-class Pools(NamedTuple):
-    """The classes of httpcore that connect directly, through a proxy of HTTP, and through one of SOCKS."""
+class World(NamedTuple):
+    """How httpcore and httpx name their classes for threads, or for asyncio, and the method that sends a request."""
 
-    direct: Any
-    http_proxy: Any
-    socks_proxy: Any
+    prefix: str
+    method: str
+
+    def find_class(self, library: Any, name: str) -> Any:
+        """Return a class of one of the libraries."""
+        return getattr(library, self.prefix + name)
 
 
-SYNC: Final = Pools(httpcore.ConnectionPool, httpcore.HTTPProxy, httpcore.SOCKSProxy)
-ASYNC: Final = Pools(httpcore.AsyncConnectionPool, httpcore.AsyncHTTPProxy, httpcore.AsyncSOCKSProxy)
+SYNC: Final = World("", "handle_request")
+ASYNC: Final = World("Async", "handle_async_request")
 
 
 class Route:
@@ -46,60 +59,50 @@ class Route:
         self.proxy = proxy_for(base_url)
         self.handshakes = [parts.scheme, self.proxy.scheme if self.proxy else ""].count("https")
         self.certificates = load_certificates() if self.handshakes else None
-        self._host, self._port = parts.hostname or "", parts.port
-        standard_port = {"http": 80, "https": 443}[parts.scheme]
+        self._host = parts.hostname or ""
+        standard_port = _PORTS[parts.scheme]
         self._origin = httpcore.Origin(parts.scheme.encode(), self._host.encode(), parts.port or standard_port)
-        self._host_header = parts.netloc.removesuffix(f":{standard_port}").encode()
         self._before_path = len(f"{parts.scheme}://{parts.netloc}")
         # A proxy of HTTP gets the whole of an http URL, as if it were the service (RFC 9112, section 3.2.2).
-        self._proxy_of_forwarded: httpcore.Origin | None = None
-        self._for_proxy: list[tuple[bytes, bytes]] = []
+        self._forwarder: httpcore.Origin | None = None
+        self._headers = [(b"Host", parts.netloc.removesuffix(f":{standard_port}").encode())]
         if self.proxy is not None and not self.proxy.is_socks and parts.scheme == "http":
-            self._proxy_of_forwarded = httpcore.URL(str(self.proxy)).origin
+            self._forwarder = httpcore.URL(str(self.proxy)).origin
             if self.proxy.raw_auth is not None:
-                self._for_proxy = [(b"Proxy-Authorization", b"Basic " + b64encode(b":".join(self.proxy.raw_auth)))]
+                self._headers.append((b"Proxy-Authorization", b"Basic " + b64encode(b":".join(self.proxy.raw_auth))))
 
-    def pool(self, pools: Pools, backend: Any) -> Any:
-        """Return a pool of httpcore with one connection, which the backend opens."""
-        options: dict[str, Any] = {"ssl_context": self.certificates, "network_backend": backend, "max_connections": 1}
-        if self.proxy is None:
-            return pools.direct(**options)
+    def connection(self, world: World, backend: Any) -> Any:
+        """Return a connection of httpcore, which the backend opens."""
+        options: dict[str, Any] = {"ssl_context": self.certificates, "network_backend": backend}
+        if self.proxy is None or self._forwarder is not None:
+            pool = world.find_class(httpcore, "ConnectionPool")
+            return pool(**options).create_connection(self._forwarder or self._origin)
         options |= {"proxy_url": str(self.proxy), "proxy_auth": self.proxy.raw_auth}
-        if self.proxy.is_socks:
-            return pools.socks_proxy(**options)
         if self.proxy.scheme == "https":
             options["proxy_ssl_context"] = self.certificates
-        return pools.http_proxy(**options)
+        pool = world.find_class(httpcore, "SOCKSProxy" if self.proxy.is_socks else "HTTPProxy")
+        return pool(**options).create_connection(self._origin)
 
-    def connection(self, pools: Pools, backend: Any) -> Any:
-        """Return a connection of httpcore, which the backend opens."""
-        if self._proxy_of_forwarded is not None:
-            direct = pools.direct(ssl_context=self.certificates, network_backend=backend)
-            return direct.create_connection(self._proxy_of_forwarded)
-        return self.pool(pools, backend).create_connection(self._origin)
-
-    def request(self, step: Send, *, for_lane: bool) -> httpcore.Request:
-        """Return the request of an attempt: for a connection of ours, or for a pool.
+    def request(self, step: Send) -> httpcore.Request:
+        """Return the request of an attempt.
 
         Raises:
             UnicodeError: a header is not ASCII.
         """
-        headers = [(b"Host", self._host_header)]
-        headers += [(name.encode("ascii"), value.encode("ascii")) for name, value in step.headers.items()]
+        headers = [(name.encode("ascii"), value.encode("ascii")) for name, value in step.headers.items()]
         if step.content is not None or step.method in _WITH_BODY:
             headers.append((b"Content-Length", b"%d" % len(step.content or b"")))
-        target = step.url[self._before_path :].encode("ascii")
-        url = httpcore.URL(scheme=self._origin.scheme, host=self._origin.host, port=self._port, target=target)
+        end = self._forwarder or self._origin
+        target = step.url if self._forwarder else step.url[self._before_path :]
         timeouts = step.timeouts or {}
-        if for_lane:
-            if self._proxy_of_forwarded is not None:
-                proxy = self._proxy_of_forwarded
-                url = httpcore.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target=step.url.encode())
-                headers += self._for_proxy
-            if step.seconds is not None:  # the limit of the lane covers the other parts
-                timeouts = {"connect": timeouts.get("connect")}
+        if step.seconds is not None:  # the limit of the lane covers the other parts
+            timeouts = {"connect": timeouts.get("connect")}
         return httpcore.Request(
-            step.method, url, headers=headers, content=step.content, extensions={"timeout": dict(timeouts)}
+            step.method,
+            httpcore.URL(scheme=end.scheme, host=end.host, port=end.port, target=target.encode("ascii")),
+            headers=self._headers + headers,
+            content=step.content,
+            extensions={"timeout": dict(timeouts)},
         )
 
     def with_note(self, outcome: Outcome) -> Outcome:
@@ -130,3 +133,94 @@ def load_certificates() -> ssl.SSLContext:
         raise ConfigurationError(
             f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be loaded: {error.strerror}"
         ) from None
+
+
+@attrs.frozen
+class Proxy:
+    """A proxy. Its text is its URL without credentials."""
+
+    scheme: str
+    host: str
+    port: int | None
+    auth: tuple[str, str] | None = attrs.field(default=None, repr=False)
+
+    @property
+    def raw_auth(self) -> tuple[bytes, bytes] | None:
+        """User name and password, as they are sent."""
+        return None if self.auth is None else (self.auth[0].encode(), self.auth[1].encode())
+
+    @property
+    def is_socks(self) -> bool:
+        """Whether it speaks SOCKS, and not HTTP."""
+        return self.scheme in _SOCKS
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" + (f":{self.port}" if self.port else "")
+
+    @classmethod
+    def from_text(cls, text: str, variable: str) -> Self:
+        """Read the value of a variable.
+
+        Raises:
+            ConfigurationError: it cannot be used. The message names the variable, and does not show its password.
+        """
+        problem = f"the proxy in {variable} cannot be used"
+        parts, host, port = urlsplit(""), "", None
+        with suppress(ValueError):  # UnicodeError is one too
+            parts = urlsplit(text if "://" in text else f"http://{text}")
+            host, port = (parts.hostname or "").encode("idna").decode(), parts.port
+        if not host or parts.scheme not in (*_PORTS, *_SOCKS):
+            raise ConfigurationError(f"{problem}: it must be a URL such as http://proxy.example:3128")
+        if parts.scheme in _SOCKS and importlib.util.find_spec("socksio") is None:
+            raise ConfigurationError(f"{problem}: SOCKS needs another package; install httpx[socks]")
+        user, password = unquote(parts.username or ""), unquote(parts.password or "")
+        return cls(parts.scheme, host, port, (user, password) if user or password else None)
+
+
+def proxy_for(url: str) -> Proxy | None:
+    """Return the proxy for requests to a URL; None for a direct connection.
+
+    The operating system's own settings count too where there are any (macOS, Windows).
+
+    Raises:
+        ConfigurationError: the variable for this URL is invalid. All others are ignored.
+    """
+    parts, settings = urlsplit(url), getproxies()
+    found = next((each for each in (parts.scheme, "all") if settings.get(each)), None)
+    if found is None or _is_excluded(parts, settings.get("no")):
+        return None
+    return Proxy.from_text(settings[found], _variable(f"{found}_proxy"))
+
+
+def _variable(name: str) -> str:
+    return next((each for each in (name, name.upper()) if os.environ.get(each)), "the settings of this computer")
+
+
+def _is_excluded(url: SplitResult, no_proxy: str | None) -> bool:
+    host = (url.hostname or "").rstrip(".")
+    if no_proxy is None:
+        return bool(proxy_bypass(host))  # what macOS and Windows exclude
+    return any(_excludes(entry, url, host) for entry in re.split(r"[,\s]+", no_proxy.lower()))
+
+
+def _excludes(entry: str, url: SplitResult, host: str) -> bool:
+    """Return whether an entry of NO_PROXY covers a host. One that cannot be read covers none.
+
+    An entry is ``*``, a name with its subdomains, an address or a network, and may have a port.
+    """
+    if entry == "*":
+        return True
+    scheme, _, name = entry.rpartition("://")
+    port = ""
+    if name.count(":") == 1 or "]:" in name:  # any other colon belongs to an IPv6 address
+        name, _, port = name.rpartition(":")
+    if scheme not in ("", "all", url.scheme) or port not in ("", str(url.port or _PORTS[url.scheme])):
+        return False
+    name = name.replace("[", "").replace("]", "")
+    if is_address(host):
+        with suppress(ValueError):
+            return ipaddress.ip_address(host) in ipaddress.ip_network(name, strict=False)
+        return False
+    name = name.strip("*.")
+    return name != "" and f".{host}".endswith(f".{name}")

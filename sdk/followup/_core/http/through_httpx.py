@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from followup._core.call.responses import LONGEST_ERROR_TEXT, problem_of
-from followup._core.call.steps import NotSendable, Outcome, Response, Send, TimedOut
+from followup._core.call.steps import Outcome, Response, Send
 from followup._core.http.outcomes import outcome_of, read, read_async
 from followup._core.http.routes import Route
 from followup._core.time import REAL_TIME
@@ -20,11 +20,11 @@ from followup._core.time import REAL_TIME
 _SHORTEST_TIMEOUT = 0.001
 """Seconds. A timeout of 0 would make a socket non-blocking, which fails in another way."""
 
-Own = httpx.Client | httpx.AsyncClient | Callable[[httpx.Request], Any]
-"""A client of httpx, or the method of a transport that handles a request."""
+Own = httpx.Client | httpx.AsyncClient | httpx.BaseTransport | httpx.AsyncBaseTransport | Route
+"""What an attempt goes through: a client or a transport of httpx, or a transport of its own on this route."""
 
 
-def transport_options(route: Route) -> dict[str, Any]:
+def _transport_options(route: Route) -> dict[str, Any]:
     """Return the options of a transport of httpx that sends requests on the same route."""
     options: dict[str, Any] = {"verify": route.certificates or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
     if route.proxy is not None:
@@ -34,10 +34,13 @@ def transport_options(route: Route) -> dict[str, Any]:
 
 def send(own: Own, step: Send) -> Outcome:
     """Make one attempt in this thread. httpx limits each part of it; the time of the body is checked between chunks."""
+    if isinstance(own, Route):
+        with httpx.HTTPTransport(**_transport_options(own)) as transport:
+            return send(transport, step)
     whole = step.limit()
     ends = None if whole is None else REAL_TIME.monotonic() + whole
     try:
-        response = _prepared(own, step, whole)()
+        response = _prepared(own, step, whole, "handle_request")()
         if response.is_stream_consumed:
             return _already_read(response)
         try:
@@ -50,11 +53,14 @@ def send(own: Own, step: Send) -> Outcome:
 
 async def send_async(own: Own, step: Send) -> Outcome:
     """Make one attempt in this task."""
+    if isinstance(own, Route):
+        async with httpx.AsyncHTTPTransport(**_transport_options(own)) as transport:
+            return await send_async(transport, step)
     whole = step.limit()
     timer = asyncio.timeout(whole)
     try:
         async with timer:
-            response = await _prepared(own, step, whole)()
+            response = await _prepared(own, step, whole, "handle_async_request")()
             if response.is_stream_consumed:
                 return _already_read(response)
             try:
@@ -62,30 +68,27 @@ async def send_async(own: Own, step: Send) -> Outcome:
             finally:
                 await response.aclose()
     except Exception as failure:  # noqa: BLE001 - `_outcome_of` raises those that are not of httpx
-        if isinstance(failure, TimeoutError) and timer.expired():
-            return TimedOut("ReadTimeout")
-        return _outcome_of(failure)
+        return _outcome_of(failure, timer)
 
 
-def _prepared(own: Own, step: Send, whole: float | None) -> Callable[[], Any]:
+def _prepared(own: Own, step: Send, whole: float | None, method: str) -> Callable[[], Any]:
     """Return a function that sends the request of the attempt."""
-    headers, content = step.headers, step.content
-    if isinstance(own, httpx.Client | httpx.AsyncClient):
-        parts = own.timeout.as_dict() if step.timeouts is None else step.timeouts
-        request = own.build_request(
-            step.method,
-            step.url,
-            # The parameters of a user's client would replace ours.
-            params=httpx.URL(step.url).params if own.params else None,
-            headers=headers,
-            content=content,
-            extensions={"timeout": _at_most(parts, whole)},
+    if not isinstance(own, httpx.Client | httpx.AsyncClient):
+        extensions = {"timeout": _at_most(step.timeouts or {}, whole)}
+        request = httpx.Request(
+            step.method, step.url, headers=step.headers, content=step.content, extensions=extensions
         )
-        return functools.partial(own.send, request, stream=True, auth=None, follow_redirects=False)
-    extensions = {"timeout": _at_most(step.timeouts or {}, whole)}
-    return functools.partial(
-        own, httpx.Request(step.method, step.url, headers=headers, content=content, extensions=extensions)
+        return functools.partial(getattr(own, method), request)
+    parts = own.timeout.as_dict() if step.timeouts is None else step.timeouts
+    request = own.build_request(
+        step.method,
+        step.url,
+        params=httpx.URL(step.url).params if own.params else None,  # those of a user's client would replace ours
+        headers=step.headers,
+        content=step.content,
+        extensions={"timeout": _at_most(parts, whole)},
     )
+    return functools.partial(own.send, request, stream=True, auth=None, follow_redirects=False)
 
 
 def _at_most(parts: Mapping[str, float | None], whole: float | None) -> dict[str, float | None]:
@@ -111,16 +114,11 @@ def _already_read(response: httpx.Response) -> Response:
     return Response(status_code=response.status_code, headers=response.headers, content=content, problem=problem)
 
 
-def _outcome_of(failure: Exception) -> Outcome:
-    if isinstance(failure, httpx.HTTPStatusError):
-        # A user's event hook called raise_for_status(). The call decides about the status, as always.
-        try:
-            return _already_read(failure.response)
-        except httpx.StreamError:  # the hook did not read the body
-            return Response(status_code=failure.response.status_code, headers=failure.response.headers, content=b"")
-    if isinstance(failure, httpx.InvalidURL | UnicodeError):
-        return NotSendable(type(failure).__name__)
-    outcome = outcome_of(failure)
-    if outcome is None:
-        raise failure
-    return outcome
+def _outcome_of(failure: Exception, timer: asyncio.Timeout | None = None) -> Outcome:
+    if not isinstance(failure, httpx.HTTPStatusError):
+        return outcome_of(failure, timer=timer)
+    # A user's event hook called raise_for_status(). The call decides about the status, as always.
+    try:
+        return _already_read(failure.response)
+    except httpx.StreamError:  # the hook did not read the body
+        return Response(status_code=failure.response.status_code, headers=failure.response.headers, content=b"")

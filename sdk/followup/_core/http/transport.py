@@ -1,4 +1,9 @@
-"""The transport of the SDK: attempts over connections of its own (``lanes``), with public names of httpcore alone.
+"""The transport of the SDK: attempts over connections of its own, with public names of httpcore alone.
+
+It has at most 100 connections to the service: lanes, of which each serves one attempt at a time. An attempt takes a
+lane, and nobody else knows it until it is given back. So an attempt that any exception ends, at any moment, costs at
+most its own lane: ``KeyboardInterrupt``, a signal handler, a cancelled task, a killed greenlet. Lanes in use are
+counted by weak references, because such an exception may come where no ``finally`` is entered yet.
 
 Requests do not pass ``httpx.Client.send``, so that nothing that watches httpx sees our URLs, which contain phones and
 documents, or adds headers. Test tools that respond to requests themselves get them all the same (``_is_replaced``).
@@ -6,43 +11,167 @@ documents, or adds headers. Test tools that respond to requests themselves get t
 
 import asyncio
 import inspect
+import queue
 import sys
-from collections.abc import Callable
-from typing import Any
+import weakref
+from collections import deque
+from contextlib import suppress
+from typing import Any, ClassVar, Generic, TypeVar
 
 import httpcore
 
-from followup._core.call.steps import NotSendable, NotSent, Outcome, Response, Send, TimedOut
-from followup._core.http import network, network_async
-from followup._core.http.lanes import AsyncLanes, Lane, Lanes
+from followup._core.call.steps import NotSent, Outcome, Send
+from followup._core.http.connections import CLOSED
+from followup._core.http.network import AsyncBackend, Backend
 from followup._core.http.outcomes import headers_of, outcome_of, read, read_async
-from followup._core.http.routes import ASYNC, SYNC, Route
+from followup._core.http.routes import ASYNC, SYNC, Route, World
+from followup._core.results.errors import ConfigurationError
+from followup._core.threads import unforked
 from followup._core.time import REAL_TIME
+
+MOST_LANES = 100
+"""Connections of a client, for each process and event loop."""
+
+_LONGEST_REST = 5.0
+"""Seconds after which an idle connection is closed, as with httpx: servers close theirs, too."""
+
+_POLL = 1.0
+"""Seconds after which a waiting thread looks for a lane by itself: an interrupted one may not have woken it."""
 
 _NO_LANE = NotSent("PoolTimeout", timed_out=True)
 
+B = TypeVar("B", Backend, AsyncBackend)
 
-def _is_replaced(owner: Any, method: str) -> bool:
-    """Return whether a test tool has replaced a method of httpx or httpcore, in order to respond to requests.
 
-    A tool that only watches wraps the method in a proxy of wrapt, which has the globals of the method.
+class Lane(Generic[B]):
+    """One connection.
+
+    Attributes:
+        backend: opens and closes the connection, and limits the attempt.
+        connection: the connection of httpcore.
+        handle: sends a request on it, and returns the response.
+        is_reusable: whether the last attempt on it has ended as it should.
     """
-    module: str = getattr(getattr(owner, method), "__globals__", {}).get("__name__", "")
-    return module.partition(".")[0] not in ("httpx", "httpcore")
+
+    def __init__(self, world: World, route: Route, backend: B) -> None:
+        self.backend: B = backend
+        self.connection = route.connection(world, backend)
+        # Unwrapped: an instrumentation may watch the method.
+        self.handle: Any = inspect.unwrap(getattr(type(self.connection), world.method)).__get__(self.connection)
+        self.is_reusable = False
+        self.is_closed = False
+        self.rests_since = 0.0
+
+    def close(self) -> None:
+        """Close the connection, so that the lane no longer counts."""
+        self.is_closed = True
+        self.backend.close()
 
 
-class Transport:
-    """Makes the attempts of a process."""
+class _Transport(Generic[B]):
+    """The lanes of a process or of an event loop: idle ones on a stack, and the queue of those who wait for one."""
+
+    _world: ClassVar[World]
+    _backend: type[B]
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self.lanes = Lanes(self._new_lane)
+        self._idle: list[Lane[B]] = []
+        self._all: list[weakref.ref[Lane[B]]] = []
+        self._turns: deque[weakref.ref[Any]] = deque()  # a queue of each caller that waits, which wakes it
+        self._is_closed = False
 
-    def _new_lane(self) -> Lane[network.Backend]:
-        backend = network.Backend(self._route.handshakes)
-        connection = self._route.connection(SYNC, backend)
-        # Unwrapped: an instrumentation may watch the method.
-        return Lane(backend, connection, inspect.unwrap(type(connection).handle_request).__get__(connection))
+    def _is_intercepted(self) -> bool:
+        """Return whether a test tool responds to requests. It gets them through a transport of httpx."""
+        found = [self._world.find_class(httpcore, name) for name in ("ConnectionPool", "HTTPConnection")]
+        if (httpx := sys.modules.get("httpx")) is not None:
+            found.append(self._world.find_class(httpx, "HTTPTransport"))
+        return any(_is_replaced(getattr(each, self._world.method)) for each in found)
+
+    def _next(self, turn: object) -> Lane[B] | None:
+        """Return a lane if there is one, and nobody waits longer than the owner of the turn."""
+        if self._is_closed:
+            raise ConfigurationError(CLOSED)
+        if (first := self._first()) is not None and first is not turn:
+            return None
+        now = REAL_TIME.monotonic()
+        while self._idle and now - self._idle[0].rests_since > _LONGEST_REST:
+            self._idle.pop(0).close()
+        while self._idle:
+            lane = self._idle.pop()
+            if lane.connection.is_available() and not lane.connection.has_expired():
+                lane.is_reusable = False
+                return lane
+            lane.close()
+        if len(self._all) >= MOST_LANES:
+            self._all = [each for each in self._all if _is_open(each())]
+            if len(self._all) >= MOST_LANES:
+                return None
+        lane = Lane(self._world, self._route, self._backend(self._route.handshakes))
+        self._all.append(weakref.ref(lane))
+        return lane
+
+    def _first(self) -> Any:
+        """Return the turn of whoever waits longest."""
+        while self._turns:
+            if (turn := self._turns[0]()) is not None:
+                return turn
+            self._turns.popleft()
+        return None
+
+    def _wake(self) -> None:
+        if (first := self._first()) is not None:
+            first.put_nowait(None)
+
+    def _leave(self, turn: object) -> None:
+        for each in self._turns:
+            if each() is turn:
+                self._turns.remove(each)
+                break
+        if self._idle:
+            self._wake()
+
+    def _give_back(self, lane: Lane[B]) -> None:
+        """Let another attempt have the lane."""
+        if lane.is_reusable and not self._is_closed and lane.connection.is_available():
+            lane.rests_since = REAL_TIME.monotonic()
+            self._idle.append(lane)
+        else:
+            lane.close()
+        self._wake()
+
+    def close(self) -> None:
+        """Close the idle lanes now, and those in use when they are given back."""
+        with unforked():
+            self._is_closed = True
+            while self._idle:
+                self._idle.pop().close()
+            for each in tuple(self._turns):
+                if (turn := each()) is not None:
+                    turn.put_nowait(None)
+
+    def has_any(self) -> bool:
+        """Return whether a lane is open. A finalizer may ask, when weak references are dead already."""
+        return bool(self._idle) or any(_is_open(each()) for each in self._all)
+
+
+def _is_open(lane: Lane[Any] | None) -> bool:
+    return lane is not None and not lane.is_closed
+
+
+def _is_replaced(method: Any) -> bool:
+    """Return whether a test tool has replaced a method of httpx or httpcore.
+
+    A tool that only watches wraps the method in a proxy of wrapt, which has the globals of the method.
+    """
+    module: str = getattr(method, "__globals__", {}).get("__name__", "")
+    return module.partition(".")[0] not in ("httpx", "httpcore")
+
+
+class Transport(_Transport[Backend]):
+    """Makes the attempts of a process."""
+
+    _world, _backend = SYNC, Backend
 
     def send(self, step: Send) -> Outcome:
         """Make one attempt in this thread.
@@ -50,68 +179,69 @@ class Transport:
         Raises:
             ConfigurationError: the client has been closed.
         """
-        httpx = sys.modules.get("httpx")
-        if httpx is not None and _is_replaced(httpx.HTTPTransport, "handle_request"):
+        if self._is_intercepted():
             from followup._core.http import through_httpx
 
-            with httpx.HTTPTransport(**through_httpx.transport_options(self._route)) as transport:
-                return through_httpx.send(transport.handle_request, step)
-        is_for_pool = any(_is_replaced(each, "handle_request") for each in (SYNC.direct, httpcore.HTTPConnection))
-        try:
-            request = self._route.request(step, for_lane=not is_for_pool)
-        except UnicodeError as error:
-            return NotSendable(type(error).__name__)
-        if is_for_pool:
-            backend = network.Backend()
-            backend.limit.start(step.limit())
-            with self._route.pool(SYNC, backend) as pool:
-                return _exchange(pool.handle_request, request, None)
-        return self._route.with_note(self._send(request, step))
-
-    def _send(self, request: httpcore.Request, step: Send) -> Outcome:
+            return through_httpx.send(self._route, step)
         began = REAL_TIME.monotonic()
         try:
-            lane = self.lanes.take(step.limit_of_wait())
+            lane = self._take(step.limit_of_wait())
         except httpcore.PoolTimeout:
-            return _NO_LANE
+            return self._route.with_note(_NO_LANE)
         try:
             lane.backend.limit.start(step.limit(REAL_TIME.monotonic() - began))
-            outcome = _exchange(lane.handle, request, lane.backend.limit)
-            lane.is_reusable = isinstance(outcome, Response)
-            return outcome
+            return self._route.with_note(self._exchange(lane, step))
         finally:
-            self.lanes.give_back(lane)
+            with unforked():
+                self._give_back(lane)
 
-
-def _exchange(
-    handle: Callable[[httpcore.Request], httpcore.Response], request: httpcore.Request, limit: network.Limit | None
-) -> Outcome:
-    try:
-        response = handle(request)
-        if limit is not None:
-            limit.check_received()
+    def _exchange(self, lane: Lane[Backend], step: Send) -> Outcome:
+        limit = lane.backend.limit
         try:
-            return read(response.status, headers_of(response.headers), response.iter_stream())
-        finally:
-            response.close()
-    except Exception as failure:
-        outcome = outcome_of(failure, has_sent=limit is None or limit.has_sent)
-        if outcome is None:
-            raise
+            response = lane.handle(self._route.request(step))
+            limit.check_received()
+            try:
+                outcome = read(response.status, headers_of(response.headers), response.iter_stream())
+                lane.is_reusable = True
+            finally:
+                response.close()
+        except Exception as failure:  # noqa: BLE001 - `outcome_of` raises those of no HTTP library
+            return outcome_of(failure, has_sent=limit.has_sent)
         return outcome
 
+    def _take(self, seconds: float | None) -> Lane[Backend]:
+        """Return a lane, after those who wait already.
 
-class AsyncTransport:
+        Raises:
+            httpcore.PoolTimeout: none is free in time.
+            ConfigurationError: the client has been closed.
+        """
+        with unforked():
+            if (lane := self._next(None)) is not None:
+                return lane
+        ends = None if seconds is None else REAL_TIME.monotonic() + seconds
+        turn: queue.SimpleQueue[None] = queue.SimpleQueue()
+        try:
+            with unforked():
+                self._turns.append(weakref.ref(turn))
+            while True:
+                with unforked():
+                    if (lane := self._next(turn)) is not None:
+                        return lane
+                left = _POLL if ends is None else min(_POLL, ends - REAL_TIME.monotonic())
+                if left <= 0:
+                    raise httpcore.PoolTimeout
+                with suppress(queue.Empty):
+                    turn.get(timeout=left)
+        finally:
+            with unforked():
+                self._leave(turn)
+
+
+class AsyncTransport(_Transport[AsyncBackend]):
     """Makes the attempts of an event loop."""
 
-    def __init__(self, route: Route) -> None:
-        self._route = route
-        self.lanes = AsyncLanes(self._new_lane)
-
-    def _new_lane(self) -> Lane[network_async.Backend]:
-        backend = network_async.Backend(self._route.handshakes)
-        connection = self._route.connection(ASYNC, backend)
-        return Lane(backend, connection, inspect.unwrap(type(connection).handle_async_request).__get__(connection))
+    _world, _backend = ASYNC, AsyncBackend
 
     async def send(self, step: Send) -> Outcome:
         """Make one attempt in this task.
@@ -119,60 +249,45 @@ class AsyncTransport:
         Raises:
             ConfigurationError: the client has been closed.
         """
-        httpx = sys.modules.get("httpx")
-        if httpx is not None and _is_replaced(httpx.AsyncHTTPTransport, "handle_async_request"):
+        if self._is_intercepted():
             from followup._core.http import through_httpx
 
-            async with httpx.AsyncHTTPTransport(**through_httpx.transport_options(self._route)) as transport:
-                return await through_httpx.send_async(transport.handle_async_request, step)
-        method = "handle_async_request"
-        is_for_pool = _is_replaced(ASYNC.direct, method) or _is_replaced(httpcore.AsyncHTTPConnection, method)
-        try:
-            request = self._route.request(step, for_lane=not is_for_pool)
-        except UnicodeError as error:
-            return NotSendable(type(error).__name__)
-        if is_for_pool:
-            async with self._route.pool(ASYNC, network_async.Backend()) as pool:
-                return await _exchange_async(pool.handle_async_request, request, None, step.limit())
-        return self._route.with_note(await self._send(request, step))
-
-    async def _send(self, request: httpcore.Request, step: Send) -> Outcome:
+            return await through_httpx.send_async(self._route, step)
         began = REAL_TIME.monotonic()
         try:
-            lane = await self.lanes.take(step.limit_of_wait())
-        except httpcore.PoolTimeout:
-            return _NO_LANE
-        limit = lane.backend.limit
+            lane = await self._take(step.limit_of_wait())
+        except TimeoutError:
+            return self._route.with_note(_NO_LANE)
         try:
-            limit.start(None)
-            outcome = await _exchange_async(lane.handle, request, limit, step.limit(REAL_TIME.monotonic() - began))
-            lane.is_reusable = isinstance(outcome, Response)
-            return outcome
+            lane.backend.limit.start(None)  # the timer below limits the whole of it
+            return self._route.with_note(await self._exchange(lane, step, step.limit(REAL_TIME.monotonic() - began)))
         finally:
-            self.lanes.give_back(lane)
+            self._give_back(lane)
 
-
-async def _exchange_async(
-    handle: Callable[[httpcore.Request], Any],
-    request: httpcore.Request,
-    limit: network.Limit | None,
-    seconds: float | None,
-) -> Outcome:
-    timer = asyncio.timeout(seconds)
-    try:
-        async with timer:
-            response = await handle(request)
-            if limit is not None:
+    async def _exchange(self, lane: Lane[AsyncBackend], step: Send, seconds: float | None) -> Outcome:
+        limit, timer = lane.backend.limit, asyncio.timeout(seconds)
+        try:
+            async with timer:
+                response = await lane.handle(self._route.request(step))
                 limit.check_received()
-            try:
-                return await read_async(response.status, headers_of(response.headers), response.aiter_stream())
-            finally:
-                await response.aclose()
-    except Exception as failure:
-        has_sent = limit is None or limit.has_sent
-        if isinstance(failure, TimeoutError) and timer.expired():
-            return TimedOut("ReadTimeout") if has_sent else NotSent("ConnectTimeout", timed_out=True)
-        outcome = outcome_of(failure, has_sent=has_sent)
-        if outcome is None:
-            raise
+                try:
+                    outcome = await read_async(response.status, headers_of(response.headers), response.aiter_stream())
+                    lane.is_reusable = True
+                finally:
+                    await response.aclose()
+        except Exception as failure:  # noqa: BLE001 - `outcome_of` raises those of no HTTP library
+            return outcome_of(failure, has_sent=limit.has_sent, timer=timer)
         return outcome
+
+    async def _take(self, seconds: float | None) -> Lane[AsyncBackend]:
+        if (lane := self._next(None)) is not None:
+            return lane
+        turn: asyncio.Queue[None] = asyncio.Queue()
+        self._turns.append(weakref.ref(turn))
+        try:
+            async with asyncio.timeout(seconds):
+                while (lane := self._next(turn)) is None:
+                    await turn.get()
+                return lane
+        finally:
+            self._leave(turn)
