@@ -32,11 +32,9 @@ NOT_REACHED = {
     "_store/database.py _connected: (TypeError, UnicodeError)": "a database has to be in SQL_ASCII, as in tests/store",
     "_store/scrub.py _execute: sqlite3.OperationalError": "another process has to use the file, as in tests/erasure",
     "_core/threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
-    "_core/threads.py result_within: queue.Empty": "a look-up has to hang",
     "_core/threads.py run_in_thread: KeyError": "a signal handler has to raise while a thread starts",
     "_core/threads.py run_in_thread: RuntimeError": "the process has to run out of threads",
     "imports/maps.py load: RecursionError": "the tracer, too, runs out of stack there; the scenario runs without it",
-    "inbox/inbox.py _store_in_time: queue.Empty": "a server has to be silent for 10 s, as in tests/inbox",
 }
 """Blocks with a ``raise`` that no scenario reaches, with the reason."""
 
