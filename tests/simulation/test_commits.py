@@ -1,18 +1,17 @@
 """A crash before a commit undoes it, one after it does not, and nothing of the process goes on, with each driver."""
 
+import asyncio
 import sqlite3
-import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg import _connection_base, _cursor_base
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import Engine
 from sqlalchemy.engine.default import DefaultDialect
@@ -20,12 +19,10 @@ from sqlalchemy.orm import Session
 from support.connections import django, on_kinds
 from support.databases import engine_of
 from support.integrations.commits import MigratesInSteps
-from support.integrations.intentions import Intentions
 
 from followup import FollowUp
 from followup_mockserver.lab.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
 from followup_mockserver.lab.simulation.ledger import time_of
-from followup_mockserver.lab.simulation.unconnected import NotSimulated
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
 
 INSERT = "INSERT INTO bookings VALUES ('B1')"
@@ -101,6 +98,15 @@ def psycopg_transaction(url: str) -> None:
         connection.execute(INSERT)
 
 
+def psycopg_asynchronous(url: str) -> None:
+    async def insert() -> None:
+        opened = await psycopg.AsyncConnection.connect(url)
+        async with opened as connection, connection.transaction(), connection.transaction():
+            await connection.execute(INSERT)
+
+    asyncio.run(insert())
+
+
 def psycopg_autocommit(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(INSERT.encode())
@@ -108,7 +114,7 @@ def psycopg_autocommit(url: str) -> None:
 
 BOTH = [engine_begin, session_commit, django_atomic, django_autocommit]
 SQLITE = [leave, commit, begin, autocommit, script, end_of_transactions]
-POSTGRESQL = [psycopg_leave, psycopg_transaction, psycopg_autocommit]
+POSTGRESQL = [psycopg_leave, psycopg_transaction, psycopg_autocommit, psycopg_asynchronous]
 
 
 def clinic_with(insert: Callable[[str], None], url: str) -> type[Clinic]:
@@ -155,36 +161,14 @@ def test_a_crash_before_a_commit_undoes_it_and_one_after_it_does_not(insert: Any
         simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(1), Book(0, 0))))
 
 
-def module_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(psycopg, "_connection_base")
-    monkeypatch.setitem(sys.modules, "psycopg._connection_base", None)
-
-
-def method_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psycopg, "_cursor_base", SimpleNamespace(BaseCursor=object))
-
-
-@pytest.mark.parametrize("change", [module_is_missing, method_is_missing])
-def test_a_psycopg_that_cannot_be_observed_is_an_error_only_where_it_is_used(
-    monkeypatch: pytest.MonkeyPatch, postgresql_url: str, change: Callable[..., None]
-) -> None:
-    change(monkeypatch)
-    seed = seed_of((Book(0, 0),))
-    simulate(Intentions, examples=1, seed=seed)
-    problem = rf"commits of psycopg {psycopg.__version__}, so it would miss bugs; install psycopg 3\.2 or 3\.3"
-    with pytest.raises(NotSimulated, match=problem):
-        simulate(clinic_with(psycopg_leave, postgresql_url), examples=1, seed=seed)
-    psycopg.connect(postgresql_url).close()
-
-
 NAMES = [
     (sqlite3, "connect"),
     (sqlite3.dbapi2, "connect"),
     (threading.Thread, "start"),
-    (_connection_base.BaseConnection, "__init__"),
-    (_connection_base.BaseConnection, "_exec_command"),
-    (_cursor_base.BaseCursor, "_start_query"),
-    (_cursor_base.BaseCursor, "_execute_gen"),
+    (ThreadPoolExecutor, "submit"),
+    (psycopg.Connection, "commit"),
+    (psycopg.AsyncCursor, "execute"),
+    (psycopg.Transaction, "__exit__"),
     (Engine, "raw_connection"),
     (DefaultDialect, "do_commit"),
 ]

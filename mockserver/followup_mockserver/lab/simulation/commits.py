@@ -12,7 +12,6 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from concurrent.futures import thread as executors
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -131,7 +130,7 @@ class OpenDatabases:
 
 
 _OWNER = "_databases_of_clinic"
-"""The attribute of a thread for the databases of its process, or for the thread whose process it belongs to.
+"""The attribute of a thread for the databases of its process.
 
 A weak dictionary would keep every thread for ever that its own process refers to.
 """
@@ -139,18 +138,13 @@ A weak dictionary would keep every thread for ever that its own process refers t
 
 def databases_of_thread() -> OpenDatabases | None:
     """Return the databases of the process that the current thread belongs to; None outside of a simulation."""
-    owner = getattr(threading.current_thread(), _OWNER, None)
-    if isinstance(owner, threading.Thread):
-        owner = getattr(owner, _OWNER, None)
-    return owner if isinstance(owner, OpenDatabases) else None
+    return getattr(threading.current_thread(), _OWNER, None)
 
 
 def adopt(thread: threading.Thread) -> None:
-    """Let a thread that starts belong to the process of the current one, or to that of each moment if it is pooled."""
-    owner = getattr(threading.current_thread(), _OWNER, None)
-    if owner is not None:
-        is_pooled = getattr(thread, "_target", None) is getattr(executors, "_worker", thread)
-        vars(thread)[_OWNER] = threading.current_thread() if is_pooled else owner
+    """Let a thread that starts belong to the process of the current one."""
+    if (databases := databases_of_thread()) is not None:
+        vars(thread)[_OWNER] = databases
 
 
 def leave_thread() -> None:

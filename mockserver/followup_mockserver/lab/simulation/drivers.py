@@ -3,29 +3,23 @@
 SQLAlchemy, Django and aiosqlite open their connections with these drivers, so their commits are seen here as well.
 """
 
-import asyncio
 import contextvars
 import functools
+import inspect
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import anyio.to_thread
 
 from followup_mockserver.lab.simulation.clinic import Crash
-from followup_mockserver.lab.simulation.commits import (
-    OpenDatabases,
-    adopt,
-    commits,
-    databases_of_thread,
-    first_word,
-    opening,
-)
+from followup_mockserver.lab.simulation.commits import adopt, commits, databases_of_thread, leave_thread, opening
 from followup_mockserver.lab.simulation.loop import SimulatedLoop
-from followup_mockserver.lab.simulation.unconnected import NotSimulated
+from followup_mockserver.lab.simulation.tasks import running_loop
 
 _Replacement = tuple[Any, str, Callable[..., Any]]
 """A class or module, the name of a function in it, and what is called instead: with that function and its arguments."""
@@ -78,7 +72,11 @@ def _replace_in_modules(old: Any, new: Any) -> None:
 
 
 def _of_threads() -> list[_Replacement]:
-    return [(threading.Thread, "start", _starting), (anyio.to_thread, "run_sync", _running_in_thread)]
+    return [
+        (threading.Thread, "start", _starting),
+        (ThreadPoolExecutor, "submit", _submitting),
+        (anyio.to_thread, "run_sync", _running_in_thread),
+    ]
 
 
 def _starting(start: Any, thread: threading.Thread) -> None:
@@ -86,9 +84,29 @@ def _starting(start: Any, thread: threading.Thread) -> None:
     start(thread)
 
 
+def _submitting(submit: Any, pool: Any, function: Any, *arguments: Any, **named: Any) -> Any:
+    """Let a thread of a pool, which may outlive the process that started it, belong to that of each piece of work."""
+    databases = databases_of_thread()
+    if databases is None:
+        return submit(pool, function, *arguments, **named)
+
+    def work() -> Any:
+        databases.belong_to_thread()
+        try:
+            return function(*arguments, **named)
+        finally:
+            leave_thread()
+
+    leave_thread()
+    try:
+        return submit(pool, work)
+    finally:
+        databases.belong_to_thread()
+
+
 async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: Any) -> Any:
     """Let the threads that anyio starts for a simulated loop be those that the loop knows."""
-    loop = asyncio._get_running_loop()  # None in an event loop of trio
+    loop = running_loop()  # None in an event loop of trio
     if not isinstance(loop, SimulatedLoop):
         return await run_sync(func, *args, **options)
     async with options.get("limiter") or anyio.to_thread.current_default_thread_limiter():
@@ -101,39 +119,41 @@ async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: An
 
 
 def _of_psycopg() -> list[_Replacement]:
-    """Return what is replaced in psycopg: the generators that synchronous and asynchronous connections share.
-
-    They are private. Where a version does not have them, a connection of the clinic is an error.
-    """
     try:
         import psycopg
     except ImportError:
         return []  # nobody can connect with it
-    try:
-        from psycopg import _connection_base, _cursor_base
-
-        replacements: list[_Replacement] = [
-            (_connection_base.BaseConnection, "__init__", _opening),
-            (_connection_base.BaseConnection, "_exec_command", _executing_command),
-            (_cursor_base.BaseCursor, "_start_query", _beginning_query),
-            (_cursor_base.BaseCursor, "_execute_gen", _executing),
-        ]
-        for owner, name, _ in replacements:
-            getattr(owner, name)
-    except (ImportError, AttributeError):
-        return [(each, "__init__", _refusing) for each in (psycopg.Connection, psycopg.AsyncConnection)]
-    return replacements
-
-
-def _refusing(init: Any, connection: Any, *arguments: Any, **named: Any) -> None:
-    import psycopg
-
-    if databases_of_thread() is not None:
-        raise NotSimulated(
-            f"This simulation cannot observe the commits of psycopg {psycopg.__version__}, so it would miss bugs; "
-            "install psycopg 3.2 or 3.3."
+    parts = (
+        (psycopg.Connection, psycopg.Cursor, psycopg.Transaction, "__exit__"),
+        (psycopg.AsyncConnection, psycopg.AsyncCursor, psycopg.AsyncTransaction, "__aexit__"),
+    )
+    return [
+        replacement
+        for connection, cursor, transaction, leave in parts
+        for replacement in (
+            (connection, "__init__", _opening),
+            (connection, "commit", _within(lambda connection: _reported(connection, "COMMIT"))),
+            (cursor, "execute", _within(_executing)),
+            (cursor, "executemany", _within(_executing)),
+            (transaction, leave, _within(_leaving)),
         )
-    init(connection, *arguments, **named)
+    ]
+
+
+def _within(context: Callable[..., AbstractContextManager[None]]) -> Callable[..., Any]:
+    """Return a replacement that calls the function, which may be a coroutine function, in a context."""
+
+    async def call_async(original: Any, *arguments: Any, **named: Any) -> Any:
+        with context(*arguments, **named):
+            return await original(*arguments, **named)
+
+    def call(original: Any, *arguments: Any, **named: Any) -> Any:
+        if inspect.iscoroutinefunction(original):
+            return call_async(original, *arguments, **named)
+        with context(*arguments, **named):
+            return original(*arguments, **named)
+
+    return call
 
 
 def _opening(init: Any, connection: Any, *arguments: Any, **named: Any) -> None:
@@ -143,41 +163,36 @@ def _opening(init: Any, connection: Any, *arguments: Any, **named: Any) -> None:
         databases.connections[connection] = _close_psycopg
 
 
-def _executing_command(execute: Any, connection: Any, command: Any, **named: Any) -> Generator[Any, Any, Any]:
+def _executing(cursor: Any, query: Any, *_: Any, **__: Any) -> AbstractContextManager[None]:
+    return _reported(cursor.connection, query)
+
+
+def _leaving(block: Any, error: Any, *_: Any) -> AbstractContextManager[None]:
+    commits = error is None and not block.savepoint_name and not block.force_rollback
+    return _reported(block.connection, "COMMIT") if commits else nullcontext()
+
+
+@contextmanager
+def _reported(connection: Any, query: Any) -> Iterator[None]:
     databases = getattr(connection, "_databases_of_clinic", None)
-    if databases is not None and databases.process.has_crashed and first_word(_text(command, connection)) == "ROLLBACK":
-        if connection.closed:
-            return None  # it is rolled back
-        databases = None
+    if databases is None:
+        yield
+        return
     try:
-        with _reported(connection, databases, command):
-            return (yield from execute(connection, command, **named))
+        databases.process.check()
+        with databases.committing(connection.info.dbname) if _commits(connection, query) else nullcontext():
+            yield
     except Crash:
-        if databases is not None:  # psycopg warns of a connection that is freed before it is closed, so it is kept
-            databases.connections[connection] = functools.partial(lambda kept, _: _close_psycopg(kept), connection)
+        _close_psycopg(connection)  # otherwise psycopg warns of a connection that is freed before it is closed
         raise
 
 
-def _beginning_query(begin: Any, cursor: Any, *arguments: Any, **named: Any) -> Any:
-    if (databases := getattr(cursor._conn, "_databases_of_clinic", None)) is not None:
-        databases.process.check()
-    return begin(cursor, *arguments, **named)
-
-
-def _executing(execute: Any, cursor: Any, query: Any, *arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
-    with _reported(cursor._conn, getattr(cursor._conn, "_databases_of_clinic", None), query):
-        return (yield from execute(cursor, query, *arguments, **named))
-
-
-def _reported(connection: Any, databases: OpenDatabases | None, query: Any) -> AbstractContextManager[None]:
-    if databases is None or connection._pipeline:
-        return nullcontext()
-    sql = _text(query, connection)
+def _commits(connection: Any, query: Any) -> bool:
     status = connection.info.transaction_status.name
     begins = status == "IDLE" and not connection.autocommit
-    if begins or status == "INERROR" or not commits(sql, in_transaction=status == "INTRANS"):
-        return nullcontext()
-    return databases.committing(connection.info.dbname)
+    if begins or status == "INERROR" or connection.pgconn.pipeline_status:
+        return False
+    return commits(_text(query, connection), in_transaction=status == "INTRANS")
 
 
 def _text(query: Any, connection: Any) -> str:
@@ -191,9 +206,9 @@ def _text(query: Any, connection: Any) -> str:
 def _close_psycopg(connection: Any) -> None:
     if connection.lock.locked():  # another thread waits for a response
         connection.cancel()
-        return
-    connection.pgconn.exec_(b"ROLLBACK")  # the server notices later that a connection has ended
-    connection.pgconn.finish()
+    elif not connection.closed:
+        connection.pgconn.exec_(b"ROLLBACK")  # the server notices later that a connection has ended
+        connection.pgconn.finish()
 
 
 # --- SQLAlchemy and the outbox ---------------------------------------------------------------------------------------

@@ -6,17 +6,18 @@ task is waited for, and which of several tasks goes on follows from the history.
 
 import asyncio
 import contextlib
+import inspect
 import queue
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
 from followup._for_mockserver import Time
 from followup_mockserver.lab.simulation.promises import RETURNS, PromiseBroken
-from followup_mockserver.lab.simulation.tasks import UNDECIDED, TaskOrder, module_of, name_of, place_of, task_of
+from followup_mockserver.lab.simulation.tasks import UNDECIDED, TaskOrder, module_of, name_of, place_of, running_loop
 from followup_mockserver.lab.simulation.unconnected import NotSimulated, UnconnectedLoop
 
 _T = TypeVar("_T")
@@ -50,6 +51,45 @@ Wait = Callable[[float | None], bool]
 """Lets so many seconds pass, or the time until the next webhook if it is None; returns whether there is one."""
 
 
+class _Callback(asyncio.TimerHandle):
+    """A callback, which is due at an instant.
+
+    Attributes:
+        call: the function, and its arguments.
+        task: the task whose next step it is; None if it is something else.
+    """
+
+    def __init__(
+        self, when: float, function: Any, arguments: Any, loop: "SimulatedLoop", context: Context | None
+    ) -> None:
+        self._context_to_run_in = context or copy_context()
+        super().__init__(when, function, arguments, loop, self._context_to_run_in)
+        self.call = function, arguments
+        owner = getattr(function, "__self__", None)
+        self.task: asyncio.Task[Any] | None = owner if isinstance(owner, asyncio.Task) else None
+        self._simulated = loop
+
+    def run(self) -> None:
+        """Call the function; the loop handles its exception."""
+        function, arguments = self.call
+        try:
+            self._context_to_run_in.run(function, *arguments)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - as event loops do
+            self._simulated.call_exception_handler({"message": "", "exception": error, "handle": self})
+
+
+class _Task(asyncio.Task[Any]):
+    """A task that knows whether anybody waits, or has waited, for its end."""
+
+    is_watched: bool = False
+
+    def add_done_callback(self, function: Any, /, *, context: Context | None = None) -> None:
+        self.is_watched = True
+        super().add_done_callback(function, context=context)
+
+
 class SimulatedLoop(UnconnectedLoop):
     """An event loop that runs only while the simulation lets it, in the thread that created it.
 
@@ -60,25 +100,25 @@ class SimulatedLoop(UnconnectedLoop):
     """
 
     _depth = 0  # the base class asks whether it runs before it is initialized
-    _default_executor: Executor | None  # of the base class, which shuts it down
 
     def __init__(self, time: Time, wait: Wait, check: Callable[[], None]) -> None:
         super().__init__()
+        self.set_task_factory(lambda loop, coroutine, **options: _Task(coroutine, loop=loop, **options))
         self._clock = time
         self._wait = wait
         self._check = check
         self._thread = threading.get_ident()
 
-        self._handles: list[asyncio.Handle] = []
+        self._handles: list[_Callback] = []
         self._repeated: list[tuple[Any, Any]] = []
-        self._timers: list[asyncio.TimerHandle] = []
+        self._timers: list[_Callback] = []
         self._order = TaskOrder()
-        self._failed: list[asyncio.Task[Any]] = []
         self._errors: list[tuple[str, BaseException]] = []
-        self._posts: queue.SimpleQueue[tuple[str, asyncio.Handle, tuple[Any, ...]]] = queue.SimpleQueue()
-        self._owed: dict[object, asyncio.Handle | None] = {}
+        self._posts: queue.SimpleQueue[tuple[str, _Callback, tuple[Any, ...]]] = queue.SimpleQueue()
+        self._owed: dict[object, _Callback | None] = {}
         self._connections: dict[int, Any] = {}
         self._is_submitting = False
+        self._threads: Executor | None = None
 
     # --- what the simulation does ------------------------------------------------------------------------------------
 
@@ -132,12 +172,8 @@ class SimulatedLoop(UnconnectedLoop):
         return None if seconds is None or seconds > _NEVER else seconds
 
     def lost_errors(self) -> Iterator[tuple[str, BaseException]]:
-        """Yield the exceptions of background tasks that nobody has retrieved so far, with the names of the tasks."""
-        failed, self._failed = self._failed, []
+        """Yield the exceptions that nobody has retrieved so far, with what raised them."""
         errors, self._errors = self._errors, []
-        for task in failed:
-            if getattr(task, "_log_traceback", True) and isinstance(error := task.exception(), Exception):
-                yield f"A background task ({name_of(task)})", error
         yield from errors
 
     def end(self) -> None:
@@ -158,14 +194,15 @@ class SimulatedLoop(UnconnectedLoop):
                 connection.stop()
             self._collect()
         self._handles.clear()
-        self._failed.clear()
         self.close()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
 
     # --- one callback ------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
-        outer, hooks = asyncio._get_running_loop(), sys.get_asyncgen_hooks()
+        outer, hooks = running_loop(), sys.get_asyncgen_hooks()
         asyncio._set_running_loop(self)
         sys.set_asyncgen_hooks(None, self._finalize)
         self._depth += 1
@@ -187,13 +224,13 @@ class SimulatedLoop(UnconnectedLoop):
                 self._repeated.clear()
                 return False
             handle = self._handles.pop(position)
-            task = task_of(handle)
+            task = handle.task
             if task is None:
-                self._repeated.append(_call_of(handle))
+                self._repeated.append(handle.call)
             else:
                 self._repeated.clear()
             if not handle.cancelled():
-                handle._run()
+                handle.run()
             if task is not None and task.done():
                 self._take_leave(task)
         if self.refused is not None:
@@ -203,12 +240,11 @@ class SimulatedLoop(UnconnectedLoop):
 
     def _take_leave(self, task: "asyncio.Task[Any]") -> None:
         self._order.tasks.pop(task, None)
-        if not task.cancelled():
-            if getattr(task, "_log_traceback", True):
-                self._failed.append(task)
-            return
-        with contextlib.suppress(asyncio.CancelledError):
-            task.exception()  # a task in Python 3.11 keeps its CancelledError, and all that its frames hold, for ever
+        if task.cancelled():
+            with contextlib.suppress(asyncio.CancelledError):
+                task.exception()  # a task in Python 3.11 keeps its CancelledError, and what its frames hold, for ever
+        elif not getattr(task, "is_watched", True) and isinstance(error := task.exception(), Exception):
+            self._errors.append((f"A background task ({name_of(task)})", error))
 
     def _take_timers(self) -> None:
         """Take those of the timers that are due that come first."""
@@ -226,10 +262,9 @@ class SimulatedLoop(UnconnectedLoop):
         """
         tasks: dict[int, asyncio.Task[Any]] = {}
         for position, handle in enumerate(self._handles):
-            task = task_of(handle)
-            if task is not None:
-                tasks[position] = task
-            elif _call_of(handle) not in self._repeated:
+            if handle.task is not None:
+                tasks[position] = handle.task
+            elif handle.call not in self._repeated:
                 return position
         return self._order.choice(tasks) if tasks else None
 
@@ -272,18 +307,18 @@ class SimulatedLoop(UnconnectedLoop):
         self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Add a callback that is ready."""
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Callback(0.0, callback, args, self, context)
         if not self.is_closed():
             self._handles.append(handle)
-            if (task := task_of(handle)) is not None:
-                self._order.tasks.setdefault(task, UNDECIDED)
+            if handle.task is not None:
+                self._order.tasks.setdefault(handle.task, UNDECIDED)
         return handle
 
     def call_at(
         self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Add a timer."""
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        handle = _Callback(when, callback, args, self, context)
         self._timers.append(handle)
         return handle
 
@@ -293,7 +328,7 @@ class SimulatedLoop(UnconnectedLoop):
         """Take a callback from a thread that works for a task."""
         if threading.get_ident() == self._thread and not self._is_submitting:
             return self.call_soon(callback, *args, context=context)
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Callback(0.0, callback, args, self, context)
         if not self.is_closed():
             self._posts.put((threading.current_thread().name, handle, args))
         return handle
@@ -301,8 +336,9 @@ class SimulatedLoop(UnconnectedLoop):
     def create_future(self) -> "asyncio.Future[Any]":
         """Make a future; the result of one that aiosqlite makes comes from a thread."""
         future = super().create_future()
-        caller = sys._getframe(1)
-        if module_of(caller) in _THREADED:
+        frame = inspect.currentframe()
+        caller = frame and frame.f_back
+        if caller is not None and module_of(caller) in _THREADED:
             self._owed[future] = None
             connection = caller.f_locals.get("self")
             if caller.f_code.co_name == "stop":
@@ -316,9 +352,9 @@ class SimulatedLoop(UnconnectedLoop):
     ) -> "asyncio.Future[_T]":
         """Call a function in a thread."""
         if executor is None:
-            executor = self._default_executor = self._default_executor or ThreadPoolExecutor()
+            executor = self._threads = self._threads or ThreadPoolExecutor()
         self._is_submitting = True  # a fast thread has passed its result on before this returns
-        running = asyncio._get_running_loop()
+        running = running_loop()
         asyncio._set_running_loop(None)  # within it, Python 3.14 would set the result of a fast thread at once
         try:
             work = executor.submit(func, *args)
@@ -336,12 +372,9 @@ class SimulatedLoop(UnconnectedLoop):
         return future
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
-        """Keep the exception of a callback; those of tasks are found when they end."""
-        error = context.get("exception")
-        if isinstance(error, Exception) and "handle" in context:
+        """Keep the exception of a callback, or that of a task that is freed before anybody has retrieved it."""
+        error, task = context.get("exception"), context.get("future")
+        if isinstance(error, Exception) and isinstance(task, asyncio.Task):
+            self._errors.append((f"A background task ({name_of(task)})", error))
+        elif isinstance(error, Exception) and "handle" in context:
             self._errors.append(("A callback of the event loop", error))
-
-
-def _call_of(handle: asyncio.Handle) -> tuple[Any, Any]:
-    """Return the function that a callback calls, and its arguments."""
-    return handle._callback, handle._args  # type: ignore[attr-defined]

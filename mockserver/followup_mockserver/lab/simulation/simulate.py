@@ -1,11 +1,12 @@
 """``simulate``: plays random histories, and reports the shortest one that breaks a promise."""
 
-import asyncio
 import random
 import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from itertools import islice
 
 import attrs
@@ -18,6 +19,7 @@ from followup_mockserver.lab.simulation.playing import Player
 from followup_mockserver.lab.simulation.promises import Finding, report_of
 from followup_mockserver.lab.simulation.running import fast_collections
 from followup_mockserver.lab.simulation.shrinking import shrunk
+from followup_mockserver.lab.simulation.tasks import running_loop
 from followup_mockserver.world.schema.checks import integer
 
 _FRESH_BITS = 32
@@ -69,22 +71,23 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     integer(1)("examples", examples)
     if seed is not None:
         integer(0)("seed", seed)
-    with (
-        fast_collections() as begin,
-        _silent_crashes(),
-        observed_drivers(),
-        zone_of_the_machine(),
-        _outside_of_the_running_loop(),
-    ):
-        player = Player(clinic, begin)
-        found = _Search(player).search(
-            examples, random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
-        )
+    seed = random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
+    if running_loop() is None:
+        player, found = _search(clinic, examples, seed)
+    else:  # of an asynchronous test: ordinary methods are called in a thread without an event loop
+        with ThreadPoolExecutor(1) as threads:
+            player, found = threads.submit(copy_context().run, _search, clinic, examples, seed).result()
     if found is None:
         _warn_of_little_use(clinic, player)
         return
     history, finding = found
     raise AssertionError(report_of(clinic, history, finding)) from finding.cause
+
+
+def _search(clinic: type[Clinic], examples: int, seed: int) -> "tuple[Player, tuple[History, Finding] | None]":
+    with fast_collections() as begin, _silent_crashes(), observed_drivers(), zone_of_the_machine():
+        player = Player(clinic, begin)
+        return player, _Search(player).search(examples, seed)
 
 
 class _Search:
@@ -172,22 +175,3 @@ def _silent_crashes() -> Iterator[None]:
         yield
     finally:
         threading.excepthook = before
-
-
-@contextmanager
-def _outside_of_the_running_loop() -> Iterator[None]:
-    """Hide the event loop that runs in this thread, such as that of a test, from the code within this block.
-
-    Its task is left too: from Python 3.14 on, a thread has one current task, not one for each loop.
-    """
-    loop = asyncio._get_running_loop()
-    task = asyncio.current_task(loop) if loop else None
-    if loop and task:
-        asyncio.tasks._leave_task(loop, task)
-    asyncio._set_running_loop(None)
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(loop)
-        if loop and task:
-            asyncio.tasks._enter_task(loop, task)

@@ -59,10 +59,12 @@ class TaskOrder:
         return first
 
 
-def task_of(handle: asyncio.Handle) -> Task | None:
-    """Return the task whose next step a callback is; None if it is something else."""
-    owner = getattr(getattr(handle, "_callback", None), "__self__", None)
-    return owner if isinstance(owner, asyncio.Task) else None
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs in this thread; None if there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def module_of(frame: Any) -> str:

@@ -1,7 +1,7 @@
 """What no simulated event loop does: connect to anything outside of the simulation."""
 
 import asyncio
-import sys
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -35,8 +35,8 @@ class UnconnectedLoop(asyncio.BaseEventLoop):
 
 def _refuse(name: str) -> Callable[..., Any]:
     def refuse(self: UnconnectedLoop, *_: Any, **__: Any) -> Any:
-        caller = sys._getframe(1)
-        while caller.f_back is not None and module_of(caller).startswith("asyncio."):
+        caller = inspect.currentframe()
+        while caller is not None and module_of(caller).startswith(("asyncio.", __name__)):
             caller = caller.f_back
         raise self.refusal(f"{module_of(caller)} called {name}() on the event loop.")
 
