@@ -21,6 +21,19 @@ _END_TIMEOUT = 0.5
 """Seconds within which an application raises the exception that failed, or ends after its cancellation."""
 
 
+_running: set[asyncio.Task[None]] = set()
+"""The lifespans that have not ended. Event loops refer to tasks weakly, and that of a service that nobody closes would
+be freed before its event loop ends and cancels it."""
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs in this thread; None if there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class StartupNotCompleteError(Exception):
     """Raised if a startup is still in progress after its timeout. It continues."""
 
@@ -52,8 +65,8 @@ class Lifespan:
         self._failure: str | None = None
         self._error: BaseException | None = None
         self._task = self.loop.create_task(self._run(mount.receiver), name="followup-mock-lifespan")
-        task: Any = self._task
-        task._log_destroy_pending = False  # a service that nobody closes is collected together with this task
+        _running.add(self._task)
+        self._task.add_done_callback(_running.discard)
 
     @property
     def needs_shutdown(self) -> bool:
@@ -170,7 +183,7 @@ class Applications:
 
     def url_in_this_loop(self) -> str | None:
         """Return the URL of an application in the event loop that is running in this thread; None if there is none."""
-        loop = asyncio._get_running_loop()
+        loop = running_loop()
         with self._lock:
             urls = [each.mount.url for each in self._in_loop(loop) if each.needs_shutdown]
         return without_query(urls[0]) if loop is not None and urls else None
@@ -209,7 +222,7 @@ class Applications:
                 return ending.result(self._timeout + _LOOP_TIMEOUT)
             except TimeoutError:
                 ending.cancel()
-        elif in_this_thread and not lifespan.loop.is_closed() and asyncio._get_running_loop() is None:
+        elif in_this_thread and not lifespan.loop.is_closed() and running_loop() is None:
             return lifespan.loop.run_until_complete(lifespan.shutdown())
         logger.warning(
             "the application mounted at %s was dropped without a shutdown, because its event loop does not run any "

@@ -143,25 +143,15 @@ class _Response(http.client.HTTPResponse):
         """Read status and headers; headers that cannot be read are dropped, and the body with them."""
         try:
             super().begin()
+            # Interim responses, of which http.client itself skips only 100.
+            while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
+                self.version, self.headers = 0, None  # type: ignore[assignment]  # otherwise nothing is read
+                super().begin()
         except (OSError, http.client.HTTPException) as error:
             if self.version not in (10, 11) or isinstance(error, TimeoutError):
                 raise
             self.headers = self.msg = http.client.HTTPMessage()
             self.chunked, self.length, self.will_close = False, 0, True
-
-    def _read_status(self) -> tuple[str, int, str]:
-        """Read the status line after the interim responses, of which http.client itself skips only 100."""
-        while True:
-            version, status, reason = super()._read_status()  # type: ignore[misc]
-            if not 100 <= status < 200 or status == HTTPStatus.SWITCHING_PROTOCOLS:
-                return version, status, reason
-            is_beginning = True
-            while (line := self.fp.readline(_PIECE)) and not (is_beginning and line in (b"\r\n", b"\n")):
-                is_beginning = line.endswith(b"\n")
-
-
-_PIECE = 65_536
-"""Bytes of a header line that are read at once."""
 
 
 class Connection(http.client.HTTPConnection):

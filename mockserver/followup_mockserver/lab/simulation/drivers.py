@@ -16,10 +16,10 @@ from typing import Any
 
 import anyio.to_thread
 
+from followup_mockserver.deliveries.applications import running_loop
 from followup_mockserver.lab.simulation.clinic import Crash
 from followup_mockserver.lab.simulation.commits import adopt, commits, databases_of_thread, leave_thread, opening
 from followup_mockserver.lab.simulation.loop import SimulatedLoop
-from followup_mockserver.lab.simulation.tasks import running_loop
 
 _Replacement = tuple[Any, str, Callable[..., Any]]
 """A class or module, the name of a function in it, and what is called instead: with that function and its arguments."""
@@ -118,6 +118,10 @@ async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: An
 # --- psycopg ---------------------------------------------------------------------------------------------------------
 
 
+_DATABASES = "_databases_of_clinic"
+"""The attribute of a connection for the databases of the process that opened it."""
+
+
 def _of_psycopg() -> list[_Replacement]:
     try:
         import psycopg
@@ -158,7 +162,8 @@ def _within(context: Callable[..., AbstractContextManager[None]]) -> Callable[..
 
 def _opening(init: Any, connection: Any, *arguments: Any, **named: Any) -> None:
     init(connection, *arguments, **named)
-    databases = connection._databases_of_clinic = databases_of_thread()
+    databases = databases_of_thread()
+    setattr(connection, _DATABASES, databases)
     if databases is not None:
         databases.connections[connection] = _close_psycopg
 
@@ -174,7 +179,7 @@ def _leaving(block: Any, error: Any, *_: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def _reported(connection: Any, query: Any) -> Iterator[None]:
-    databases = getattr(connection, "_databases_of_clinic", None)
+    databases = getattr(connection, _DATABASES, None)
     if databases is None:
         yield
         return

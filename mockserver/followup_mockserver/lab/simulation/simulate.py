@@ -11,6 +11,7 @@ from itertools import islice
 
 import attrs
 
+from followup_mockserver.deliveries.applications import running_loop
 from followup_mockserver.lab.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.lab.simulation.drivers import observed_drivers
 from followup_mockserver.lab.simulation.history import History, histories, history_of
@@ -19,7 +20,6 @@ from followup_mockserver.lab.simulation.playing import Player
 from followup_mockserver.lab.simulation.promises import Finding, report_of
 from followup_mockserver.lab.simulation.running import fast_collections
 from followup_mockserver.lab.simulation.shrinking import shrunk
-from followup_mockserver.lab.simulation.tasks import running_loop
 from followup_mockserver.world.schema.checks import integer
 
 _FRESH_BITS = 32

@@ -59,14 +59,6 @@ class TaskOrder:
         return first
 
 
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the event loop that runs in this thread; None if there is none."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 def module_of(frame: Any) -> str:
     """Return the name of the module of a frame."""
     return str(frame.f_globals.get("__name__", ""))
