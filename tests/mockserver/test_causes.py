@@ -8,7 +8,7 @@ import httpx
 import pytest
 from support.http import Api, problem
 
-from followup import FollowUp, FollowUpError
+from followup import FollowUp, FollowUpError, inbound
 from followup_mockserver import MockService
 from followup_mockserver.world.schema.errors import ServiceError
 
@@ -268,11 +268,12 @@ class TestCalls:
         client.appointments.retrieve(appointment.id)
         assert ("request", "appointments.retrieve: 200") not in chain(service, appointment.id)
 
-    def test_a_call_that_took_time_precedes_its_effects(self, service: MockService, client: FollowUp) -> None:
+    def test_a_call_that_took_time_has_the_instant_of_its_effects(self, service: MockService, client: FollowUp) -> None:
         before = service.clock.now
         service.add_fault(operation="patients.create", kind="delay", seconds=5, when="after")
         patient = client.patients.create(phone=ANA)
-        assert service.requests[0].at == before + timedelta(seconds=5)
+        assert service.clock.now == before + timedelta(seconds=5)
+        assert service.requests[0].at == before
         assert [(each.kind, each.at) for each in service.explain(patient.id)] == [
             ("request", before),
             ("patient.upserted", before),
@@ -456,3 +457,24 @@ class TestBounds:
         assert "changed: fullName, externalId" in text
         for hidden in (ANA, ANA[4:], "Ana", "30123456", "mail.example", "secret-7", "flu", "ibuprofen", "Mitre"):
             assert hidden not in text
+
+
+def test_all_that_a_request_does_has_one_instant_while_the_clock_runs() -> None:
+    numbers = range(50)  # enough that the clock shows several milliseconds meanwhile
+    with MockService() as service, service.client() as client:
+        batch = client.events.create(
+            inbound.appointment_created(
+                patient={"phone": f"+54911555500{number:02}"},
+                start_at=service.clock.now + timedelta(days=10),
+                external_id=f"A{number}",
+            )
+            for number in numbers
+        )
+        (call,) = service.requests
+        history = service.explain(call.request_id)
+        booked = [*client.appointments.list(limit=100)]
+        received = [*client.events.list(limit=100)]
+    assert batch.last_response.request_id == call.request_id
+    assert {each.at for each in history if not each.id.startswith("job_")} == {call.at}  # a job has its due time
+    assert {each.created_at for each in booked} == {call.at}
+    assert {each.received_at for each in received} == {each.processed_at for each in received} == {call.at}

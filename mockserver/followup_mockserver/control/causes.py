@@ -81,12 +81,7 @@ def _requests(
             effects.setdefault(each.cause, []).append(each)
     lost = [occurrences.lost_request(each, effects[each]) for each in wanted if each not in calls and each in effects]
     kept = [occurrences.of_call(call) for call in reversed(calls.values())]
-    return [*lost, *(_moved_before(each, effects.get(each.id, ())) for each in kept)]
-
-
-def _moved_before(request: Occurrence, effects: Iterable[Occurrence]) -> Occurrence:
-    """Return a request at a time before its effects: the journal has the time of its response."""
-    return attrs.evolve(request, at=min([request.at, *(each.at for each in effects)]))
+    return [*lost, *kept]
 
 
 def _in_order(found: Sequence[Occurrence], requests: Sequence[Occurrence]) -> list[Occurrence]:

@@ -147,7 +147,7 @@ def finish(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> 
 
 def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
     delivery, outcome = prepared.due.delivery, result.outcome
-    now = tenant.now()
+    now = tenant.at
     attempt_id = f"{delivery.id}.{prepared.number}"
     tenant.history.add(Record(now, ATTEMPT, attempt_id, tenant.cause, outcome, delivery.id))
     _release(tenant, delivery)
@@ -208,7 +208,7 @@ def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
     """
     held = tenant.webhook_deliveries.get(tenant.webhook_faults.held_by_overtaker.pop(overtaker.id, ""))
     if held is not None and tenant.cancel_jobs(held.id, Outcome(Kind.OVERTAKEN)):
-        now = tenant.now()
+        now = tenant.at
         tenant.webhook_deliveries.update(held, next_attempt_at=now)
         tenant.schedule(now, Job("delivery", held.id))
 
@@ -274,10 +274,10 @@ def queue(
     """
     receipts: list[Receipt] = []
     if not is_reported:
-        tenant.history.add(Record(tenant.now(), type, ref, tenant.cause, Outcome(Kind.SENT), receipts=receipts))
+        tenant.history.add(Record(tenant.at, type, ref, tenant.cause, Outcome(Kind.SENT), receipts=receipts))
     if not endpoints:
         return []  # an event that nobody receives uses up no ``occurredAt``
-    now, occurred_at = tenant.now(), sdk.format_timestamp(tenant.next_event_time())
+    now, occurred_at = tenant.at, sdk.format_timestamp(tenant.next_event_time())
     queued = []
     for endpoint in endpoints:
         delivery_id = tenant.ids.new("whd_")

@@ -6,6 +6,7 @@ See section 4 of the specification, Conventions.
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 import attrs
@@ -214,6 +215,7 @@ class Exchange:
         replay_of: id of that earlier request; None if it is unknown.
         error: the error, if the request failed.
         request_id: id of the request; None until its rule runs.
+        at: the instant of all that its rule does, by the mock's clock; None until its rule runs.
         remarks: what the request lost of its events.
         about: id of the object that the request created, changed or returned.
         body: the decoded body of a batch, if it has been decoded.
@@ -238,6 +240,7 @@ class Exchange:
     replay_of: str | None = None
     error: ServiceError | None = None
     request_id: str | None = None
+    at: datetime | None = None
     remarks: EventRemarks = attrs.field(factory=EventRemarks)
     about: str | None = None
     body: Any = None

@@ -94,11 +94,11 @@ def _run_rule(exchange: Exchange) -> bytes:
         exchange.body = arguments.get("body")
         if operation.row.takes_key:
             arguments["key"] = exchange.key
-        exchange.request_id = tenant.cause = tenant.ids.new(REQUEST_ID_PREFIX)
+        exchange.request_id, exchange.at = tenant.ids.new(REQUEST_ID_PREFIX), tenant.now()
         try:
-            result = operation.row.rule(tenant, *found, **arguments)
+            with tenant.caused_by(exchange.request_id, exchange.at):
+                result = operation.row.rule(tenant, *found, **arguments)
         finally:
-            tenant.cause = None
             exchange.remarks, tenant.remarks = tenant.remarks, EventRemarks()
         exchange.result = _encoded(exchange, result)
         body = _json_bytes(exchange.result)
@@ -157,7 +157,7 @@ def record_call(exchange: Exchange) -> None:
             status=0 if response.broken == "disconnect" else response.status,
             request_id=request_id,
             idempotency_key=key,
-            at=tenant.now(),
+            at=exchange.at or tenant.now(),
             error_code=code,
             param=None if error is None else error.param,
             attempt=1 if code == KEY_REUSED else tenant.journal.next_attempt(key, method, request.path),

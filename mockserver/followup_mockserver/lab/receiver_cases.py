@@ -46,12 +46,13 @@ class Events:
         options = Options(seed=0)
         subscribers = (stages.on_domain_event, deliveries.on_domain_event)
         self._tenant = tenant = Tenant(options.organization(_ORGANIZATION), (), options, subscribers)
-        doctors.add_roster(tenant)
-        self._doctor = next(each.id for each in tenant.doctors if each.active)
-        self._plain = patients.create(tenant, **_DECLARED["patients"]["plain"])
-        self._non_ascii = patients.create(tenant, **_DECLARED["patients"]["non_ascii"])
-        tenant.ids = IdFactory(None, _ORGANIZATION)
-        webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
+        with tenant.caused_by(None):
+            doctors.add_roster(tenant)
+            self._doctor = next(each.id for each in tenant.doctors if each.active)
+            self._plain = patients.create(tenant, **_DECLARED["patients"]["plain"])
+            self._non_ascii = patients.create(tenant, **_DECLARED["patients"]["non_ascii"])
+            tenant.ids = IdFactory(None, _ORGANIZATION)
+            webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
         self._weeks = itertools.count(1)
 
     def appointment_created(self, *, non_ascii: bool = False) -> WebhookDelivery:
@@ -63,20 +64,22 @@ class Events:
         """Return two events about one appointment, the older one first."""
         appointment = self._book()
         older = self._newest()
-        appointments.update(self._tenant, appointment, start_at=appointment.start_at + timedelta(hours=2))
+        with self._tenant.caused_by(None):
+            appointments.update(self._tenant, appointment, start_at=appointment.start_at + timedelta(hours=2))
         return older, self._newest()
 
     def _book(self, *, non_ascii: bool = False) -> Appointment:
-        today = self._tenant.now().replace(hour=13, minute=0, second=0, microsecond=0)
-        return appointments.create(
-            self._tenant,
-            patient=(self._non_ascii if non_ascii else self._plain).id,
-            # A week each, because a receiver may reject two appointments at the same time.
-            start_at=today + timedelta(weeks=next(self._weeks)),
-            doctor=self._doctor,
-            type="check-up",
-            external_id=self._tenant.ids.new("check-"),
-        )
+        with self._tenant.caused_by(None):
+            today = self._tenant.at.replace(hour=13, minute=0, second=0, microsecond=0)
+            return appointments.create(
+                self._tenant,
+                patient=(self._non_ascii if non_ascii else self._plain).id,
+                # A week each, because a receiver may reject two appointments at the same time.
+                start_at=today + timedelta(weeks=next(self._weeks)),
+                doctor=self._doctor,
+                type="check-up",
+                external_id=self._tenant.ids.new("check-"),
+            )
 
     def _newest(self) -> WebhookDelivery:
         *_, newest = self._tenant.webhook_deliveries

@@ -32,7 +32,7 @@ def create(
     doctor = doctor_id(tenant, doctor)
     if source == "agent":
         _require_active(tenant, doctor)
-    now = tenant.now()
+    now = tenant.at
     booked_for = reference.resolve()
     appointment = Appointment(
         id=tenant.ids.new("apt_"),
@@ -63,7 +63,7 @@ def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointm
     if rescheduled:
         changes["status"] = "rescheduled"
     if any(getattr(appointment, name) != value for name, value in changes.items()):
-        tenant.appointments.update(appointment, **changes, updated_at=tenant.now())
+        tenant.appointments.update(appointment, **changes, updated_at=tenant.at)
     if rescheduled:
         change = Outcome(Kind.RESCHEDULED, at=appointment.start_at, before=start_before)
         _publish(tenant, "appointment.rescheduled", appointment, change)
@@ -74,7 +74,7 @@ def confirm(tenant: Tenant, appointment: Appointment) -> Appointment:
     """Set the status to ``confirmed``. No webhook exists for this change."""
     _require_modifiable(appointment)
     if appointment.status != "confirmed":
-        tenant.appointments.update(appointment, status="confirmed", updated_at=tenant.now())
+        tenant.appointments.update(appointment, status="confirmed", updated_at=tenant.at)
     return appointment
 
 
@@ -86,7 +86,7 @@ def cancel(
 ) -> Appointment:
     """Cancel an appointment; if it is cancelled already, return it unchanged."""
     if appointment.status != "cancelled":
-        now = tenant.now()
+        now = tenant.at
         tenant.appointments.update(appointment, status="cancelled", cancelled_at=now, updated_at=now)
         _publish(tenant, "appointment.cancelled", appointment)
     return appointment
@@ -95,7 +95,7 @@ def cancel(
 def complete(tenant: Tenant, appointment: Appointment) -> None:
     """Set the status to ``completed``, unless the appointment was cancelled."""
     if appointment.status not in ("cancelled", "completed"):
-        tenant.appointments.update(appointment, status="completed", updated_at=tenant.now())
+        tenant.appointments.update(appointment, status="completed", updated_at=tenant.at)
         tenant.note("appointment.completed", appointment.id, other("completed"), appointment.patient)
 
 

@@ -23,12 +23,7 @@ def add_roster(tenant: Tenant) -> None:
 def add(tenant: Tenant, *, full_name: str, active: bool = True, **fields: Any) -> Doctor:
     """Add a doctor to the roster."""
     doctor = Doctor(
-        id=tenant.ids.new("doc_"),
-        object="doctor",
-        full_name=full_name,
-        active=active,
-        created_at=tenant.now(),
-        **fields,
+        id=tenant.ids.new("doc_"), object="doctor", full_name=full_name, active=active, created_at=tenant.at, **fields
     )
     tenant.doctors.add(doctor)
     return doctor

@@ -24,7 +24,7 @@ def create(tenant: Tenant, **fields: Any) -> IntakeRequest:
     data = _checked(tenant, fields)
     if not any(_identifying_values(data)):
         raise invalid("parameter_missing", "Pass a name, document or phone of the patient or of a contact.", "patient")
-    now = tenant.now()
+    now = tenant.at
     intake = IntakeRequest(
         id=tenant.ids.new("int_"),
         object="intake_request",
@@ -65,7 +65,7 @@ def answer(tenant: Tenant, intake: IntakeRequest, **fields: Any) -> IntakeReques
         data=data,
         summary=data.get("summary"),
         patient=intake.patient or _identified(tenant, data),
-        updated_at=tenant.now(),
+        updated_at=tenant.at,
     )
     if (patient := patient_of(tenant, intake)) is not None:
         patients.fill(tenant, patient, _patient_details(data))
@@ -77,7 +77,7 @@ def load(tenant: Tenant, intake: IntakeRequest) -> IntakeRequest:
     """Mark a request that is ready as loaded into the organization's own system."""
     if intake.status != "ready":
         raise invalid("intake_request_not_loadable", "Only an intake request that is ready can be loaded.")
-    now = tenant.now()
+    now = tenant.at
     tenant.intake_requests.update(intake, status="loaded", loaded_at=now, closed_at=now, updated_at=now)
     return intake
 
@@ -85,7 +85,7 @@ def load(tenant: Tenant, intake: IntakeRequest) -> IntakeRequest:
 def discard(tenant: Tenant, intake: IntakeRequest, *, reason: str | None = None) -> IntakeRequest:
     """Discard a request that has not been loaded."""
     _require_open(intake, "discarded")
-    now = tenant.now()
+    now = tenant.at
     tenant.intake_requests.update(intake, status="discarded", discard_reason=reason, closed_at=now, updated_at=now)
     tenant.cancel_jobs(intake.id, Outcome(Kind.DISCARDED))
     return intake
@@ -152,7 +152,7 @@ def _assess(tenant: Tenant, intake: IntakeRequest) -> None:
 def _becomes_ready(tenant: Tenant, intake: IntakeRequest) -> bool:
     """Update the missing data of an open request, and its status if it is ready. Return whether it is."""
     missing = [name for name in tenant.organization.intake_required if not _has(tenant, intake, name)]
-    now = tenant.now()
+    now = tenant.at
     if missing != intake.missing:
         tenant.intake_requests.update(intake, missing=missing, updated_at=now)
     if not missing:

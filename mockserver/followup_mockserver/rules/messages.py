@@ -28,7 +28,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     """Schedule the message after a visit."""
     if event.type == "visit.completed":
         at = event.subject.visited_at + timedelta(hours=tenant.organization.post_visit_hours)
-        tenant.schedule(max(at, tenant.now()), Job("post_visit", event.subject.id))
+        tenant.schedule(max(at, tenant.at), Job("post_visit", event.subject.id))
 
 
 def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> Outcome | None:
@@ -63,7 +63,7 @@ def _write(
     text: str,
     about: Appointment | Visit | IntakeRequest,
 ) -> Outcome:
-    now = tenant.now()
+    now = tenant.at
     message = tenant.ids.new(MESSAGE_PREFIX)
     tenant.messages.append(
         Message(
@@ -116,7 +116,7 @@ def obstacle_to_reminder(tenant: Tenant, appointment: Appointment) -> Outcome | 
 
 
 def _schedule_reminders(tenant: Tenant, appointment: Appointment) -> None:
-    now = tenant.now()
+    now = tenant.at
     job = Job("reminder", appointment.id)
     for hours in tenant.organization.reminder_hours:
         at = appointment.start_at - timedelta(hours=hours)
@@ -132,7 +132,7 @@ keep_reminders: Callable[[Tenant, DomainEvent], None] = follows_appointment("rem
 def schedule_question(tenant: Tenant, intake: IntakeRequest) -> None:
     """Schedule a message that asks for the missing data, unless the organization has turned these messages off."""
     if tenant.organization.intake_messages and intake.status == "new" and intake.missing:
-        tenant.schedule(tenant.now(), Job("intake", intake.id))
+        tenant.schedule(tenant.at, Job("intake", intake.id))
 
 
 def ask_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
@@ -150,7 +150,7 @@ def ask(tenant: Tenant, job: Job) -> Outcome:
     reason = obstacle_to_question(tenant, intake)
     if reason is not None or phone is None:
         return reason or NO_PHONE
-    tenant.intake_requests.update(intake, status="validating", updated_at=tenant.now())
+    tenant.intake_requests.update(intake, status="validating", updated_at=tenant.at)
     patient, texts = patient_of(tenant, intake), _texts(tenant)
     missing = ", ".join(texts.get(name, name) for name in intake.missing)
     return _write(tenant, patient, phone, "intake", _text(tenant, patient, "intake", missing=missing), intake)

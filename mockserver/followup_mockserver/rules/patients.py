@@ -102,7 +102,7 @@ def save(tenant: Tenant, details: PatientInput) -> Patient:
 
 def add(tenant: Tenant, details: PatientInput) -> Patient:
     """Create a patient from normalized details."""
-    now = tenant.now()
+    now = tenant.at
     patient = Patient(
         id=tenant.ids.new("pat_"),
         object="patient",
@@ -132,7 +132,7 @@ def set_service_fields(tenant: Tenant, patient: Patient, **changes: Any) -> Pati
     """Set fields that the service alone can change: ``stage`` and ``opted_out``."""
     changed = [name for name, value in changes.items() if getattr(patient, name) != value]
     if changed:
-        tenant.patients.update(patient, **changes, updated_at=tenant.now())
+        tenant.patients.update(patient, **changes, updated_at=tenant.at)
         change = ", ".join(_service_field(patient, name) for name in changed)
         _publish(tenant, patient, other(change), type=SERVICE_FIELDS_CHANGED)
     return patient
@@ -147,7 +147,7 @@ def _service_field(patient: Patient, name: str) -> str:
 def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:
     changed = [name for name, value in changes.items() if getattr(patient, name) != value]
     if changed:
-        tenant.patients.update(patient, **changes, updated_at=tenant.now())
+        tenant.patients.update(patient, **changes, updated_at=tenant.at)
         _publish(tenant, patient, Outcome(Kind.CHANGED, names=tuple(map(camel, changed))))
 
 

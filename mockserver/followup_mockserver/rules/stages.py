@@ -24,7 +24,7 @@ def patient_about(tenant: Tenant, about: Appointment | Visit) -> Patient:
 
 def refresh(tenant: Tenant, patient: Patient) -> None:
     """Recompute the stage from the upcoming appointments and the visits."""
-    now = tenant.now()
+    now = tenant.at
     has_upcoming = any(
         appointment.status in UPCOMING and appointment.start_at >= now
         for appointment in tenant.appointments.find_all("patient", patient.id)
@@ -72,7 +72,7 @@ def recompute(tenant: Tenant, job: Job) -> Outcome:
 
 
 def _schedule(tenant: Tenant, appointment: Appointment) -> None:
-    if appointment.start_at >= tenant.now():
+    if appointment.start_at >= tenant.at:
         tenant.schedule(appointment.start_at + _PASSED, Job("stage", appointment.id))
 
 

@@ -23,7 +23,7 @@ def create(
 ) -> Treatment:
     """Create a treatment, which is active until its end date."""
     treated = PatientReference(tenant, patient, found_by).resolve()
-    now = tenant.now()
+    now = tenant.at
     treatment = Treatment(
         id=tenant.ids.new("trt_"),
         object="treatment",
@@ -49,5 +49,5 @@ def end(tenant: Tenant, job: Job) -> Outcome:
     """Set a treatment to inactive at its end date. Return the outcome of the job."""
     treatment = tenant.treatments.get(job.about)
     assert treatment is not None  # treatments are never removed
-    tenant.treatments.update(treatment, active=False, updated_at=tenant.now())
+    tenant.treatments.update(treatment, active=False, updated_at=tenant.at)
     return Outcome(Kind.ENDED)

@@ -48,7 +48,7 @@ def _booked(tenant: Tenant, *, after: timedelta = timedelta(days=7)) -> Appointm
     return appointments.create(
         tenant,
         patient=_new_patient(tenant).id,
-        start_at=tenant.now() + after,
+        start_at=tenant.at + after,
         doctor=next((each.id for each in tenant.doctors if each.active), None),
         type="check-up",
         external_id=f"example-appointment-{len(tenant.appointments) + 1}",
@@ -78,7 +78,7 @@ def _visit(tenant: Tenant) -> Any:
 
 
 def _treatment(tenant: Tenant) -> Any:
-    now = tenant.now()
+    now = tenant.at
     return treatments.create(
         tenant,
         patient=_new_patient(tenant).id,
@@ -216,9 +216,10 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     found = {}
     for event_type in payloads.OUTBOUND_TYPES:
         tenant = Tenant(options.organization("org_example"), (), options)
-        add_roster(tenant)
-        webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
-        found[str(event_type)] = data_of(event_of(tenant, event_type))
+        with tenant.caused_by(None):
+            add_roster(tenant)
+            webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
+            found[str(event_type)] = data_of(event_of(tenant, event_type))
     return found
 
 

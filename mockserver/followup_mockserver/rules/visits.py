@@ -40,7 +40,7 @@ def create(
         appointment=attended.id if attended else None,
         external_id=external_id,
         source=source,
-        created_at=tenant.now(),
+        created_at=tenant.at,
         **fields,
     )
     tenant.visits.add(visit)

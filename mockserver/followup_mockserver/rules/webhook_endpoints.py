@@ -30,7 +30,7 @@ def create(
         description=description,
         enabled_events=_checked_events(enabled_events),
         status="enabled",
-        created_at=tenant.now(),
+        created_at=tenant.at,
     )
     tenant.webhook_endpoints.add(endpoint)
     tenant.secrets[endpoint.id] = secret = secret or tenant.ids.new(SECRET_PREFIX)

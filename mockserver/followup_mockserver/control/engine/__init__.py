@@ -184,7 +184,7 @@ class Engine:
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
         with tenant.lock:
             control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
-            with tenant.caused_by(control.id):
+            with tenant.caused_by(control.id, control.at):
                 attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
         if attempt is None:
             return Attempted(NOTHING_TO_SEND)

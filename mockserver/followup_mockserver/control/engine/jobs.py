@@ -86,7 +86,7 @@ def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
         if attempt is not None:
             return ScheduledAttempt(timer, attempt)
         outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND
-    tenant.end_job(timer, outcome, run.control)
+        tenant.end_job(timer, outcome, run.control)
     run.record(timer, outcome)
     return None
 
@@ -98,7 +98,7 @@ def make_attempt(dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: Sc
     except Exception as error:
         logger.exception("a delivery attempt failed inside the mock")
         attempted = Attempted(Outcome(Kind.FAILED_INSIDE, type(error).__name__))
-    with tenant.lock:
+    with tenant.lock, tenant.caused_by(None):
         tenant.end_job(scheduled.timer, attempted.outcome, run.control)
     return attempted
 

@@ -186,7 +186,7 @@ class _Play:
     def _enter_details(self, step: steps.EnterDetails) -> None:
         """Let somebody at the service enter what nobody has said about an appointment and its patient."""
         tenant = self._service._access.tenant
-        with tenant.lock:
+        with tenant.lock, tenant.caused_by(None):
             found = [
                 each
                 for each in tenant.appointments

@@ -238,7 +238,7 @@ def _delivery(type: OutboundEventType, *, opted_out: bool, **drawn: Any) -> Webh
     settings = {"livemode": drawn["livemode"], "activated_events": NOT_YET_SENT}
     subscribers = (_opt_out, *SUBSCRIBERS) if opted_out else SUBSCRIBERS
     tenant = Tenant(options.organization("org_strategies", **settings), (), options, subscribers)
-    with tenant.lock:
+    with tenant.lock, tenant.caused_by(None):
         doctors.add_roster(tenant)
         webhook_endpoints.create(tenant, **drawn["endpoint"])
         for event in drawn["history"]:

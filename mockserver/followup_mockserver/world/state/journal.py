@@ -82,7 +82,7 @@ class JournalEntry(FrozenValue):
         path: path of the request, at most 255 characters of it. The query is not part of it, since it may contain a
             phone or a document.
         status: HTTP status of the response; 0 if the connection was dropped without one.
-        at: when the call was made, by the mock's clock.
+        at: the instant of what it did, by the mock's clock; that of the response if it reached no rule.
         error_code: code of the error response; None for a success.
         param: the parameter that the error names, at most 255 characters of it.
         attempt: 1 for the first call with its idempotency key, method and path, and for one without a key. A call whose

@@ -227,7 +227,8 @@ class Registry:
 
     def _new_tenant(self, organization: Organization, keys: Sequence[KeyRecord]) -> Tenant:
         tenant = Tenant(organization, keys, self.options)
-        self._populate(tenant)
+        with tenant.caused_by(None):
+            self._populate(tenant)
         return tenant
 
     def _new_key(self, organization: Organization, name: str, scopes: Sequence[str]) -> KeyRecord:

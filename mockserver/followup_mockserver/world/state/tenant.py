@@ -81,6 +81,8 @@ class Tenant:
         remarks: what the current request lost of its events.
         cause: id of the request, inbound event, job or control call that causes what happens now; None if nothing does.
             It is set only while the lock is held.
+        at: the instant of what happens now, one for a request, job or control call, however many objects and records it
+            makes. There is none outside of ``caused_by``, so that nothing is dated with the instant of something else.
         waits: the seconds of each wait of clients in this process, oldest first.
 
     Args:
@@ -140,6 +142,7 @@ class Tenant:
 
         self.history: History = History()
         self.cause: str | None = None
+        self.at: datetime
         self.remarks: EventRemarks = EventRemarks()
 
         self.waits: deque[float] = deque(maxlen=MAX_WAITS)
@@ -162,7 +165,7 @@ class Tenant:
 
         A receiver sorts events by this time, so no two events may share it, even while the clock is frozen.
         """
-        now = self.now()
+        now = self.at
         if self.last_event_at is not None and self.last_event_at >= now:
             now = self.last_event_at + _RESOLUTION
         self.last_event_at = now
@@ -174,7 +177,7 @@ class Tenant:
         subject, patient = event.subject, event.patient
         outcome = event.change or other(getattr(subject, "status", "created"))
         patient_id = None if patient is None else patient.id
-        record = Record(self.now(), event.type, subject.id, self.cause, outcome, None, patient_id, None, None, receipts)
+        record = Record(self.at, event.type, subject.id, self.cause, outcome, None, patient_id, None, None, receipts)
         self.history.add(record)
         for react in self._subscribers:
             found = react(self, event)
@@ -183,16 +186,26 @@ class Tenant:
 
     def note(self, kind: str, about: str, outcome: Outcome, patient: str | None = None) -> None:
         """Record a change of an object that no domain event reports, such as ``appointment.completed``."""
-        self.history.add(Record(self.now(), kind, about, self.cause, outcome, None, patient))
+        self.history.add(Record(self.at, kind, about, self.cause, outcome, None, patient))
 
     @contextmanager
-    def caused_by(self, cause: str | None) -> Iterator[None]:
-        """Record this cause of all that happens in this block. The caller holds the lock."""
+    def caused_by(self, cause: str | None, at: datetime | None = None) -> Iterator[None]:
+        """Record this cause of all that happens in this block, at one instant. The caller holds the lock.
+
+        Args:
+            cause: id of the cause.
+            at: the instant, by default the current one. A block within another one has the instant of that one.
+        """
         before, self.cause = self.cause, cause
+        is_outermost = not hasattr(self, "at")
+        if is_outermost:
+            self.at = at or self.now()
         try:
             yield
         finally:
             self.cause = before
+            if is_outermost:
+                del self.at
 
     def control(self, name: str, change: Callable[["Tenant"], T], about: str | None = None) -> T:
         """Call a test control, which is the cause of all that follows from it, and return its result.
@@ -208,7 +221,7 @@ class Tenant:
         record = history.begin_control(self.now(), name, about)
         concerns = None
         try:
-            with self.caused_by(record.id):
+            with self.caused_by(record.id, record.at):
                 result = change(self)
             concerns = about or getattr(result, "id", None)
         finally:
@@ -231,15 +244,13 @@ class Tenant:
         """
         number = self.scheduler.schedule(at, job).number
         self.history.add(
-            Record(self.now(), job.kind, f"{JOB_PREFIX}{number}", self.cause, None, job.about, None, at, hours)
+            Record(self.at, job.kind, f"{JOB_PREFIX}{number}", self.cause, None, job.about, None, at, hours)
         )
 
     def skip_job(self, job: Job, outcome: Outcome) -> None:
         """Record that a job is not scheduled, because the time at which it would have been due is past."""
         job_id = f"{JOB_PREFIX}{self.scheduler.next_number()}"
-        self.history.add(
-            Record(self.now(), job.kind, job_id, self.cause, outcome, job.about, None, None, outcome.hours)
-        )
+        self.history.add(Record(self.at, job.kind, job_id, self.cause, outcome, job.about, None, None, outcome.hours))
 
     def cancel_jobs(self, about: str, outcome: Outcome, kind: str | None = None) -> int:
         """Cancel the jobs of an object, of one kind or of all, record the outcome, and return how many there were."""
@@ -258,7 +269,7 @@ class Tenant:
         """
         job = timer.job
         self.history.add(
-            Record(self.now(), job.kind, f"{JOB_PREFIX}{timer.number}", by, outcome, job.about, None, timer.at)
+            Record(self.at, job.kind, f"{JOB_PREFIX}{timer.number}", by, outcome, job.about, None, timer.at)
         )
 
     @contextmanager
