@@ -85,7 +85,7 @@ sys.path.insert(0, {tests!r})
 from support.integrations.stores import Stores
 from support.integrations.planted import SendsAfterCommit
 from support.plain_clinic import PlainClinic
-from followup_mockserver.lab.simulation import simulate
+from followup_mockserver.simulation import simulate
 
 class Noted(Stores):
     def book(self, booking):
