@@ -11,7 +11,7 @@ from followup._version import __version__ as __version__
 _NAMES = {
     "_core.call.pagination": "AsyncPage Page",
     "_client": "AsyncFollowUp FollowUp",
-    "_core.codec.encode": "NOT_GIVEN NotGiven",
+    "_core.codec.kinds": "NOT_GIVEN NotGiven",
     "_core.results.errors": (
         "APIConnectionError APIStatusError APITimeoutError AuthenticationError ConfigurationError "
         "ConflictError FollowUpError IdempotencyError InternalServerError InvalidRequestError "

@@ -4,8 +4,8 @@ from followup._client import AsyncFollowUp as AsyncFollowUp
 from followup._client import FollowUp as FollowUp
 from followup._core.call.pagination import AsyncPage as AsyncPage
 from followup._core.call.pagination import Page as Page
-from followup._core.codec.encode import NOT_GIVEN as NOT_GIVEN
-from followup._core.codec.encode import NotGiven as NotGiven
+from followup._core.codec.kinds import NOT_GIVEN as NOT_GIVEN
+from followup._core.codec.kinds import NotGiven as NotGiven
 from followup._core.results.display import show_personal_data as show_personal_data
 from followup._core.results.errors import APIConnectionError as APIConnectionError
 from followup._core.results.errors import APIStatusError as APIStatusError

@@ -26,7 +26,8 @@ from followup import ContactInput, CoverageInput, DoctorInput, EventInput, Event
 from followup._core.api_rules import DoctorId, EventType, NonEmpty
 from followup._core.codec.encode import Encoder, encoder_for
 from followup._core.codec.ids import id_of as id_of
-from followup._core.codec.names import annotations_of, camel, without_none
+from followup._core.codec.kinds import kinds_in
+from followup._core.codec.names import camel
 from followup._core.declarations.operations import Described
 from followup._core.privacy.frames import clears_frames
 from followup._core.time import new_uuid
@@ -51,7 +52,7 @@ def event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder
     def make(declared: Builder[P]) -> Builder[P]:
         @functools.cache
         def encoders() -> dict[str, Encoder]:
-            return {name: encoder_for(without_none(each)) for name, each in annotations_of(declared).items()}
+            return {name: encoder_for(each) for name, each in kinds_in(declared).items()}
 
         @clears_frames
         @functools.wraps(declared)

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import typer
 
 from followup import NOT_GIVEN
-from followup._for_mockserver import annotations_of, camel, descriptions_in
+from followup._for_mockserver import annotations_of, camel, descriptions_in, kinds_of
 from followup.cli.application import Application
 from followup.cli.options import argument as argument_option
 from followup.cli.options import keyword, option, own_parameters, sentence
 from followup.cli.output import reject
-from followup.cli.values import kebab, literals, value_of_option
+from followup.cli.values import kebab, value_of_option
 from followup_mockserver.cli.remote import DEFAULT_URL, TOKEN_VARIABLE, Remote
 from followup_mockserver.world.settings.options import MockOptions, Options, meanings
 
@@ -111,7 +111,7 @@ def options_of(
     texts = descriptions_in(function)
     found = []
     for parameter, annotation in _parameters(function):
-        text = sentence(texts.get(parameter.name, ""), literals(annotation))
+        text = sentence(texts.get(parameter.name, ""), kinds_of(annotation).values)
         default = {parameter.name: parameter.default, **(defaults or {})}[parameter.name]
         if parameter.name == argument:
             found.append(keyword(parameter.name, argument_option(annotation, text), None))
@@ -139,7 +139,7 @@ def arguments_of(
         value = value_of_option(name, annotation, values[name])
         if value is None:
             continue
-        if isinstance(value, str) and (allowed := literals(annotation)):
+        if isinstance(value, str) and (allowed := kinds_of(annotation).values):
             shown = name.upper() if name == argument else f"--{kebab(name)}"
             value = next((each for each in allowed if kebab(each) == kebab(value)), value)
             reject_unless_one_of(shown, value, allowed, f"one of {', '.join(allowed)}")

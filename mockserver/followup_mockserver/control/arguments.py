@@ -9,8 +9,8 @@ from typing import Any
 
 from followup._for_mockserver import Declaration, Parameter
 from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError
-from followup_mockserver.world.schema.shapes import Shape, object_shape
-from followup_mockserver.world.schema.validation import Validator
+from followup_mockserver.world.schema.shapes import shape_of_parameters
+from followup_mockserver.world.schema.validation import Shape
 
 _MUST_BE = "This must be "
 
@@ -44,13 +44,11 @@ def rule_arguments(declaration: Declaration, **arguments: Any) -> dict[str, Any]
         for name, value in arguments.items()
         if value is not None or parameters[name].required
     }
-    shape, validator = _body_of(declaration)
     try:
-        validator.check(encoded)
+        checked: dict[str, Any] = _body_of(declaration).argument_of(encoded)
     except ServiceError as error:
         raise _invalid_argument(error) from None
-    converted: dict[str, Any] = shape.convert(encoded)
-    return converted
+    return checked
 
 
 def encoded_argument(parameter: Parameter, value: Any) -> Any:
@@ -95,9 +93,8 @@ def json_object(argument: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @functools.cache
-def _body_of(declaration: Declaration) -> tuple[Shape, Validator]:
-    shape = object_shape({each.name: each.annotation for each in declaration.parameters if each.place == "body"}, ())
-    return shape, Validator(shape.schema)
+def _body_of(declaration: Declaration) -> Shape:
+    return shape_of_parameters((each for each in declaration.parameters if each.place == "body"), partial=True)
 
 
 def _invalid_argument(error: ServiceError) -> InvalidArgument:

@@ -3,7 +3,6 @@
 See section 4 of the specification, Conventions.
 """
 
-import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -15,8 +14,8 @@ from followup_mockserver.gateway.contract.operations import Operation
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.formats import up_to_milliseconds
-from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, TIMESTAMP, Schema, Shape
-from followup_mockserver.world.schema.validation import Validator, decoded_json
+from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
+from followup_mockserver.world.schema.validation import TIMESTAMP, Reading, Schema, Shape, decoded_json
 from followup_mockserver.world.settings.options import Options
 from followup_mockserver.world.settings.settings import KeyRecord
 from followup_mockserver.world.state.faults import Fault
@@ -54,9 +53,7 @@ def arguments_of(
     """
     arguments = {}
     if query:
-        values = query_values(query, operation.query)
-        _check(operation, "query", options, values)
-        arguments = operation.query.convert(values)
+        arguments = operation.query.argument_of(query_values(query, operation.query), _reading(options))
     return arguments | _body_arguments(operation, options, headers, body) if operation.takes_body else arguments
 
 
@@ -75,22 +72,12 @@ def _body_arguments(
     for name in operation.row.unchangeable:
         if isinstance(value, dict) and name in value:
             raise invalid("parameter_unchangeable", "This field cannot be changed.", name)
-    _check(operation, "body", options, value)
-    arguments: dict[str, Any] = operation.body.convert(value)
+    arguments: dict[str, Any] = operation.body.argument_of(value, _reading(options))
     return arguments
 
 
-def _check(operation: Operation, part: Literal["query", "body"], options: Options, value: Any) -> None:
-    _validator(operation, part, options.refuse_unknown_fields, options.allow_http_webhooks).check(value)
-
-
-@functools.cache
-def _validator(
-    operation: Operation, part: Literal["query", "body"], reject_unknown: bool, allow_http_webhooks: bool
-) -> Validator:
-    """Return the validator of every mock with these options, which is compiled when it is first needed."""
-    schema = getattr(operation, part).schema
-    return Validator(schema, reject_unknown=reject_unknown, allow_http_webhooks=allow_http_webhooks)
+def _reading(options: Options) -> Reading:
+    return Reading(options.refuse_unknown_fields, options.allow_http_webhooks)
 
 
 def query_values(query: Iterable[tuple[str, str]], shape: Shape) -> dict[str, Any]:

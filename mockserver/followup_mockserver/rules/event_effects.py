@@ -15,11 +15,11 @@ from followup import _for_mockserver as sdk
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
 from followup_mockserver.rules.references import PatientReference
 from followup_mockserver.world.schema.errors import ServiceError, invalid, missing
-from followup_mockserver.world.schema.shapes import Schema, Shape, object_shape, shape_of
-from followup_mockserver.world.schema.validation import Validator, dotted
+from followup_mockserver.world.schema.shapes import object_shape, shape_of, shape_of_parameters
+from followup_mockserver.world.schema.validation import Path, Problem, Reading, Shape, UnknownKey, dotted, object_of
 from followup_mockserver.world.state.tenant import Tenant
 
-Path = tuple[str | int, ...]
+_DATA: Path = ("data",)
 
 
 class EventData:
@@ -31,7 +31,6 @@ class EventData:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._validator = Validator(shape.schema, reject_unknown=False)
 
     def parse(self, data: Mapping[str, Any], *, reject_mistaken: bool) -> Any:
         """Validate the data, and return it as the arguments of a rule. A key whose value is null counts as omitted.
@@ -45,18 +44,22 @@ class EventData:
         Raises:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
         """
-        present = without_nulls(data)
-        try:
-            if reject_mistaken:
-                _check_keys(self._shape.schema, present)
-            self._validator.check(present)
-        except ServiceError as error:
-            raise error.under("data") from None
-        return self._shape.convert(present)
+        found, unknown = self._read(data)
+        if reject_mistaken:
+            for each in unknown:
+                _check_key(self._shape, data, each)
+        if isinstance(found, Problem):
+            raise invalid(found.code, found.message, dotted(found.path))
+        return found
 
     def ignored_keys(self, data: Mapping[str, Any]) -> Iterator[str]:
         """Iterate over the paths of the keys that the schema does not know, such as ``data.doctor``."""
-        return (dotted(("data", *path)) for path, *_ in _unknown(self._shape.schema, without_nulls(data), ()))
+        return (dotted(each.path) for each in self._read(data)[1])
+
+    def _read(self, data: Mapping[str, Any]) -> tuple[Any, list[UnknownKey]]:
+        unknown: list[UnknownKey] = []
+        how = Reading(reject_unknown=False, omit_nulls=True, unknown=unknown)
+        return self._shape.read(data, how, _DATA), unknown
 
 
 def without_nulls(value: Any) -> Any:
@@ -66,65 +69,48 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _check_keys(schema: Schema, value: Any) -> None:
-    for path, properties, beside in _unknown(schema, value, ()):
-        key = str(path[-1])
-        correct = [name for name in properties if _letters(name) == _letters(key)]
-        if not correct:
-            objects = [name for name in properties if key in _properties(properties[name])]
-            is_beside_one = any(isinstance(beside.get(name), dict) for name in objects)
-            places = [(*path[:-1], name, key) for name in objects] if is_beside_one else _own_places(schema, value, key)
-            correct = [dotted(place) for place in places]
-        if correct:
-            message = f"There is no such field; did you mean {' or '.join(correct)}?"
-            raise invalid("parameter_unknown", message, dotted(path))
+def _check_key(shape: Shape, data: Mapping[str, Any], unknown: UnknownKey) -> None:
+    """Raise an error if an unknown key is another spelling of a known one, or belongs into another place."""
+    (_, *place), key = unknown.path[:-1], str(unknown.path[-1])
+    fields = unknown.shape.fields
+    correct = [name for name in fields if _letters(name) == _letters(key)]
+    if not correct:
+        objects = [name for name, each in fields.items() if key in _object_in(each).fields]
+        is_beside_one = any(isinstance(unknown.beside.get(name), dict) for name in objects)
+        places = [(*place, name, key) for name in objects] if is_beside_one else _own_places(shape, data, key)
+        correct = [dotted(each) for each in places]
+    if correct:
+        message = f"There is no such field; did you mean {' or '.join(correct)}?"
+        raise invalid("parameter_unknown", message, dotted(unknown.path))
 
 
-def _own_places(schema: Schema, value: Any, key: str) -> list[Path]:
-    """Return the places that a schema has a key in; none if the value has the key in one of them."""
-    places = [place for place in _known(schema, ()) if place[-1] == key]
+def _own_places(shape: Shape, value: Any, key: str) -> list[Path]:
+    """Return the places that a shape has a key in; none if the value has the key in one of them."""
+    places = [place for place in _known(shape, ()) if place[-1] == key]
     present = {tuple(step for step in path if isinstance(step, str)) for path in _paths(value, ())} if places else set()
     return [] if present.intersection(places) else places
 
 
-def _unknown(schema: Schema, value: Any, path: Path) -> Iterator[tuple[Path, Mapping[str, Schema], Mapping[str, Any]]]:
-    """Iterate over the unknown keys: the path of each, with the properties and the values beside it.
-
-    A free object has none.
-    """
-    if isinstance(value, list):
-        for position, item in enumerate(value):
-            yield from _unknown(schema.get("items", {}), item, (*path, position))
-    properties = _properties(schema)
-    if not isinstance(value, dict) or not properties:
-        return
-    for key, item in value.items():
-        if key in properties:
-            yield from _unknown(properties[key], item, (*path, key))
-        else:
-            yield (*path, key), properties, value
-
-
-def _known(schema: Schema, path: Path) -> Iterator[Path]:
-    """Iterate over the paths that a schema knows, without positions in arrays."""
-    for name, each in {**_properties(schema), **_properties(schema.get("items", {}))}.items():
+def _known(shape: Shape, path: Path) -> Iterator[Path]:
+    """Iterate over the paths that a shape knows, without positions in arrays."""
+    items = {} if shape.items is None else _object_in(shape.items).fields
+    for name, each in {**_object_in(shape).fields, **items}.items():
         yield (*path, name)
         yield from _known(each, (*path, name))
 
 
+def _object_in(shape: Shape) -> Shape:
+    """Return the object among the members of a union; else the shape itself."""
+    return next((each for each in shape.members if each.fields), shape)
+
+
 def _paths(value: Any, path: Path) -> Iterator[Path]:
-    """Iterate over the paths of all keys in a value."""
+    """Iterate over the paths of all keys in a value whose values are not null."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
-        yield (*path, key)
-        yield from _paths(item, (*path, key))
-
-
-def _properties(schema: Schema) -> Mapping[str, Schema]:
-    """Return the properties of an object schema, or of the object in a union."""
-    variants = [schema, *schema.get("anyOf", ())]
-    found: Mapping[str, Schema] = next((each["properties"] for each in variants if "properties" in each), {})
-    return found
+        if item is not None:
+            yield (*path, key)
+            yield from _paths(item, (*path, key))
 
 
 def _letters(key: str) -> str:
@@ -205,20 +191,14 @@ def _find_appointment(tenant: Tenant, data: Any) -> Appointment:
 
 def _fields_of(declaration: sdk.Declaration) -> Shape:
     """Return the shape of an object with the body parameters of an operation, except the patient."""
-    parameters = [each for each in declaration.parameters if each.place == "body" and each.name != "patient"]
-    return object_shape(
-        {each.name: each.annotation for each in parameters}, [each.name for each in parameters if each.required]
+    return shape_of_parameters(
+        each for each in declaration.parameters if each.place == "body" and each.name != "patient"
     )
-
-
-def _body_of(declaration: sdk.Declaration) -> Shape:
-    return object_shape({each.name: each.annotation for each in declaration.parameters if each.place == "body"}, [])
 
 
 def _object_of(parts: Mapping[str, Shape]) -> Shape:
     """Return the shape of an object that consists of these parts, all of them required."""
-    schema = {"type": "object", "properties": {name: part.schema for name, part in parts.items()}, "required": [*parts]}
-    return Shape(schema, lambda data: {name: part.convert(data[name]) for name, part in parts.items()})
+    return object_of(parts, [*parts], is_open=True)
 
 
 def _effect(apply: Callable[[Tenant, Any, sdk.EventSource], Any], **parts: Shape) -> Effect:
@@ -227,8 +207,8 @@ def _effect(apply: Callable[[Tenant, Any, sdk.EventSource], Any], **parts: Shape
 
 def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
     """Return the shape of an appointment that is identified by its external id."""
-    annotations = {each.name: each.annotation for each in sdk.Appointments.create.parameters}
-    return object_shape({"external_id": annotations["external_id"], **fields}, ["external_id", *required])
+    kinds = {each.name: each.kinds for each in sdk.Appointments.create.parameters}
+    return object_shape({"external_id": kinds["external_id"], **fields}, ["external_id", *required])
 
 
 _TIME = datetime | str  # ``effects`` runs when it is first needed; freezegun may have replaced ``datetime`` by then
@@ -238,9 +218,12 @@ _TIME = datetime | str  # ``effects`` runs when it is first needed; freezegun ma
 def effects() -> Mapping[str, Effect]:
     """Return what each event type does. ``order.issued`` is accepted, and does nothing yet."""
     reference = shape_of(PatientInput)
-    order = {"patient": {"type": "object"}, "order": {"type": "object"}}
+
+    order = {"patient": Shape({"type": "object"}), "order": Shape({"type": "object"})}
     return {
-        "intake.requested": Effect(EventData(_body_of(sdk.IntakeRequests.create)), _request_intake),
+        "intake.requested": Effect(
+            EventData(shape_of_parameters(sdk.IntakeRequests.create.parameters)), _request_intake
+        ),
         "patient.upserted": _effect(_upsert_patient, patient=reference),
         "appointment.created": _effect(
             _create_appointment, patient=reference, appointment=_fields_of(sdk.Appointments.create)
@@ -251,7 +234,7 @@ def effects() -> Mapping[str, Effect]:
         "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
         "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(sdk.Visits.create)),
         "treatment.prescribed": _effect(_prescribe, patient=reference, treatment=_fields_of(sdk.Treatments.create)),
-        "order.issued": Effect(EventData(Shape({"type": "object", "properties": order}, dict))),
+        "order.issued": Effect(EventData(object_of(order, (), is_open=True))),
     }
 
 

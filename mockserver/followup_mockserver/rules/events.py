@@ -1,16 +1,15 @@
 """Inbound events (specification, sections 4 and 6.1): each is processed on its own, by the rules of the resources."""
 
-import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
-from followup._for_mockserver import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, EventResultStatus, EventSource, encode
+from followup._for_mockserver import MAX_EVENTS_PER_BATCH, EventResultStatus, EventSource, encode
 from followup_mockserver.rules.event_effects import Effect, effects, patient_of_order, without_nulls
 from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.shapes import shape_of
-from followup_mockserver.world.schema.validation import Validator
+from followup_mockserver.world.schema.validation import LENIENT, STRICT
 from followup_mockserver.world.state.faults import INJECTED
 from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT, Record
 from followup_mockserver.world.state.journal import EventRemarks
@@ -21,8 +20,6 @@ MAX_IGNORED_KEYS = 100
 """Keys of one call that the journal names."""
 
 ENVELOPE = shape_of(EventInput)
-ENVELOPE.schema["properties"]["id"]["minLength"] = 1
-ENVELOPE.schema["properties"]["schemaVersion"]["const"] = SCHEMA_VERSION
 
 
 def create(tenant: Tenant, *, body: Any) -> EventBatch:
@@ -108,18 +105,12 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResul
         return result
     reject_unknown = tenant.options.refuse_unknown_fields
     try:
-        _envelope_validator(reject_unknown=reject_unknown).check(raw)
-        event = ENVELOPE.convert(raw)
+        event = ENVELOPE.argument_of(raw, STRICT if reject_unknown else LENIENT)
         effect = effects()[event["type"]]
         data = effect.data.parse(event["data"], reject_mistaken=reject_unknown)
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
     return _apply(tenant, event, effect, data, known, source)
-
-
-@functools.cache
-def _envelope_validator(*, reject_unknown: bool) -> Validator:
-    return Validator(ENVELOPE.schema, reject_unknown=reject_unknown)
 
 
 def _known(tenant: Tenant, raw: Any, source: EventSource) -> Event | None:

@@ -10,6 +10,7 @@ from followup_mockserver.rules.messages import patient_of
 from followup_mockserver.rules.patients import normalized_phone
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.schema.shapes import shape_of
+from followup_mockserver.world.schema.validation import LENIENT
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
@@ -128,7 +129,7 @@ def _identifying_values(data: Data) -> Iterator[Any]:
 
 
 def _patient_details(data: Data) -> PatientInput:
-    details: PatientInput = _PATIENT.convert(data.get("patient", {}))
+    details: PatientInput = _PATIENT.argument_of(data.get("patient", {}), LENIENT)
     return details
 
 

@@ -20,8 +20,8 @@ from followup_mockserver.gateway.request import body_too_large, check_json_type,
 from followup_mockserver.web.control_routes import LONGEST_WAIT, PREFIX, ROUTES
 from followup_mockserver.web.guard import current_control, current_mock
 from followup_mockserver.world.schema.errors import invalid
-from followup_mockserver.world.schema.shapes import Shape, object_shape
-from followup_mockserver.world.schema.validation import Validator
+from followup_mockserver.world.schema.shapes import object_shape, shape_of_parameters
+from followup_mockserver.world.schema.validation import Shape
 from followup_mockserver.world.state.journal import OMITTED_IF_EMPTY
 from followup_mockserver.world.state.snapshots.document import MAX_BYTES
 
@@ -50,15 +50,14 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
     Raises:
         ServiceError: the input is invalid, or the function rejects it.
     """
-    shape, validator = input_of(function)
+    shape = input_of(function)
     if request.method == "GET":
         values = query_values(request.args.items(multi=True), shape)
     else:
         # A query parameter would have no effect here, so it is rejected instead of silently ignored.
         _check_no_query()
         values = _body()
-    validator.check(values)
-    arguments = shape.convert(values)
+    arguments = shape.argument_of(values)
     if "wait" in arguments and not 0 <= arguments["wait"] <= LONGEST_WAIT:
         raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_WAIT:g} seconds.", "wait")
     path_arguments = () if path_id is None else (path_id,)
@@ -67,23 +66,21 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
 
 
 @functools.cache
-def input_of(function: Callable[..., Any]) -> tuple[Shape, Validator]:
-    """Return the shape of a route's input, derived from the keyword arguments of its function, and its validator."""
+def input_of(function: Callable[..., Any]) -> Shape:
+    """Return the shape of a route's input, derived from the keyword arguments of its function."""
     if function is Control.answer_intake_request:
         # Its input has the shape of the creation body, in which null is invalid; in Python None means omitted.
-        shape = object_shape({each.name: each.annotation for each in IntakeRequests.create.parameters}, ())
-        return shape, Validator(shape.schema)
+        return shape_of_parameters(IntakeRequests.create.parameters)
     parameters = [
         parameter
         for parameter in [*inspect.signature(function).parameters.values()][1:]
         if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY
     ]
     annotations = annotations_of(function)
-    shape = object_shape(
+    return object_shape(
         {parameter.name: annotations[parameter.name] for parameter in parameters},
         [parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty],
     )
-    return shape, Validator(shape.schema)
 
 
 for _method, _path, _function in ROUTES:

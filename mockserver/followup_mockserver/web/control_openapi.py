@@ -8,17 +8,18 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, get_origin
+from typing import Any
 
 import attrs
 
 from followup import NOT_GIVEN, __version__
-from followup._for_mockserver import Model, annotations_of, camel, descriptions_in, package_text
+from followup._for_mockserver import Model, annotations_of, camel, descriptions_in, kinds_in, kinds_of, package_text
 from followup_mockserver.gateway.contract.openapi import COMPONENTS, response_of
 from followup_mockserver.gateway.contract.operations import for_any_language
 from followup_mockserver.web.control import health, input_of, restore_snapshot, save_snapshot
 from followup_mockserver.web.control_routes import LONGEST_WAIT, PREFIX, ROUTES, TOKEN_HEADER
-from followup_mockserver.world.schema.shapes import Convert, Schema, Shape, Shapes, shape_of, unchanged
+from followup_mockserver.world.schema.shapes import Scalar, Shapes, shape_of
+from followup_mockserver.world.schema.validation import Schema, Shape
 from followup_mockserver.world.state.journal import OMITTED_IF_EMPTY
 
 Document = dict[str, Any]
@@ -125,7 +126,7 @@ def _path_name(function: Callable[..., Any]) -> str:
 
 def _add_input(operation: Document, method: str, path: str, function: Callable[..., Any]) -> None:
     """Add the keyword arguments of a function: the query parameters of a GET, the fields of the body otherwise."""
-    schema, properties = input_of(function)[0].schema, _properties(function)
+    schema, properties = input_of(function).schema, _properties(function)
     if method == "GET":
         operation["parameters"] += [
             {"name": name, "in": "query", "required": False, "description": each.pop("description", ""), "schema": each}
@@ -142,7 +143,7 @@ def _properties(function: Callable[..., Any]) -> dict[str, Schema]:
     """Return the schemas of the input of a function, with descriptions and defaults."""
     parameters = {camel(each.name): each for each in inspect.signature(function).parameters.values()}
     found = {}
-    for name, schema in input_of(function)[0].schema["properties"].items():
+    for name, schema in input_of(function).schema["properties"].items():
         parameter = parameters[name]
         found[name] = {**schema, "description": for_any_language(descriptions_in(function)[parameter.name])}
         if parameter.default not in (None, NOT_GIVEN, inspect.Parameter.empty):
@@ -162,33 +163,32 @@ def _in_query(schema: Schema) -> Schema:
 class _Responses(Shapes):
     """Schemas of results, as ``http.control`` encodes them. Each class is a component of the document."""
 
-    scalars: Mapping[Any, tuple[Schema, Convert]] = {**Shapes.scalars, bytes: ({"type": "string"}, unchanged)}
+    scalars: Mapping[Any, Scalar] = {**Shapes.scalars, bytes: ({"type": "string"}, None)}
 
     def __init__(self) -> None:
         self.components: dict[str, Schema] = dict(COMPONENTS["schemas"])
 
     def of_result(self, annotation: Any) -> Schema:
         """Return the schema of the response of a function with this return annotation."""
-        if annotation in (None, type(None)):
+        kinds = kinds_of(annotation)
+        if not kinds.any_of:
             return _STATUS
-        schema = self.of(annotation).schema
-        if get_origin(annotation) is list:
+        schema = self.of(kinds).schema
+        if list in kinds.types:
             return {"type": "object", "properties": {"data": schema}, "required": ["data"]}
         return schema
 
-    def _of_type(self, annotation: Any) -> Shape:
-        if not attrs.has(annotation):
-            return super()._of_type(annotation)
-        name = annotation.__name__
-        if name not in self.components:
-            is_model = issubclass(annotation, Model)
-            self.components[name] = shape_of(annotation).schema if is_model else self._object(annotation)
-        return Shape({"$ref": f"#/components/schemas/{name}"}, unchanged)
+    def of_class(self, cls: Any) -> Shape:
+        """Return a reference to the component of a result class, or of a class of the mock."""
+        if cls.__name__ not in self.components:
+            is_model = issubclass(cls, Model)
+            self.components[cls.__name__] = shape_of(cls).schema if is_model else self._object(cls)
+        return Shape({"$ref": f"#/components/schemas/{cls.__name__}"})
 
     def _object(self, cls: type[attrs.AttrsInstance]) -> Schema:
-        annotations, fields = annotations_of(cls), attrs.fields(cls)
+        kinds, fields = kinds_in(cls), attrs.fields(cls)
         return {
             "type": "object",
-            "properties": {camel(each.name): self.of(annotations[each.name]).schema for each in fields},
+            "properties": {camel(each.name): self.of(kinds[each.name]).schema for each in fields},
             "required": [camel(each.name) for each in fields if not each.metadata.get(OMITTED_IF_EMPTY)],
         }

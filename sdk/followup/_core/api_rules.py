@@ -90,6 +90,13 @@ class Default:
     value: Any
 
 
+@attrs.frozen(eq=False, repr=False)
+class Constant:
+    """There is no other value than this one, which the service assumes when the parameter is omitted."""
+
+    value: Any
+
+
 EventType = Literal[
     "intake.requested",
     "patient.upserted",

@@ -3,8 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from types import NoneType
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +16,7 @@ from followup.cli.application import Application
 from followup.cli.lists import OPTIONS, Listing
 from followup.cli.options import AsJson, keyword, option, sentence, spelling
 from followup.cli.output import connected, fail, reject, say, show_one, warn
-from followup.cli.values import argument_names, arms, body_of, bound_of, kebab, parts_of, value_of_option
+from followup.cli.values import argument_names, body_of, bound_of, kebab, parts_of, value_of_option
 from followup.resources import all_groups
 from followup.resources.event_batches import outcome_of
 
@@ -133,21 +132,15 @@ def _listing(declaration: Declaration) -> Listing | None:
 
 
 def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
-    name, annotation = parameter.name, parameter.annotation
+    name = parameter.name
     if parameter.place == "path":
-        text = text or f"Id, which begins with {get_args(annotation)[1].prefix}."
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="ID")])
     if parameter.place == "whole_body":
         text = f"{text} As JSON; - reads JSON or JSON Lines from standard input."
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="JSON")])
     default = inspect.Parameter.empty if parameter.required else None
-    return option(name, annotation, text, default, shown_default=_default_of(annotation))
-
-
-def _default_of(annotation: Any) -> str | None:
-    """Return the value that the service assumes for an omitted parameter, if its annotation has one."""
-    marks = (mark for arm in (annotation, *get_args(annotation)) for mark in getattr(arm, "__metadata__", ()))
-    return next((str(mark.value) for mark in marks if isinstance(mark, Default)), None)
+    assumed = parameter.kinds.mark(Default)
+    return option(name, parameter.kinds, text, default, shown_default=None if assumed is None else str(assumed.value))
 
 
 def _argument_of(parameter: Parameter, typed: Any) -> Any:
@@ -156,16 +149,16 @@ def _argument_of(parameter: Parameter, typed: Any) -> Any:
     Raises:
         CommandFailed: the value is invalid; the message names the option.
     """
-    name, annotation = parameter.name, parameter.annotation
-    rename = argument_names(annotation)
+    name, kinds = parameter.name, parameter.kinds
+    rename = argument_names(kinds)
     if parameter.place == "whole_body":
         return body_of(typed, name, rename)
-    if parameter.place == "query" and datetime in arms(annotation):
+    if parameter.place == "query" and datetime in kinds.types:
         time, note = bound_of(typed, f"--{kebab(name)}")
         if note:
             warn(note)
         return time
-    return value_of_option(name, annotation, typed, rename)
+    return value_of_option(name, kinds, typed, rename)
 
 
 def _cleared(declaration: Declaration, fields: Iterable[str], changed: Collection[str]) -> Mapping[str, None]:
@@ -196,4 +189,4 @@ def _clearable(declaration: Declaration) -> list[str]:
     """Return the arguments of the fields that an update may set to null (specification, section 4)."""
     if declaration.method != "PATCH":
         return []
-    return [each.name for each in declaration.parameters if NoneType in get_args(each.annotation)]
+    return [each.name for each in declaration.parameters if each.kinds.nullable]

@@ -5,13 +5,13 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
 from followup._core.api_rules import IdPrefix
-from followup._core.codec.names import bare, is_union
-from followup.cli.values import arms, kebab, kind_of_option, literals, may_be_id, takes_input_dict
+from followup._core.codec.kinds import kinds_of
+from followup.cli.values import kebab, kind_of_option, may_be_id
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on a terminal, too.")]
 """The option ``--json``. A pipe gets JSON without it."""
@@ -52,10 +52,10 @@ def option(
         text = f"{text.removesuffix('.')}; {shown_default} if omitted."
     if kind is dict:
         shown_as = "JSON|ID" if may_be_id(annotation) else "JSON"
-        if takes_input_dict(annotation):
+        if kinds_of(annotation).inputs:
             text = f"{text} As JSON, - for standard input{', or an id' * may_be_id(annotation)}."
     if kind is list:
-        has_dicts = takes_input_dict(annotation)
+        has_dicts = bool(kinds_of(annotation).inputs)
         how = "Each as a JSON object, or all as an array" if has_dicts else "Separated by commas"
         text = f"{text} {how}; the option can be repeated."
         shown_as = "JSON" if has_dicts else "LIST"
@@ -85,20 +85,20 @@ _LONGEST_LIST = 32
 
 def _placeholder(name: str, annotation: Any) -> str | None:
     """Return what stands for the value of an option, such as ID, TIME or ``api|pms``; None if its type says enough."""
-    allowed = arms(annotation)
-    if values := literals(annotation):
-        listed = "|".join(values)
+    allowed = kinds_of(annotation)
+    if allowed.values:
+        listed = "|".join(allowed.values)
         return listed if len(listed) <= _LONGEST_LIST else name.rpartition("_")[2].upper()
-    if _is_id(annotation):
+    if allowed.mark(IdPrefix):
         return "ID"
-    if datetime in allowed:
+    if datetime in allowed.types:
         return "TIME"
-    return "DATE" if date in allowed else None
+    return "DATE" if date in allowed.types else None
 
 
 def _completing(annotation: Any) -> Callable[[str], list[str]] | None:
     """Return the function that completes the value of an option in a shell; None if its values are not enumerated."""
-    values = literals(annotation)
+    values = kinds_of(annotation).values
     if not values:
         return None
 
@@ -108,16 +108,9 @@ def _completing(annotation: Any) -> Callable[[str], list[str]] | None:
     return complete
 
 
-def _is_id(annotation: Any) -> bool:
-    if any(isinstance(each, IdPrefix) for each in getattr(annotation, "__metadata__", ())):
-        return True
-    annotation = bare(annotation)
-    return is_union(annotation) and any(map(_is_id, get_args(annotation)))
-
-
 def with_values(text: str, annotation: Any) -> str:
     """Return the help of an option, with the values that its annotation enumerates, unless the help names them."""
-    values = literals(annotation)
+    values = kinds_of(annotation).values
     for value in values:
         text = text.replace(kebab(value), value)  # wrong_signature in a docstring is no name of an option
     if all(value in text.lower() for value in values):

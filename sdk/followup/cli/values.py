@@ -3,17 +3,16 @@
 Needs neither Typer nor click.
 """
 
-import itertools
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, is_typeddict
+from typing import Any
 
-from followup import NotGiven
-from followup._core.codec.names import annotations_of, bare, camel, is_union
+from followup._core.codec.kinds import kinds_of
+from followup._core.codec.names import camel
 from followup._core.codec.wire import format_exactly, in_utc
 from followup.cli.output import reject
 from followup.cli.texts import zone_of
@@ -26,21 +25,6 @@ _EXAMPLE = "2030-05-17T14:30:00-03:00"
 def kebab(name: str) -> str:
     """Return a name as the command line spells it: ``start_at_gte`` becomes ``start-at-gte``."""
     return name.replace("_", "-")
-
-
-def arms(annotation: Any) -> list[Any]:
-    """Return the types that an annotation allows, except None and the type of an omitted argument."""
-    annotation = bare(annotation)
-    if not is_union(annotation):
-        return [annotation]
-    found = itertools.chain.from_iterable(arms(arm) for arm in get_args(annotation))
-    return [arm for arm in found if arm not in (NotGiven, type(None))]
-
-
-def literals(annotation: Any) -> list[str]:
-    """Return the values that an annotation allows, if it enumerates them."""
-    values = (get_args(arm) for arm in arms(annotation) if get_origin(arm) is Literal)
-    return list(itertools.chain.from_iterable(values))
 
 
 def parts_of(texts: str | Iterable[str]) -> list[str]:
@@ -96,9 +80,7 @@ def parse_json(text: str, where: str, *, lines: bool = False) -> Any:
 
 def argument_names(annotation: Any) -> Callable[[str], str]:
     """Return the function that renames the keys of JSON to those of the input dicts that an annotation allows."""
-    names = {
-        camel(name): name for each in _with_items(annotation) if is_typeddict(each) for name in annotations_of(each)
-    }
+    names = {camel(name): name for each in kinds_of(annotation).inputs for name in each.__annotations__}
     return lambda key: names.get(key, key)
 
 
@@ -134,33 +116,22 @@ def body_of(text: str, where: str, rename: Callable[[str], str]) -> Any:
     return renamed(parse_json(text, where, lines=True), rename, where)
 
 
-def _with_items(annotation: Any) -> list[Any]:
-    allowed = arms(annotation)
-    return [*allowed, *(arm for each in allowed for item in get_args(each) for arm in arms(item))]
-
-
 def kind_of_option(annotation: Any) -> Any:
     """Return the type of an option: a scalar type, ``Path``, ``list``, or ``dict`` for JSON."""
-    allowed = arms(annotation)
-    origins = [origin for arm in allowed if isinstance(origin := get_origin(arm), type)]
-    if any(map(is_typeddict, allowed)) or any(issubclass(origin, Mapping) for origin in origins):
+    allowed = kinds_of(annotation)
+    forms = {each.form for each in allowed.any_of}
+    if forms & {"input", "mapping"}:
         return dict
-    if any(issubclass(origin, Iterable) for origin in origins):
+    if "list" in forms:
         return list
-    if os.PathLike in origins:
+    if os.PathLike in allowed.types:
         return Path
-    return next((kind for kind in (bool, int, float) if kind in allowed), str)
-
-
-def takes_input_dict(annotation: Any) -> bool:
-    """Return whether an option takes an input dict, such as ``PatientInput``, or a list of them."""
-    return any(map(is_typeddict, _with_items(annotation)))
+    return next((kind for kind in (bool, int, float) if kind in allowed.types), str)
 
 
 def may_be_id(annotation: Any) -> bool:
     """Return whether an option takes an id as well as an input dict."""
-    allowed = arms(annotation)
-    return str in allowed and any(map(is_typeddict, allowed))
+    return {"scalar", "input"} <= {each.form for each in kinds_of(annotation).any_of}
 
 
 def value_of_option(name: str, annotation: Any, typed: Any, rename: Callable[[str], str] = camel) -> Any:
@@ -176,20 +147,20 @@ def value_of_option(name: str, annotation: Any, typed: Any, rename: Callable[[st
     Raises:
         CommandFailed: it is invalid; the message names the option.
     """
-    option, kind = f"--{kebab(name)}", kind_of_option(annotation)
+    option, kind, allowed = f"--{kebab(name)}", kind_of_option(annotation), kinds_of(annotation)
     if typed is None:
         return None
-    if kind is list and takes_input_dict(annotation):
+    if kind is list and allowed.inputs:
         parsed = [renamed(parse_json(each, option), rename, option) for each in typed]
         return [item for each in parsed for item in (each if isinstance(each, list) else [each])]
     if kind is list:
-        has_numbers = float in _with_items(annotation)
+        has_numbers = any(each.items and float in each.items.types for each in allowed.any_of)
         return [_number(part, option) if has_numbers else part for part in parts_of(typed)]
     if kind is dict:
         return _json_value(annotation, typed, option, rename)
-    if isinstance(typed, str) and datetime in arms(annotation):
+    if isinstance(typed, str) and datetime in allowed.types:
         return time_of(typed, option)
-    return date_of(typed, option) if date in arms(annotation) else typed
+    return date_of(typed, option) if date in allowed.types else typed
 
 
 def _json_value(annotation: Any, typed: str, option: str, rename: Callable[[str], str]) -> Any:
@@ -199,7 +170,7 @@ def _json_value(annotation: Any, typed: str, option: str, rename: Callable[[str]
     parsed = parse_json(typed, option)
     if can_be_id and isinstance(parsed, dict) and "object" in parsed and isinstance(parsed.get("id"), str):
         return parsed["id"]  # an object that a command has printed
-    return renamed(parsed, rename, option) if takes_input_dict(annotation) else parsed
+    return renamed(parsed, rename, option) if kinds_of(annotation).inputs else parsed
 
 
 def _number(text: str, option: str) -> float:

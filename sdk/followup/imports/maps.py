@@ -6,14 +6,14 @@ import tomllib
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn, get_args, get_origin
+from typing import Any, Final, Literal, NoReturn, get_args
 from zoneinfo import ZoneInfo
 
 import attrs
 import phonenumbers
 
 from followup import ConfigurationError, DoctorInput, PatientInput
-from followup._core.codec.names import annotations_of
+from followup._core.codec.kinds import kinds_in
 from followup._core.package_data import zone_of
 from followup._store.schema import LONGEST_TEXT
 
@@ -115,7 +115,7 @@ class Map:
         return " + ".join(column.headers) or None if column else None
 
 
-_SETTINGS = annotations_of(Map)
+_SETTINGS = kinds_in(Map)
 _REQUIRED_SETTINGS = [each.name for each in attrs.fields(Map) if each.default is attrs.NOTHING]
 
 
@@ -155,9 +155,9 @@ class _Reader:
         return Map(columns=columns, **settings)
 
     def _setting(self, name: str, value: Any) -> Any:
-        if get_origin(_SETTINGS[name]) is Literal:
-            return self._one_of(name, value, get_args(_SETTINGS[name]))
-        if _SETTINGS[name] is float:
+        if _SETTINGS[name].values:
+            return self._one_of(name, value, _SETTINGS[name].values)
+        if float in _SETTINGS[name].types:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
                 self._fail(name, "must be a percentage from 0 to 100, without quotes")
             return value

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
-from followup._core.api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Default, EventId, EventType
+from followup._core.api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Constant, EventId, EventType, NonEmpty
 from followup._core.codec.decode import decode
 from followup._core.codec.wire import WireError
 from followup._core.privacy.redaction import SentValues, redacted
@@ -42,10 +42,10 @@ class EventInput(TypedDict, total=False):
         source: the system that the event comes from.
     """
 
-    id: Required[str]
+    id: Required[NonEmpty]
     type: Required[EventType]
     data: Required[Mapping[str, Any]]
-    schema_version: Annotated[int, Default(SCHEMA_VERSION)] | None
+    schema_version: Annotated[int, Constant(SCHEMA_VERSION)] | None
     occurred_at: datetime | str | None
     source: EventSourceInput | None
 

@@ -12,14 +12,8 @@ from followup import _for_mockserver as sdk
 from followup_mockserver.deliveries.payloads import USER_AGENT
 from followup_mockserver.gateway.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
-from followup_mockserver.world.schema.shapes import (
-    HTTPS_URL,
-    MAX_BODY_BYTES,
-    MAX_HEAD_BYTES,
-    Schema,
-    open_schema,
-    shape_of,
-)
+from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES, open_schema, shape_of
+from followup_mockserver.world.schema.validation import HTTPS_URL, Schema
 
 Document = dict[str, Any]
 
@@ -111,7 +105,7 @@ def _parameters(operation: Operation) -> list[Document]:
             "in": parameter.place,
             "required": parameter.place == "path" or parameter.required,
             "description": meanings.get(parameter.name, "Id of the object."),
-            "schema": _as_text(shape_of(parameter.annotation).schema),
+            "schema": _as_text(shape_of(parameter.kinds).schema),
         }
         for parameter in operation.declaration.parameters
         if parameter.place in ("path", "query")
@@ -151,7 +145,7 @@ def _request_body(operation: Operation) -> Document | None:
 def _batch_schema(operation: Operation) -> Schema:
     event = _reference("EventInput")
     (parameter,) = (each for each in operation.declaration.parameters if each.place == "whole_body")
-    array = next(each for each in shape_of(parameter.annotation).schema["anyOf"] if each["type"] == "array")
+    array = next(each for each in shape_of(parameter.kinds).schema["anyOf"] if each["type"] == "array")
     batch = {**array, "items": event}
     wrapped = {"type": "object", "properties": {"events": batch}, "required": ["events"], "additionalProperties": False}
     # Not oneOf: if unknown fields are allowed, an object can be an event and have ``events`` as well.

@@ -22,7 +22,8 @@ from followup_mockserver.rules import (
     webhook_endpoints,
 )
 from followup_mockserver.rules.paging import list_of
-from followup_mockserver.world.schema.shapes import Shape, object_shape
+from followup_mockserver.world.schema.shapes import shape_of_parameters
+from followup_mockserver.world.schema.validation import Shape
 from followup_mockserver.world.state.tenant import Tenant
 
 FOLLOW_UP = "follow_up"
@@ -159,10 +160,7 @@ class Operation:
         return {name: for_any_language(text) for name, text in self.declaration.meanings.items()}
 
     def _shape(self, place: str) -> Shape:
-        parameters = [each for each in self.declaration.parameters if each.place == place]
-        return object_shape(
-            {each.name: each.annotation for each in parameters}, [each.name for each in parameters if each.required]
-        )
+        return shape_of_parameters(each for each in self.declaration.parameters if each.place == place)
 
     @property
     def has_path_id(self) -> bool:

@@ -71,7 +71,7 @@ def _calls(name: str) -> SearchStrategy[Call]:
     named = [each for each in declaration.parameters if each.place in ("query", "body")]
     positional = st.tuples(*[_positional(each) for each in declaration.parameters if each not in named])
     keywords = values.arguments(
-        {each.name: each.annotation for each in named},
+        {each.name: each.kinds for each in named},
         [each.name for each in named if each.required],
         nullable=declaration.method != "PATCH",
     )
@@ -82,7 +82,7 @@ def _calls(name: str) -> SearchStrategy[Call]:
 
 def _positional(parameter: sdk.Parameter) -> values.Values:
     if parameter.place == "path":
-        return values.value_of(parameter.annotation)
+        return values.value_of(parameter.kinds)
     batches = st.lists(events(), min_size=1, max_size=sdk.MAX_EVENTS_PER_BATCH)
     return events() | batches | batches.map(tuple)
 

@@ -4,13 +4,13 @@ import functools
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
-from types import MappingProxyType, NoneType
-from typing import Any, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
+from types import MappingProxyType
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from followup import ContactInput, NotGiven, PatientInput
+from followup import ContactInput, PatientInput
 from followup import _for_mockserver as sdk
 from followup_mockserver.rules.patients import IN_EVENTS
 from followup_mockserver.world.state.ids import ALPHABET
@@ -44,8 +44,6 @@ _ZONES = (
 _MOST_MINUTES = 14 * 60
 """The largest offset of a time zone that is in use."""
 
-# Strategies are made when they are first needed, and freezegun may have replaced the names of this module by then.
-_TIMES = (datetime, date)
 _FIRST, _LAST = datetime(1900, 1, 2), datetime(2099, 12, 30)  # noqa: DTZ001 - the strategies add the time zone
 
 
@@ -93,26 +91,22 @@ def value_of(annotation: Any, name: str = "") -> Values:
         annotation: the annotation of a parameter, or of a key of an input dict.
         name: name of the parameter or key. Phones and documents are text with rules that their annotation lacks.
     """
-    metadata = getattr(annotation, "__metadata__", ())
-    kind = sdk.bare(annotation)
-    origin = get_origin(kind)
-    if origin in (Required, NotRequired):
-        return value_of(get_args(kind)[0], name)
-    if sdk.is_union(kind):
-        return _member_of(kind, name)
-    if origin is Literal:
-        return st.sampled_from(get_args(kind))
-    if is_typeddict(kind):
-        return _DICTS[kind]() if kind in _DICTS else input_dict(kind)
-    if origin is Mapping:
-        return json_objects()
-    if isinstance(origin, type) and issubclass(origin, Iterable):
-        return _sequence(value_of(get_args(kind)[0]), metadata)
-    if kind is str:
-        return _TEXTS[name]() if name in _TEXTS else _text(metadata)
-    if kind is int:
-        return _integer(metadata)
-    return _SCALARS[kind]()
+    return st.one_of([_values_of(each, name) for each in sdk.kinds_of(annotation).intended])
+
+
+def _values_of(kind: sdk.Kind, name: str) -> Values:
+    match kind.form:
+        case "choice":
+            return st.sampled_from(kind.values)
+        case "input":
+            return _INPUTS[kind.type]() if kind.type in _INPUTS else input_dict(kind.type)
+        case "mapping":
+            return json_objects()
+        case "list":
+            return _sequence(value_of(kind.items), kind.marks)
+    if kind.type is str:
+        return _TEXTS[name]() if name in _TEXTS else _text(kind.marks)
+    return _integer(kind.marks) if kind.type is int else _SCALARS[kind.type]()
 
 
 def dictionary(
@@ -133,7 +127,7 @@ def dictionary(
     }
     always = {name: values[name] for name in required}
     optional = {
-        name: st.none() | values[name] if nullable or _has_none(annotation) else values[name]
+        name: st.none() | values[name] if nullable or sdk.kinds_of(annotation).nullable else values[name]
         for name, annotation in annotations.items()
         if name not in always
     }
@@ -143,9 +137,8 @@ def dictionary(
 @functools.cache
 def input_dict(declared: Any, *required: str) -> SearchStrategy[dict[str, Any]]:
     """Return dicts of the declared ``TypedDict``, in which these keys are present as well."""
-    annotations = sdk.annotations_of(declared)
-    always = [name for name, annotation in annotations.items() if get_origin(annotation) is Required]
-    return dictionary(annotations, [*always, *required])
+    kinds = sdk.kinds_in(declared)
+    return dictionary(kinds, [*(name for name, each in kinds.items() if each.required), *required])
 
 
 @functools.cache
@@ -172,25 +165,8 @@ def _json_object(values: Values) -> SearchStrategy[dict[str, Any]]:
     return st.dictionaries(st.text(max_size=12), values, max_size=3)
 
 
-def _member_of(union: Any, name: str) -> Values:
-    members = [each for each in _flat(union) if each not in (NotGiven, NoneType)]
-    kinds = [sdk.bare(each) for each in members]
-    instant, day = _TIMES
-    if instant in kinds:
-        return _times()
-    if day in kinds:
-        return st.dates(_FIRST.date(), _LAST.date()).flatmap(lambda each: st.sampled_from([each, each.isoformat()]))
-    # For an enum, a string stands for values that are not known yet, which the service rejects.
-    literals = [each for each in members if get_origin(sdk.bare(each)) is Literal]
-    return st.one_of([value_of(each, name) for each in literals or members])
-
-
-def _flat(union: Any) -> list[Any]:
-    return [member for each in get_args(union) for member in (_flat(each) if sdk.is_union(each) else [each])]
-
-
-def _has_none(annotation: Any) -> bool:
-    return sdk.is_union(annotation) and NoneType in _flat(annotation)
+def _days() -> Values:
+    return st.dates(_FIRST.date(), _LAST.date()).flatmap(lambda each: st.sampled_from([each, each.isoformat()]))
 
 
 def _sequence(items: Values, metadata: Iterable[object]) -> Values:
@@ -223,7 +199,7 @@ def _integer(metadata: Iterable[object]) -> SearchStrategy[int]:
         match constraint:
             case sdk.Limits(minimum=least, maximum=most):
                 return st.integers(least, most)
-            case sdk.Default(value=value):  # an integer without limits is a version, of which there is one
+            case sdk.Constant(value=value):
                 return st.just(value)
     return st.integers(0, 2**31)
 
@@ -263,6 +239,6 @@ def _https_url() -> SearchStrategy[str]:
 _Maker = Callable[[], Values]
 _TEXTS: Mapping[str, _Maker] = {"phone": _phone, "dni": _document}
 _FORMATS: Mapping[str, _Maker] = {"email": _email, "https-url": _https_url}
-_DICTS: Mapping[Any, _Maker] = {PatientInput: lambda: identified(PatientInput, IN_EVENTS)}
+_INPUTS: Mapping[Any, _Maker] = {PatientInput: lambda: identified(PatientInput, IN_EVENTS)}
 """A reference to a patient needs a field by which the service finds or creates them."""
-_SCALARS: Mapping[Any, _Maker] = {bool: st.booleans}
+_SCALARS: Mapping[Any, _Maker] = {bool: st.booleans, datetime: _times, date: _days}

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import zip_longest
 from operator import attrgetter
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import attrs
 
-from followup._for_mockserver import Parameter, bare
+from followup._for_mockserver import Parameter
 from followup_mockserver.control.duplicates import suspect_calls, was_done
 from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation, is_batch
 from followup_mockserver.rules.events import events_in
@@ -266,10 +266,10 @@ def _arguments(operation: Operation, details: CallDetails) -> list[str]:
 
 
 def _from_query(parameter: Parameter, value: str) -> Any:
-    types = get_args(parameter.annotation)
+    types = parameter.kinds.types
     if bool in types:
         return value == "true"
-    return int(value) if int in map(bare, types) else value
+    return int(value) if int in types else value
 
 
 def _in_python(value: Any) -> Any:

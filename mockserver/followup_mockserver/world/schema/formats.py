@@ -75,12 +75,15 @@ def is_exact_timestamp(text: str) -> bool:
     return instant is not None and _FIRST_YEAR < instant.year < _LAST_YEAR
 
 
-def is_date(text: str) -> bool:
-    """Return whether a text is an RFC 3339 date."""
-    try:
-        return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
+def parse_date(text: str) -> date:
+    """Return the day of an RFC 3339 date.
+
+    Raises:
+        ValueError: the text is not one.
+    """
+    if not _DATE.fullmatch(text):
+        raise ValueError("not an RFC 3339 date")
+    return date.fromisoformat(text)
 
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"

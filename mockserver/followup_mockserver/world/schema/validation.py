@@ -1,34 +1,46 @@
-"""Validation of JSON: decoded strictly, and checked against the schemas of ``shapes``.
+"""Reading of JSON: decoded strictly, then checked and converted to the arguments of rules in one pass.
 
-Each part of a schema becomes a function. They know the keywords that ``shapes`` uses, and no others.
+Shapes know the keywords of JSON Schema that ``shapes`` uses, and no others.
 """
 
 import codecs
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import Any, NoReturn
 
 import attrs
 
-from followup_mockserver.world.schema import formats, shapes
-from followup_mockserver.world.schema.errors import invalid
+from followup import _for_mockserver as sdk
+from followup_mockserver.world.schema import formats
+from followup_mockserver.world.schema.errors import ServiceError, invalid, joined
+
+Schema = dict[str, Any]
+Path = tuple[str | int, ...]
+
+DATE = "date"
+TIMESTAMP = "date-time"
+EXACT_TIMESTAMP = "exact-timestamp"
+HTTPS_URL = "https-url"
+EMAIL = "email"
+
+YEARS = "^(?!0000|0001|9999)"
+"""The first and the last year are rejected: in another time zone, such a time may be outside of the calendar."""
+DATE_YEARS = "^(?!0000)"
+"""RFC 3339 allows the year 0, Python does not."""
 
 UNKNOWN = "parameter_unknown"
 _INVALID = "parameter_invalid"
 
 _EXPECTED_FORMAT = {
-    shapes.DATE: "a date, YYYY-MM-DD",
-    shapes.TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
-    shapes.EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
-    shapes.EMAIL: "an e-mail address",
+    DATE: "a date, YYYY-MM-DD",
+    TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
+    EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
+    EMAIL: "an e-mail address",
 }
-_EXPECTED_PATTERN = {
-    shapes.YEARS: "a time in the years 0002 to 9998",
-    shapes.DATE_YEARS: "a date in the years 0001 to 9999",
-}
+_EXPECTED_PATTERN = {YEARS: "a time in the years 0002 to 9998", DATE_YEARS: "a date in the years 0001 to 9999"}
 _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "string": ("a string", (str,)),
     "boolean": ("true or false", (bool,)),
@@ -41,166 +53,229 @@ _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
 """How an error names each type, and the classes of its values."""
 
 
-@attrs.define(eq=False, repr=False)
-class _Problem:
+@attrs.frozen(eq=False, repr=False)
+class Problem:
     """What is wrong with a value.
 
     Attributes:
         code: code of the error.
         message: a sentence that describes a valid value.
-        steps: the path of the value, from its end to its beginning.
+        path: the path of the value.
     """
 
     code: str
     message: str
-    steps: list[str | int] = attrs.field(factory=list)
-
-    def at(self, step: str | int) -> "_Problem":
-        self.steps.append(step)
-        return self
+    path: Path
 
 
-_Test = Callable[[Any], object]
-"""Returns something true for a valid value."""
+@attrs.frozen(eq=False, repr=False)
+class UnknownKey:
+    """A key that the shape of an object does not have.
 
-_Check = Callable[[Any], _Problem | None]
-"""Returns what is wrong with a value; None if it is valid."""
-
-
-class Validator:
-    """Validates JSON against a schema.
-
-    Args:
-        schema: the schema of a ``Shape``.
-        reject_unknown: whether fields that the schema does not know are errors.
-        allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
-        only_first: whether to stop at the first error, even if a later one would say more. A hostile document may have
-            millions of them.
+    Attributes:
+        path: its path.
+        shape: the shape of the object.
+        beside: the object.
     """
 
-    def __init__(
-        self,
-        schema: shapes.Schema,
-        *,
-        reject_unknown: bool = True,
-        allow_http_webhooks: bool = False,
-        only_first: bool = False,
-    ) -> None:
-        self._only_first = only_first
-        self._formats: Mapping[str, _Test] = {
-            shapes.DATE: formats.is_date,
-            shapes.TIMESTAMP: formats.is_timestamp,
-            shapes.EXACT_TIMESTAMP: formats.is_exact_timestamp,
-            shapes.EMAIL: formats.is_email,
-            shapes.HTTPS_URL: formats.is_webhook_target if allow_http_webhooks else formats.is_https_url,
-        }
-        self._problem = self._check_of(schema if reject_unknown else shapes.open_schema(schema))
+    path: Path
+    shape: "Shape"
+    beside: Mapping[str, Any]
 
-    def check(self, value: Any) -> None:
-        """Check that a value is valid.
+
+@attrs.frozen(eq=False, repr=False)
+class Reading:
+    """How JSON is read.
+
+    Attributes:
+        reject_unknown: whether keys that a shape does not have are errors.
+        allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
+        omit_nulls: whether a key whose value is null counts as omitted.
+        only_first: whether to stop at the first error, even if a later one would say more. A hostile document may have
+            millions of them.
+        unknown: gets the unknown keys that are no errors.
+    """
+
+    reject_unknown: bool = True
+    allow_http_webhooks: bool = False
+    omit_nulls: bool = False
+    only_first: bool = False
+    unknown: list[UnknownKey] | None = None
+
+
+STRICT = Reading()
+LENIENT = Reading(reject_unknown=False)
+
+Read = Callable[[Any, Reading, Path], Any]
+"""Takes a value with its path; returns the argument of a rule, or what is wrong with the value as a ``Problem``.
+
+A ``ValueError`` means that the value does not have the format, and a ``ServiceError`` is about the value."""
+
+
+@attrs.frozen(eq=False, repr=False, slots=False)
+class Shape:
+    """The JSON form of an annotation.
+
+    Attributes:
+        schema: the JSON Schema.
+        convert: reads a value that has the type of the schema, and is within its limits; None: it is the argument.
+        members: the shapes of a union, which have different types.
+        fields: the shapes of the fields of an object, by their names in JSON.
+        items: the shape of the items of an array.
+    """
+
+    schema: Schema
+    convert: Read | None = None
+    members: Sequence["Shape"] = ()
+    fields: Mapping[str, "Shape"] = {}
+    items: "Shape | None" = None
+
+    def argument_of(self, value: Any, how: Reading = STRICT) -> Any:
+        """Return a JSON value as the argument of a rule.
 
         Raises:
             ServiceError: 400 with the path of the invalid field in ``param``.
         """
-        problem = self._problem(value)
-        if problem is not None:
-            raise invalid(problem.code, problem.message, dotted(reversed(problem.steps)) if problem.steps else None)
+        found = self.read(value, how, ())
+        if isinstance(found, Problem):
+            raise invalid(found.code, found.message, dotted(found.path) or None)
+        return found
 
-    def _check_of(self, schema: shapes.Schema) -> _Check:
-        if "anyOf" in schema:
-            return _one_of({each["type"]: self._check_of(each) for each in schema["anyOf"]})
+    @sdk.lazy
+    def read(self) -> Read:
+        """The function that checks and converts a value, made when it is first needed."""
+        return _union_reader(self.members) if self.members else self._reader()
+
+    def _reader(self) -> Read:
+        schema, convert = self.schema, self.convert
         types = schema.get("type", ())
         types = (types,) if isinstance(types, str) else sorted(types, key="null".__ne__)
         classes = {each for name in types for each in _TYPES[name][1]}
-        tests = [
-            (self._formats[limit] if keyword == "format" else _TESTS[keyword](limit), keyword, limit)
-            for keyword, limit in sorted(schema.items(), key=lambda item: item[0] == "format")
-            if keyword not in _NOT_TESTED
-        ]
-        check_parts = self._parts_check(schema)
+        tests = [(_TESTS[keyword](limit), keyword, limit) for keyword, limit in schema.items() if keyword in _TESTS]
+        form: str = schema.get("format", "")
+        has_format = _FORMATS.get(form)
 
-        def check(value: Any) -> _Problem | None:
+        def read(value: Any, how: Reading, path: Path) -> Any:
             if type(value) not in classes and not _is_one_of(types, value):
-                return _Problem(_INVALID, _must_be_one_of(types))
+                return Problem(_INVALID, _must_be_one_of(types), path)
             if value is None:
                 return None
             for test, keyword, limit in tests:
                 if not test(value):
-                    return _Problem(_INVALID, f"This must be {_expected(keyword, limit, value)}.")
-            return None if check_parts is None else check_parts(value)
+                    return Problem(_INVALID, f"This must be {_expected(keyword, limit)}.", path)
+            try:
+                if has_format is None or has_format(value, how):
+                    return value if convert is None else convert(value, how, path)
+            except ServiceError as error:
+                return Problem(error.code, error.message, (joined(dotted(path), error.param),))
+            except ValueError:
+                pass
+            expected = formats.expected_url(value) if form == HTTPS_URL else _EXPECTED_FORMAT[form]
+            return Problem(_INVALID, f"This must be {expected}.", path)
 
-        return check if types else _accept
+        return read if types else lambda value, _how, _path: value
 
-    def _parts_check(self, schema: shapes.Schema) -> _Check | None:
-        """Return the check of the parts of an array or an object."""
-        if "items" in schema:
-            return self._array_check(self._check_of(schema["items"]))
-        if "properties" in schema or "additionalProperties" in schema:
-            additional = schema.get("additionalProperties", {})
-            return self._object_check(
-                {name: self._check_of(each) for name, each in schema.get("properties", {}).items()},
-                None if additional is False else self._check_of(additional),
-                schema.get("required", ()),
-            )
-        return None
 
-    def _array_check(self, check_item: _Check) -> _Check:
-        def check(array: list[Any]) -> _Problem | None:
-            found = None
-            for position, item in enumerate(array):
-                problem = check_item(item)
-                if problem is not None and (found is None or problem.code == UNKNOWN):
-                    found = problem.at(position)
-                    if self._only_first or problem.code == UNKNOWN:
-                        break
-            return found
+_FORMATS: Mapping[str, Callable[[Any, Reading], bool]] = {
+    EXACT_TIMESTAMP: lambda text, _: formats.is_exact_timestamp(text),
+    EMAIL: lambda text, _: formats.is_email(text),
+    HTTPS_URL: lambda text, how: (formats.is_webhook_target if how.allow_http_webhooks else formats.is_https_url)(text),
+}
+"""The formats of texts that remain texts. Those that are converted are checked by their conversion."""
 
-        return check
 
-    def _object_check(
-        self, check_known: Mapping[str, _Check], check_other: _Check | None, required: Sequence[str]
-    ) -> _Check:
-        required_names = frozenset(required)
+def _union_reader(members: Sequence[Shape]) -> Read:
+    names = [each.schema["type"] for each in members]
+    by_class = {cls: shape for name, shape in zip(names, members, strict=True) for cls in _TYPES[name][1]}
+
+    def read(value: Any, how: Reading, path: Path) -> Any:
+        shape = by_class.get(type(value))
+        return Problem(_INVALID, _must_be_one_of(names), path) if shape is None else shape.read(value, how, path)
+
+    return read
+
+
+def array_of(items: Shape, made: Callable[[list[Any]], Any] = list) -> Shape:
+    """Return the shape of an array; ``made`` makes the argument of the items."""
+
+    def read(array: list[Any], how: Reading, path: Path) -> Any:
+        found = _collected((items.read(each, how, (*path, place)) for place, each in enumerate(array)), how)
+        return found if isinstance(found, Problem) else made(found)
+
+    return Shape({"type": "array", "items": items.schema}, read, items=items)
+
+
+def mapping_of(values: Shape) -> Shape:
+    """Return the shape of an object with any keys."""
+
+    def read(mapping: dict[str, Any], how: Reading, path: Path) -> Any:
+        found = _collected((values.read(each, how, (*path, name)) for name, each in mapping.items()), how)
+        return found if isinstance(found, Problem) else dict(zip(mapping, found, strict=True))
+
+    return Shape({"type": "object", "additionalProperties": values.schema}, read)
+
+
+def _collected(results: Iterator[Any], how: Reading) -> list[Any] | Problem:
+    """Return the results, or a problem among them: the first unknown field, else the first of all."""
+    found, problem = [], None
+    for each in results:
+        found.append(each)
+        if each.__class__ is Problem and (problem is None or each.code == UNKNOWN):
+            problem = each
+            if how.only_first or each.code == UNKNOWN:
+                break
+    return found if problem is None else problem
+
+
+def object_of(
+    fields: Mapping[str, Shape],
+    required: Sequence[str],
+    *,
+    is_open: bool = False,
+    names: Mapping[str, str] | None = None,
+) -> Shape:
+    """Return the shape of an object.
+
+    Args:
+        fields: the shapes of the fields, by their names in JSON.
+        required: names of the required fields.
+        is_open: whether the object may have further keys, which are not read.
+        names: the names of the arguments, by the names in JSON; the latter when omitted.
+    """
+    schema: Schema = {"type": "object", "properties": {name: each.schema for name, each in fields.items()}}
+    if not is_open:
+        schema["additionalProperties"] = False
+    if required:
+        schema["required"] = [*required]
+    names = names or {name: name for name in fields}
+
+    def read(values: dict[str, Any], how: Reading, path: Path) -> Any:
+        if how.omit_nulls:
+            values = {name: each for name, each in values.items() if each is not None}
+        is_closed = how.reject_unknown and not is_open
+        absent = next((name for name in required if name not in values), None)
+        missing = None if absent is None else Problem("parameter_missing", "This field is required.", (*path, absent))
         # If one field is required and missing, what is wrong with the others is named before it.
-        is_last = check_other is None and len(required) == 1
-
-        def check(fields: dict[str, Any]) -> _Problem | None:
-            missing = unknown = None
-            if not required_names <= fields.keys():
-                name = next(name for name in required if name not in fields)
-                missing = _Problem("parameter_missing", "This field is required.", [name])
-            found = None if is_last else missing
-            for name, value in fields.items():
-                check_field = check_known.get(name, check_other)
-                if check_field is None:
-                    unknown = unknown or _Problem(UNKNOWN, "There is no such field; check its spelling.", [name])
-                    continue
-                problem = check_field(value)
+        problem = None if is_closed and len(required) == 1 else missing
+        unknown = None
+        found = {}
+        for name, value in values.items():
+            if name in fields:
+                found[names[name]] = each = fields[name].read(value, how, (*path, name))
                 # A typo in the name of a required field is two errors; the unknown field shows what to change.
-                if problem is not None and (found is None or problem.code == UNKNOWN):
-                    found = problem.at(name)
-                    if self._only_first or problem.code == UNKNOWN:
-                        return found
-            return unknown or found or missing
+                if each.__class__ is Problem and (problem is None or each.code == UNKNOWN):
+                    problem = each
+                    if how.only_first or each.code == UNKNOWN:
+                        return problem
+            elif is_closed:
+                message = "There is no such field; check its spelling."
+                unknown = unknown or Problem(UNKNOWN, message, (*path, name))
+            elif how.unknown is not None:
+                how.unknown.append(UnknownKey((*path, name), shape, values))
+        return unknown or problem or missing or found
 
-        return check
-
-
-def _accept(_: Any) -> None:
-    """Return None: any value is valid."""
-
-
-def _one_of(members: Mapping[str, _Check]) -> _Check:
-    """Return the check of a union, whose members have different types."""
-    by_class = {each: check for name, check in members.items() for each in _TYPES[name][1]}
-
-    def check(value: Any) -> _Problem | None:
-        check_member = by_class.get(type(value))
-        if check_member is None:
-            return _Problem(_INVALID, _must_be_one_of(members))
-        return check_member(value)
-
-    return check
+    shape = Shape(schema, read, fields=fields)
+    return shape
 
 
 def _is_one_of(types: Iterable[str], value: Any) -> bool:
@@ -216,8 +291,7 @@ def _must_be_one_of(types: Iterable[str]) -> str:
     return f"This must be {' or '.join(_TYPES[name][0] for name in types)}."
 
 
-_NOT_TESTED = {"type", "default", "items", "properties", "additionalProperties", "required"}
-_TESTS: Mapping[str, Callable[[Any], _Test]] = {
+_TESTS: Mapping[str, Callable[[Any], Callable[[Any], object]]] = {
     "const": lambda constant: lambda value: value == constant,
     "enum": lambda options: options.__contains__,
     "pattern": lambda pattern: re.compile(pattern).search,
@@ -240,10 +314,8 @@ _EXPECTED_LIMIT = {
 _EXPECTED_ONE = {"minLength": "a non-empty string", "minItems": "a non-empty array"}
 
 
-def _expected(keyword: str, limit: Any, value: Any) -> str:
+def _expected(keyword: str, limit: Any) -> str:
     match keyword:
-        case "format":
-            return formats.expected_url(value) if limit == shapes.HTTPS_URL else _EXPECTED_FORMAT[limit]
         case "enum":
             return "one of " + ", ".join(str(option) for option in limit if option is not None)
         case "pattern":
@@ -295,7 +367,8 @@ def decoded_json(text: bytes, max_depth: int) -> Any:
         raise invalid("body_invalid", f"The body {rule}.") from None
     except ValueError:  # also an integer with more digits than Python converts
         raise invalid("body_invalid", "The body holds a number that is too large.") from None
-    if _deeper_than(value, max_depth):
+    brackets = decoded.count("{") + decoded.count("[")
+    if brackets > max_depth and _deeper_than(value, max_depth):
         raise invalid("body_invalid", "The body is nested too deeply.")
     return value
 

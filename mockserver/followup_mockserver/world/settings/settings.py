@@ -10,7 +10,7 @@ import attrs
 
 from followup._for_mockserver import IntakeRequests, OutboundEventType, ServiceLine, Value, zone_of
 from followup_mockserver.world.schema import checks
-from followup_mockserver.world.schema.shapes import object_shape
+from followup_mockserver.world.schema.shapes import shape_of_parameters
 
 _WRITABLE = ("patients", "appointments", "visits", "intake_requests", "treatments", "events", "webhooks")
 ALL_SCOPES = ("doctors:read", *(f"{resource}:{access}" for resource in _WRITABLE for access in ("read", "write")))
@@ -71,7 +71,7 @@ _PATIENT_FIELDS = ("fullName", "dni", "phone")
 
 @functools.cache
 def _intake_schema() -> Mapping[str, Any]:
-    return object_shape({each.name: each.annotation for each in IntakeRequests.create.parameters}, ()).schema
+    return shape_of_parameters(IntakeRequests.create.parameters).schema
 
 
 def _setting(default: Any, check: checks.Check) -> Any:

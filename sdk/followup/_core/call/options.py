@@ -11,7 +11,7 @@ import attrs
 
 from followup._core.api_rules import SERVICE_VERSION
 from followup._core.call.request_rate import Governor
-from followup._core.codec.encode import NotGiven
+from followup._core.codec.kinds import NotGiven
 from followup._core.plain import surroundings, unwrapped
 from followup._core.results.errors import ConfigurationError
 from followup._core.time import REAL_TIME, Time

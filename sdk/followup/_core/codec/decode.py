@@ -12,11 +12,12 @@ A result class has one plan, its fields and their JSON types (``fields_of``), wh
 import functools
 from collections.abc import Callable, Hashable, Mapping
 from datetime import date, datetime
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+from typing import Any, TypeVar, cast, get_args, get_origin
 
 import attrs
 
-from followup._core.codec import names
+from followup._core.codec.kinds import Kinds, annotations_of, kinds_of
+from followup._core.codec.names import ABSENT_IF_NONE, NOT_IN_JSON, camel
 from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
 
 
@@ -51,23 +52,20 @@ class Leaf:
         raise WireError("", f"is not {self.expected}")
 
 
-TEXT = Leaf("a string", str)
-LEAVES: dict[Any, Leaf] = {
-    str: TEXT,
-    bool: Leaf("a boolean", bool),
-    int: Leaf("an integer", int),
-    datetime: Leaf("a timestamp", str, parse_timestamp),
-    date: Leaf("a date", str, date.fromisoformat),
-}
-
-
 def _shallow(value: Any) -> Any:
     if value.__class__ is not dict or is_deep(value):
         raise ValueError
     return value
 
 
-_OBJECT = Leaf(f"an object of at most {LONGEST_NESTING} levels", dict, _shallow)
+_LEAVES: dict[Any, Leaf] = {
+    str: Leaf("a string", str),  # also an id, and an enumeration: its unknown values stay strings
+    bool: Leaf("a boolean", bool),
+    int: Leaf("an integer", int),
+    datetime: Leaf("a timestamp", str, parse_timestamp),
+    date: Leaf("a date", str, date.fromisoformat),
+    Mapping: Leaf(f"an object of at most {LONGEST_NESTING} levels", dict, _shallow),
+}
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -75,8 +73,7 @@ class FieldPlan:
     """One field of a result class.
 
     Attributes:
-        annotation: its type without None, with type variables replaced.
-        nullable: whether it may be null.
+        kinds: what its values are.
         required: whether it must be there.
         often_absent: whether most objects lack it.
         decode: its fast decoder.
@@ -84,60 +81,43 @@ class FieldPlan:
 
     name: str
     wire_name: str
-    annotation: Any
-    nullable: bool
+    kinds: Kinds
     required: bool
     often_absent: bool
     decode: "Decoder"
 
 
-def leaf_of(annotation: Any) -> Leaf | None:
-    """Return the leaf of an annotation; None for lists, result classes and optional values."""
-    annotation = names.bare(annotation)
-    if _is_text(annotation):
-        return TEXT
-    return _OBJECT if get_origin(annotation) is Mapping else LEAVES.get(annotation)
+def _leaf_of(kinds: Kinds) -> Leaf | None:
+    """Return the leaf of a type; None for lists and result classes."""
+    return _LEAVES.get(kinds.any_of[0].type)
 
 
-def _is_text(annotation: Any) -> bool:
-    """Return whether the annotation is a string, an id or an enum. Unknown values of an enum stay strings."""
-    annotation = names.bare(annotation)
-    if names.is_union(annotation):
-        return all(_is_text(arm) for arm in get_args(annotation))
-    return annotation is str or get_origin(annotation) is Literal
-
-
-def is_list(annotation: Any) -> bool:
-    """Return whether the annotation is a list."""
-    return get_origin(annotation) is list
-
-
-def class_of(annotation: Any) -> type[Any]:
-    """Return the class of an annotation: for ``Envelope[Patient]``, ``Envelope``."""
+def _class_of(kinds: Kinds) -> type[Any]:
+    """Return the result class: for ``Envelope[Patient]``, ``Envelope``."""
+    annotation = kinds.any_of[0].type
     cls: type[Any] = get_origin(annotation) or annotation
     return cls
 
 
 @functools.cache
-def fields_of(annotation: Any) -> tuple[FieldPlan, ...]:
+def fields_of(kinds: Kinds) -> tuple[FieldPlan, ...]:
     """Return the plan of a result class, one entry per field."""
-    cls = class_of(annotation)
+    cls, arguments = _class_of(kinds), get_args(kinds.any_of[0].type)
     declared = {
-        name: each[get_args(annotation)] if getattr(each, "__parameters__", ()) else each
-        for name, each in names.annotations_of(cls).items()
+        name: kinds_of(each[arguments] if getattr(each, "__parameters__", ()) else each)
+        for name, each in annotations_of(cls).items()
     }
     return tuple(
         FieldPlan(
             name=field.name,
-            wire_name=names.camel(field.name),
-            annotation=names.without_none(declared[field.name]),
-            nullable=names.is_optional(declared[field.name]),
+            wire_name=camel(field.name),
+            kinds=declared[field.name],
             required=field.default is attrs.NOTHING,
-            often_absent=field.metadata.get(names.ABSENT_IF_NONE, False),
-            decode=fast_decoder(names.without_none(declared[field.name])),
+            often_absent=field.metadata.get(ABSENT_IF_NONE, False),
+            decode=fast_decoder(declared[field.name]),
         )
         for field in attrs.fields(cls)
-        if field.name not in names.NOT_IN_JSON
+        if field.name not in NOT_IN_JSON
     )
 
 
@@ -150,14 +130,15 @@ BAILS_OUT = (KeyError, TypeError, ValueError)
 @functools.cache
 def fast_decoder(annotation: Any) -> Decoder:
     """Return the fast decoder of an annotation. It takes parsed JSON and returns the Python value, or bails out."""
-    annotation = names.bare(annotation)
-    if leaf := leaf_of(annotation):
+    kinds = kinds_of(annotation)
+    if leaf := _leaf_of(kinds):
         return leaf.decode
-    return _list_decoder(annotation) if is_list(annotation) else _compiled(annotation)
+    items = kinds.any_of[0].items
+    return _compiled(kinds) if items is None else _list_decoder(items)
 
 
-def _list_decoder(annotation: Any) -> Decoder:
-    decode_item = fast_decoder(*get_args(annotation))
+def _list_decoder(items: Kinds) -> Decoder:
+    decode_item = fast_decoder(items)
 
     def decode_list(raw: Any) -> list[Any]:
         if raw.__class__ is not list:
@@ -167,12 +148,12 @@ def _list_decoder(annotation: Any) -> Decoder:
     return decode_list
 
 
-def _compiled(annotation: Any) -> Decoder:
+def _compiled(kinds: Kinds) -> Decoder:
     """Compile a decoder that sets the attributes of a new instance directly.
 
     This takes a third of the time that ``__init__`` takes, which the result classes do not need: they validate nothing.
     """
-    fields = [_Field(plan, f"value_{number}") for number, plan in enumerate(fields_of(annotation))]
+    fields = [_Field(plan, f"value_{number}") for number, plan in enumerate(fields_of(kinds))]
     checks = [check for field in fields if (check := field.check)]
     lines = [f"{field.value} = {field.read}" for field in fields]
     if checks:
@@ -181,7 +162,7 @@ def _compiled(annotation: Any) -> Decoder:
     lines += [f"result.{field.plan.name} = {field.decoded}" for field in fields]
     has_all = "known.issuperset(raw)" if any(f.plan.often_absent for f in fields) else f"len(raw) == {len(fields)}"
     lines += [f"result.extra = no_extra if {has_all} else others(raw)"]
-    cls = class_of(annotation)
+    cls = _class_of(kinds)
     defaults = {field.name: field.default for field in attrs.fields(cls)}
     if "last_response" in defaults:
         lines += ["result.last_response = no_response"]
@@ -209,11 +190,11 @@ class _Field:
     """
 
     def __init__(self, plan: FieldPlan, value: str) -> None:
-        leaf = leaf_of(plan.annotation)
+        leaf = _leaf_of(plan.kinds)
         self.plan = plan
         self.value = value
         self.decode = plan.decode if leaf is None else leaf.parse
-        self._null = f"{value} is None" if plan.nullable else ""
+        self._null = f"{value} is None" if plan.kinds.nullable else ""
         self._class = leaf.json_class.__name__ if leaf else ""
 
     @property
@@ -261,28 +242,27 @@ def decode_slowly(annotation: Any, raw: Any, path: str = "") -> Any:
     Raises:
         WireError: the JSON does not match the schema; its path begins with this one, and names the first invalid field.
     """
-    annotation = names.bare(annotation)
-    if leaf := leaf_of(annotation):
+    kinds = kinds_of(annotation)
+    if leaf := _leaf_of(kinds):
         try:
             return leaf.decode(raw)
         except WireError as error:
             problem = error.problem
         raise WireError(path, problem)
-    if is_list(annotation):
+    if (items := kinds.any_of[0].items) is not None:
         if raw.__class__ is not list:
             raise WireError(path, "is not an array")
-        (item,) = get_args(annotation)
-        decode_item = fast_decoder(item)
-        return [_decode_part(item, decode_item, each, path, position) for position, each in enumerate(raw)]
+        decode_item = fast_decoder(items)
+        return [_decode_part(items, decode_item, each, path, position) for position, each in enumerate(raw)]
     if raw.__class__ is not dict:
         raise WireError(path, "is not an object")
     values: dict[str, Any] = {}
     others = dict(raw)
-    for field in fields_of(annotation):
+    for field in fields_of(kinds):
         if field.wire_name in raw:
             value = others.pop(field.wire_name)
-            if value is not None or not field.nullable:
-                value = _decode_part(field.annotation, field.decode, value, path, field.wire_name)
+            if value is not None or not field.kinds.nullable:
+                value = _decode_part(field.kinds, field.decode, value, path, field.wire_name)
             values[field.name] = value
         elif field.required:
             raise WireError(f"{path}.{field.wire_name}".removeprefix("."), "is missing")
@@ -290,10 +270,10 @@ def decode_slowly(annotation: Any, raw: Any, path: str = "") -> Any:
         if is_deep(others):
             raise WireError(path, f"has an unknown field of more than {LONGEST_NESTING} levels")
         values["extra"] = others
-    return class_of(annotation)(**values)
+    return _class_of(kinds)(**values)
 
 
-def _decode_part(annotation: Any, decode_fast: Decoder, raw: Any, path: str, step: str | int) -> Any:
+def _decode_part(kinds: Kinds, decode_fast: Decoder, raw: Any, path: str, step: str | int) -> Any:
     """Decode a field or an item. It tries the fast path first, so that only unusual items are slow."""
     if not isinstance(raw, list):  # the fast path would decode all of its items again
         try:
@@ -301,4 +281,4 @@ def _decode_part(annotation: Any, decode_fast: Decoder, raw: Any, path: str, ste
         except BAILS_OUT:
             pass
     place = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}".removeprefix(".")
-    return decode_slowly(annotation, raw, place)
+    return decode_slowly(kinds, raw, place)

@@ -9,12 +9,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, Required, get_args, get_origin, is_typeddict
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from followup._core.api_rules import IdPrefix, Limits
-from followup._core.codec import names, wire
+from followup._core.codec import wire
+from followup._core.codec.kinds import NOT_GIVEN, Kind, kinds_in, kinds_of
+from followup._core.codec.names import ABSENT_IF_NONE, NOT_IN_JSON, camel, kind_of
 from followup._core.privacy.redaction import redacted
 
 if TYPE_CHECKING:
@@ -78,12 +80,12 @@ def _problem(value: Any) -> str | None:
             return next((problem for key in value if (problem := _key_problem(key))), None)
         case list() | tuple():
             return None
-    return f"is {names.kind_of(value)}"
+    return f"is {kind_of(value)}"
 
 
 def _key_problem(key: object) -> str | None:
     if not isinstance(key, (str, int, float, type(None))):
-        return f"has a key that is {names.kind_of(key)}"
+        return f"has a key that is {kind_of(key)}"
     return "has a key that is not valid Unicode" if isinstance(key, str) and text_problem(key) else None
 
 
@@ -105,28 +107,15 @@ Encoder = Callable[[Any, str], Any]
 """Takes a value and its path, such as ``patient.phone``. Returns JSON, or raises an error that names the path."""
 
 
-class NotGiven:
-    """Sentinel for an omitted argument; omitted arguments are not sent."""
-
-    def __repr__(self) -> str:
-        return "NOT_GIVEN"
-
-    def __bool__(self) -> Literal[False]:
-        return False
-
-
-NOT_GIVEN: Final = NotGiven()
-
-
-@attrs.frozen(eq=False)
-class _Kind:
-    """A type of value that an argument accepts.
+@attrs.frozen(eq=False, repr=False)
+class _Accepted:
+    """The values of a kind, as an argument has them.
 
     Attributes:
-        expected: its name in an error message.
-        classes: the classes of such values.
+        expected: their name in an error message.
+        classes: their classes.
         but_not: subclasses of them that are not accepted.
-        encode: checks the value further and encodes it.
+        encode: checks a value further and encodes it.
     """
 
     expected: str
@@ -140,39 +129,28 @@ def encoder_for(annotation: Any) -> Encoder:
 
     The encoder rejects None, because its caller decides what None means.
     """
-    kinds = list(_kinds(annotation))
-    expected = " or ".join(dict.fromkeys(kind.expected for kind in kinds))
+    accepted = [_accepted(each) for each in kinds_of(annotation).any_of]
+    expected = " or ".join(dict.fromkeys(each.expected for each in accepted))
 
     def encode(value: Any, path: str) -> Any:
-        for kind in kinds:
-            if isinstance(value, kind.classes) and not isinstance(value, kind.but_not):
-                return kind.encode(value, path)
-        raise TypeError(f"{path} must be {expected}, not {names.kind_of(value)}")
+        for each in accepted:
+            if isinstance(value, each.classes) and not isinstance(value, each.but_not):
+                return each.encode(value, path)
+        raise TypeError(f"{path} must be {expected}, not {kind_of(value)}")
 
     return encode
 
 
-def _kinds(annotation: Any) -> Iterator[_Kind]:
-    metadata = getattr(annotation, "__metadata__", ())
-    annotation = names.bare(annotation)
-    origin = get_origin(annotation)
-    if origin in (Required, NotRequired):
-        yield from _kinds(get_args(annotation)[0])
-    elif names.is_union(annotation):
-        for arm in get_args(annotation):
-            yield from _kinds(arm)
-    elif is_typeddict(annotation):
-        yield _Kind(f"a dict with the keys of {annotation.__name__}", _MAPPING, _dict_encoder(annotation))
-    elif origin is Literal or annotation is str:
-        is_id = any(isinstance(mark, IdPrefix) for mark in metadata)
-        yield _Kind("a string", (str,), _encode_id if is_id else _encode_text)
-    elif origin is Mapping:
-        yield _Kind("a dict", _MAPPING, lambda value, _: value if isinstance(value, dict) else dict(value))
-    elif isinstance(origin, type) and issubclass(origin, Iterable):
-        limits = next((mark for mark in metadata if isinstance(mark, Limits)), None)
-        yield _Kind("a list", (Iterable,), _sequence_encoder(get_args(annotation)[0], limits), _NO_LIST)
-    elif annotation not in (type(None), NotGiven):
-        yield _SCALARS[annotation]
+def _accepted(kind: Kind) -> _Accepted:
+    match kind.form:
+        case "input":
+            return _Accepted(f"a dict with the keys of {kind.type.__name__}", _MAPPING, _dict_encoder(kind.type))
+        case "mapping":
+            return _Accepted("a dict", _MAPPING, lambda value, _: value if isinstance(value, dict) else dict(value))
+        case "list":
+            return _Accepted("a list", (Iterable,), _sequence_encoder(kind), _NO_LIST)
+    is_id = any(isinstance(mark, IdPrefix) for mark in kind.marks)
+    return _ID if is_id else _SCALARS[kind.type]
 
 
 def _encode_text(value: str, path: str) -> str:
@@ -213,21 +191,21 @@ def _as_is(value: Any, _: str) -> Any:
 _MAPPING = (dict, Mapping)
 """Most are dicts, for which isinstance is faster than for the abstract class."""
 _NO_LIST = (str, bytes, bytearray, Mapping)
-_SCALARS: dict[Any, _Kind] = {
-    bool: _Kind("True or False", (bool,), _as_is),
-    int: _Kind("a whole number", (int,), _encode_integer, but_not=(bool,)),
-    float: _Kind("a number", (float, int), _as_is, but_not=(bool,)),
-    datetime: _Kind("an aware datetime", (datetime,), _encode_timestamp),
-    date: _Kind("a date", (date,), _encode_date),
-    Any: _Kind("anything", (object,), _as_is),
+_ID = _Accepted("a string", (str,), _encode_id)
+_SCALARS: dict[Any, _Accepted] = {
+    str: _Accepted("a string", (str,), _encode_text),
+    bool: _Accepted("True or False", (bool,), _as_is),
+    int: _Accepted("a whole number", (int,), _encode_integer, but_not=(bool,)),
+    float: _Accepted("a number", (float, int), _as_is, but_not=(bool,)),
+    datetime: _Accepted("an aware datetime", (datetime,), _encode_timestamp),
+    date: _Accepted("a date", (date,), _encode_date),
+    Any: _Accepted("anything", (object,), _as_is),
 }
 
 
 def _dict_encoder(declared: Any) -> Encoder:
-    annotations = names.annotations_of(declared)
-    encoders = {key: encoder_for(annotation) for key, annotation in annotations.items()}
-    required = {key for key, annotation in annotations.items() if get_origin(annotation) is Required}
-    wire_names = {key: names.camel(key) for key in annotations}
+    kinds = kinds_in(declared)
+    encoders = {key: encoder_for(each) for key, each in kinds.items()}
 
     def encode_dict(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
         encoded = {}
@@ -235,16 +213,17 @@ def _dict_encoder(declared: Any) -> Encoder:
             if key not in encoders:
                 shown = redacted(str(key), max_length=64)
                 raise ValueError(f"{path} has an unknown key {shown!r}; its keys are {', '.join(sorted(encoders))}")
-            if (item is None or item is NOT_GIVEN) and key not in required:
+            if (item is None or item is NOT_GIVEN) and not kinds[key].required:
                 continue
-            encoded[wire_names[key]] = encoders[key](item, f"{path}.{key}")
+            encoded[camel(key)] = encoders[key](item, f"{path}.{key}")
         return encoded
 
     return encode_dict
 
 
-def _sequence_encoder(item_type: Any, limits: Limits | None) -> Encoder:
-    encode_item = encoder_for(item_type)
+def _sequence_encoder(kind: Kind) -> Encoder:
+    encode_item = encoder_for(kind.items)
+    limits = next((mark for mark in kind.marks if isinstance(mark, Limits)), None)
 
     def encode_sequence(value: Iterable[Any], path: str) -> list[Any]:
         items = list(value) if limits is None else _limited(value, limits, path)
@@ -287,8 +266,8 @@ def _model_encoder(cls: type[Any]) -> Callable[[Any], dict[str, Any]]:
 
     overrides: dict[str, Any] = {
         field.name: override(omit=True)
-        if field.name in names.NOT_IN_JSON
-        else override(rename=names.camel(field.name), omit_if_default=field.metadata.get(names.ABSENT_IF_NONE, False))
+        if field.name in NOT_IN_JSON
+        else override(rename=camel(field.name), omit_if_default=field.metadata.get(ABSENT_IF_NONE, False))
         for field in attrs.fields(cls)
     }
     encode_fields = make_dict_unstructure_fn(cls, _converter(), **overrides)

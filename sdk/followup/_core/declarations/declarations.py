@@ -8,7 +8,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Literal, Self, TypeVar, cast, get_args, get_origin, overload
+from typing import Any, Generic, Literal, Self, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
 
 import attrs
@@ -17,8 +17,9 @@ from followup._core.api_rules import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPr
 from followup._core.call.pagination import Envelope, Listing, Page, decode_envelope
 from followup._core.call.steps import Call
 from followup._core.codec.decode import decode
-from followup._core.codec.encode import LONGEST_ID, NOT_GIVEN, Encoder, encoder_for, json_bytes, text_problem
-from followup._core.codec.names import annotations_of, camel, kind_of, without_none
+from followup._core.codec.encode import LONGEST_ID, Encoder, encoder_for, json_bytes, text_problem
+from followup._core.codec.kinds import NOT_GIVEN, Kinds, annotations_of, kinds_in
+from followup._core.codec.names import camel, kind_of
 from followup._core.results.errors import APIStatusError
 from followup._core.results.results import Model
 from followup._core.time import new_uuid
@@ -132,21 +133,21 @@ class Parameter:
     """A parameter of an operation, and the part of the request that carries it.
 
     Attributes:
-        annotation: type of the value on the wire. It includes None only where None is sent as null, which is in
-            updates; anywhere else None means that the argument is omitted.
+        kinds: what the values on the wire are. None is one only where it is sent as null, which is in updates; anywhere
+            else None means that the argument is omitted.
         place: the part of the request; ``whole_body`` for the parameter that is the body.
     """
 
     name: str
     wire_name: str
-    annotation: Any
+    kinds: Kinds
     place: Literal["path", "query", "body", "whole_body"]
     required: bool
 
     @lazy
     def encode(self) -> Encoder:
         """The function that checks an argument and returns it as JSON, made when the first argument is passed."""
-        return encoder_for(self.annotation)
+        return encoder_for(self.kinds)
 
 
 _SECTIONS = r"\n(?:Args|Returns|Raises):\n"
@@ -202,14 +203,12 @@ class Declaration:
     @lazy
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters, in the order of the signature, except for the idempotency key."""
-        annotations = annotations_of(self.declared)
-        if not self._sends_null:
-            annotations = {name: without_none(annotation) for name, annotation in annotations.items()}
+        kinds = kinds_in(self.declared)
         return tuple(
             Parameter(
                 name=name,
                 wire_name=camel(name),
-                annotation=annotations[name],
+                kinds=kinds[name] if self._sends_null else kinds[name].without_none(),
                 place=self._place(parameter),
                 required=parameter.default is inspect.Parameter.empty,
             )
@@ -222,7 +221,7 @@ class Declaration:
         """The type of the id in the path; None where the path has none."""
         for parameter in self.parameters:
             if parameter.place == "path":
-                return cast("IdPrefix", get_args(parameter.annotation)[1])
+                return parameter.kinds.mark(IdPrefix)
         return None
 
     @lazy
@@ -230,7 +229,7 @@ class Declaration:
         """Whether the result is the object in the path; a ping returns a delivery."""
         if self.id_prefix is None:
             return False
-        return self.id_prefix in getattr(annotations_of(self.returns)["id"], "__metadata__", (self.id_prefix,))
+        return kinds_in(self.returns)["id"].mark(IdPrefix) in (self.id_prefix, None)
 
     @lazy
     def _signature(self) -> Mapping[str, inspect.Parameter]:

@@ -13,8 +13,8 @@ import functools
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, Protocol, Self, get_args, get_origin, overload
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, Self, overload
 
 import attrs
 
@@ -23,9 +23,9 @@ from followup._core.call.options import Options
 from followup._core.call.pagination import Listing
 from followup._core.call.pagination import Page as Page
 from followup._core.call.steps import Call, Steps
-from followup._core.codec.encode import NOT_GIVEN as NOT_GIVEN
-from followup._core.codec.encode import NotGiven as NotGiven
-from followup._core.codec.names import is_union
+from followup._core.codec.kinds import NOT_GIVEN as NOT_GIVEN
+from followup._core.codec.kinds import Kind, Kinds, kinds_of
+from followup._core.codec.kinds import NotGiven as NotGiven
 from followup._core.declarations.declarations import Declaration, lazy
 from followup._core.privacy.frames import clears_frames
 
@@ -58,35 +58,27 @@ class _Shown:
 
 
 def _shown(annotation: Any) -> Any:
-    return annotation if annotation is inspect.Parameter.empty else _Shown(_text(annotation))
+    return annotation if annotation is inspect.Parameter.empty else _Shown(_text(kinds_of(annotation)))
 
 
-def _text(annotation: Any) -> str:
-    arguments = get_args(annotation)
-    if annotation is type(None):
-        return "None"
-    if get_origin(annotation) is Annotated:
-        prefixes = [each for each in arguments if isinstance(each, IdPrefix)]
-        return _id_name(prefixes[0]) if prefixes else _text(arguments[0])
-    if get_origin(annotation) is Literal:
-        return f"Literal[{', '.join(map(repr, arguments))}]"
-    if is_union(annotation):
-        return _union(arguments)
-    name = getattr(annotation, "__name__", None) or str(annotation)
-    return f"{name}[{', '.join(map(_text, arguments))}]" if arguments else str(name)
+def _text(kinds: Kinds) -> str:
+    """Return an annotation as text, without ``NotGiven``, because the default shows it."""
+    return " | ".join(dict.fromkeys([*map(_text_of, kinds.any_of), *(["None"] if kinds.nullable else [])]))
+
+
+def _text_of(kind: Kind) -> str:
+    if kind.values:
+        return f"Literal[{', '.join(map(repr, kind.values))}]"
+    prefix = next((each for each in kind.marks if isinstance(each, IdPrefix)), None)
+    name = _id_name(prefix) if prefix else str(kind.type.__name__)
+    if kind.items is None:
+        return name
+    return f"{name}[{'str, ' if kind.form == 'mapping' else ''}{_text(kind.items)}]"
 
 
 def _id_name(prefix: IdPrefix) -> str:
     """Return the name of a type of id: ``IntakeRequestId`` for that of an ``intake_request``."""
     return "".join(word.capitalize() for word in prefix.object.split("_")) + "Id"
-
-
-def _union(arms: Iterable[Any]) -> str:
-    """Return a union; ``NotGiven`` is omitted, because the default shows it, and enumerations are merged."""
-    shown = [each for each in arms if each is not NotGiven]
-    values = [value for each in shown if get_origin(each) is Literal for value in get_args(each)]
-    merged = [Literal[tuple(values)] if get_origin(each) is Literal else each for each in shown]
-    return " | ".join(dict.fromkeys(map(_text, merged)))
 
 
 StepsOfBatch = Callable[[list[Any], Options], Steps[list[Any]]]

@@ -6,7 +6,7 @@ checks are applied as well. Times are exact to the microsecond, because the orde
 
 import base64
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from types import NoneType
@@ -14,10 +14,10 @@ from typing import Annotated, Any
 
 import attrs
 
-from followup._for_mockserver import NOT_IN_JSON, Limits, Model, annotations_of, camel, decode, encode
+from followup._for_mockserver import NOT_IN_JSON, Limits, Model, camel, decode, encode, kinds_in
 from followup_mockserver.world.schema.errors import ServiceError, invalid
-from followup_mockserver.world.schema.shapes import EXACT_TIMESTAMP, LARGEST_INTEGER, Shape, Shapes, unchanged
-from followup_mockserver.world.schema.validation import Validator
+from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
+from followup_mockserver.world.schema.validation import EXACT_TIMESTAMP, Path, Problem, Reading, Shape
 from followup_mockserver.world.state.outcomes import Kind
 
 Count = Annotated[int, Limits(0, LARGEST_INTEGER)]
@@ -100,8 +100,8 @@ class _SavedShapes(Shapes):
 
     scalars = {  # noqa: RUF012 - as in the base class
         **Shapes.scalars,
-        str: ({"type": "string"}, unchanged),
-        int: ({"type": "integer", "minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER}, unchanged),
+        str: ({"type": "string"}, None),
+        int: ({"type": "integer", "minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER}, None),
         datetime: ({"type": "string", "format": EXACT_TIMESTAMP}, _instant_of),
         timedelta: (
             {"type": "number", "minimum": -_LONGEST_DURATION, "maximum": _LONGEST_DURATION},
@@ -113,14 +113,19 @@ class _SavedShapes(Shapes):
 
     def of_class(self, cls: Any) -> Shape:
         """Return the shape of a class: fields without a default are required."""
-        fields, annotations = _fields(cls), annotations_of(cls)
+        fields, kinds = _fields(cls), kinds_in(cls)
         shape = self.of_object(
-            {name: annotations[name] for name in fields},
+            {name: kinds[name] for name in fields},
             [name for name, each in fields.items() if each.default is attrs.NOTHING],
         )
-        if issubclass(cls, Model):
-            return Shape(shape.schema, functools.partial(decode, cls))
-        return Shape(shape.schema, lambda data: cls(**shape.convert(data)))
+
+        def convert(data: Any, how: Reading, path: Path) -> Any:
+            found = shape.read(data, how, path)
+            if isinstance(found, Problem):
+                return found
+            return decode(cls, data) if issubclass(cls, Model) else cls(**found)
+
+        return Shape(shape.schema, convert)
 
 
 def loaded(cls: Any, data: Any) -> Any:
@@ -129,16 +134,12 @@ def loaded(cls: Any, data: Any) -> Any:
     Raises:
         SnapshotError: the JSON is invalid.
     """
-    validator, convert = _checks(cls)
     try:
-        validator.check(data)
-        return convert(data)
+        return _shape_of(cls).argument_of(data, _FIRST_PROBLEM)
     except ServiceError as error:
         raise SnapshotError(error.param or "", error.message) from None
 
 
-@functools.cache
-def _checks(cls: Any) -> tuple[Validator, Callable[[Any], Any]]:
-    # Made when a snapshot is loaded, because every start of a mock imports this module.
-    shape = _SavedShapes().of(cls)
-    return Validator(shape.schema, only_first=True), shape.convert
+# Made when a snapshot is loaded, because every start of a mock imports this module.
+_shape_of = functools.cache(_SavedShapes().of)
+_FIRST_PROBLEM = Reading(only_first=True)
