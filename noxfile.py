@@ -173,7 +173,7 @@ def nightly(session: nox.Session) -> None:
     """
     install_wheel(session)
     sdk = ["tests/sdk/test_webhooks.py", "tests/sdk/test_fuzz_operations.py"]
-    mock = ["tests/mockserver/test_contract_fuzz.py", "tests/mockserver/test_model.py"]
+    mock = ["tests/mockserver/gateway/test_contract_fuzz.py", "tests/mockserver/service/test_model.py"]
     pytest = ["python", "-m", "pytest", "--nightly", *IN_PARALLEL, *session.posargs]
     marked = ["-m", "nightly or hypothesis"]
     session.run(*pytest, *marked, "--hypothesis-profile", "random", env=install_pyodide(session))
