@@ -149,7 +149,9 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     delivery, outcome = prepared.due.delivery, result.outcome
     now = tenant.at
     attempt_id = f"{delivery.id}.{prepared.number}"
-    tenant.history.add(Record(now, ATTEMPT, attempt_id, tenant.cause, outcome, delivery.id))
+    tenant.history.add(
+        Record(at=now, kind=ATTEMPT, id=attempt_id, cause=tenant.cause, outcome=outcome, about=delivery.id)
+    )
     _release(tenant, delivery)
     attempt = Attempt(
         delivery=delivery.id,
@@ -274,7 +276,8 @@ def queue(
     """
     receipts: list[Receipt] = []
     if not is_reported:
-        tenant.history.add(Record(tenant.at, type, ref, tenant.cause, Outcome(Kind.SENT), receipts=receipts))
+        sent = Outcome(Kind.SENT)
+        tenant.history.add(Record(at=tenant.at, kind=type, id=ref, cause=tenant.cause, outcome=sent, receipts=receipts))
     if not endpoints:
         return []  # an event that nobody receives uses up no ``occurredAt``
     now, occurred_at = tenant.at, sdk.format_timestamp(tenant.next_event_time())

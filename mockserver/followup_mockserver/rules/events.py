@@ -101,7 +101,9 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResul
         if _is_changed(tenant, raw, result):
             about = None if known.result is None else known.result.id
             lost = Outcome(Kind.CHANGED_DUPLICATE)
-            tenant.history.add(Record(tenant.at, EVENT_RESENT, known.id, tenant.cause, lost, about))
+            tenant.history.add(
+                Record(at=tenant.at, kind=EVENT_RESENT, id=known.id, cause=tenant.cause, outcome=lost, about=about)
+            )
         return result
     reject_unknown = tenant.options.refuse_unknown_fields
     try:
@@ -129,7 +131,7 @@ def _apply(
     status: EventResultStatus = "unhandled"
     outcome, problem, code = None, None, None
     event_id = tenant.ids.new(EVENT_PREFIX) if stored is None else stored.id
-    begun = Record(tenant.at, EVENT, event_id, tenant.cause)
+    begun = Record(at=tenant.at, kind=EVENT, id=event_id, cause=tenant.cause)
     tenant.history.add(begun)
     if source == "api" and tenant.faults.pending and tenant.faults.match_event() is not None:
         status, problem, code = "failed", INJECTED, "fault"
@@ -149,7 +151,9 @@ def _apply(
             status, code = "failed", error.code
     stored = _store(tenant, event, event_id, stored, source, status=status, result=outcome, error=problem)
     result_id = None if outcome is None else outcome.id
-    tenant.history.add(Record(tenant.at, EVENT, event_id, None, _history_outcome(status, code), result_id))
+    tenant.history.add(
+        Record(at=tenant.at, kind=EVENT, id=event_id, outcome=_history_outcome(status, code), about=result_id)
+    )
     if status == "unhandled":
         patient = patient_of_order(tenant, stored.data)
         with tenant.caused_by(event_id):

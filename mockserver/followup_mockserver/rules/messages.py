@@ -77,7 +77,15 @@ def _write(
         )
     )
     tenant.history.add(
-        Record(now, MESSAGE, message, tenant.cause, other(kind), about.id, patient.id if patient else None)
+        Record(
+            at=now,
+            kind=MESSAGE,
+            id=message,
+            cause=tenant.cause,
+            outcome=other(kind),
+            about=about.id,
+            patient=patient.id if patient else None,
+        )
     )
     return SENT
 

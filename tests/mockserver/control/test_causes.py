@@ -406,23 +406,6 @@ class TestCopies:
                 ("request", f"patients.create: 200, replayed the response of {first}"),
             ]
 
-    def test_a_snapshot_of_version_1_without_a_history_loads(self, service: MockService, book: Any) -> None:
-        appointment = book(48)
-        service.advance(days=1)
-        saved = {**service.save(), "version": 1}
-        for organization in saved["organizations"]:
-            del organization["history"]
-            for job in organization["jobs"]:
-                del job["number"]
-            for message in organization["messages"]:
-                del message["id"]
-        loaded = MockService.load(saved)
-        assert loaded.explain(appointment.id) == []
-        assert [message.id for message in loaded.messages] == ["msg_1"]
-        assert loaded.explain("msg_1") == []
-        loaded.advance(days=1)
-        assert chain(loaded, appointment.id) == [("reminder", "sent"), ("message", "reminder")]
-
     def test_a_reset_forgets_the_history(self, service: MockService, book: Any) -> None:
         appointment = book(48)
         service.reset()

@@ -37,10 +37,6 @@ def test_long_values_are_truncated(service: MockService, local: httpx.Client) ->
     assert read.path.startswith("/v1/patients/pat_ppp")
     assert made.idempotency_key is not None
     assert max(len(read.path), len(made.path), len(made.idempotency_key)) <= 255
-    details = service._tenant.journal.details(made)
-    assert details is not None
-    assert size(details.query) + size(details.request_headers.items()) < 40_000
-    assert details.request_headers["content-type"] == "application/json"
 
 
 def test_valid_values_are_kept_completely(service: MockService, local: httpx.Client) -> None:

@@ -121,15 +121,6 @@ def test_a_pending_delivery_has_attempts_left() -> None:
         MockService.load(broken(put("webhookDeliveries", position, "attempts", value=9)))
 
 
-def test_an_id_that_exists_is_not_generated_again() -> None:
-    patients = [each["id"] for each in SAVED["organizations"][0]["patients"]]
-    service = MockService.load(broken(put("ids", "counts", value={})))
-    service.clear_faults()
-    with service.client() as client:
-        new = [client.patients.create(phone=f"+54911666600{number:02}").id for number in range(8)]
-    assert len({*patients, *new}) == len(patients) + 8
-
-
 @pytest.mark.parametrize(
     ("source", "message"),
     [
@@ -140,9 +131,9 @@ def test_an_id_that_exists_is_not_generated_again() -> None:
         ('{"x": ' + "1" * 5000 + "}", "The snapshot holds a number that is too large"),
         ('{"x": ' + "[" * 100 + "]" * 100 + "}", "The snapshot is nested too deeply"),
         (b" " * (MAX_BYTES + 1), "A snapshot has at most 67108864 bytes"),
-        (b"[" * 4_000_001, "A snapshot has at most 4000000 objects and arrays"),
         ({}, "format: This must be followup-mock-snapshot"),
-        ({**SAVED, "version": 0}, "version: This must be a whole number, 1 or more"),
+        ({**SAVED, "version": 0}, "version: This must be 2"),
+        ({**SAVED, "version": 1}, "version: This must be 2"),
         ({**SAVED, "version": 10**30}, "version: This must be at most 2: a newer followup saved this snapshot"),
         ({**SAVED, "options": {"seed": "x"}}, "options.seed: This must be a whole number"),
         ({**SAVED, "options": {"forwardTo": "https://evil.example"}}, "options: This has an unknown field"),
@@ -177,12 +168,6 @@ def test_errors_contain_no_values() -> None:
     with pytest.raises(ValueError, match="dni") as raised:
         MockService.load(broken(put("patients", 0, "dni", value=["30123456"])))
     assert "30123456" not in str(raised.value)
-
-
-def test_the_path_of_an_error_is_short() -> None:
-    with pytest.raises(ValueError, match="counts") as raised:
-        MockService.load(broken(put("ids", "counts", value={"x" * 10_000: -1})))
-    assert len(str(raised.value)) < 300
 
 
 # --- fuzzing -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
-"""Snapshots of every version of the format load for ever; an original, its fork and its loaded copy behave the same.
+"""A stored snapshot loads as long as its version is the current one; original, fork and loaded copy behave the same.
 
-``version_1.json`` is what ``support.rich_mock.rich_mock().save()`` returned when version 1 was made, and so on. They
-never change.
+``version_2.json`` is what ``support.rich_mock.rich_mock().save()`` returned when version 2 was made.
 """
 
 import json
@@ -14,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from support.histories import PROLOGUE, Step, World, histories, plain
 
-from followup import RateLimitError, verify_signature
+from followup import verify_signature
 from followup_mockserver import MockService
-from followup_mockserver.world.state.snapshots.document import UPGRADES, VERSION
 
 FOLDER = Path(__file__).parent / "snapshots"
 ANA = "pat_Or1adWBD6rctjiqpWwrgoMgP"
@@ -25,15 +23,10 @@ SECRET = "whsec_nJ7vjScemPXoooHiyHB1jVAB"
 
 @pytest.fixture
 def service() -> MockService:
-    return MockService.load(FOLDER / "version_1.json")
+    return MockService.load(FOLDER / "version_2.json")
 
 
-def test_there_is_a_snapshot_of_every_version() -> None:
-    assert sorted(path.name for path in FOLDER.iterdir()) == [f"version_{number + 1}.json" for number in range(VERSION)]
-    assert sorted(UPGRADES) == list(range(1, VERSION))
-
-
-def test_version_1_has_its_records(service: MockService) -> None:
+def test_version_2_has_its_records(service: MockService) -> None:
     with service.client() as client:
         ana = client.patients.retrieve(ANA)
         assert (ana.full_name, ana.phone, ana.dni) == ("A", "+5491155550000", "30123456")
@@ -45,17 +38,7 @@ def test_version_1_has_its_records(service: MockService) -> None:
         assert len(list(client.doctors.list())) == 5
 
 
-def test_version_1_continues_its_faults(service: MockService) -> None:
-    with service.client(max_retries=0) as client:
-        client.patients.list()
-        for _ in range(2):
-            with pytest.raises(RateLimitError) as raised:
-                client.patients.list()
-            assert raised.value.retry_after == 7
-        client.patients.list()
-
-
-def test_version_1_continues_in_time(service: MockService) -> None:
+def test_version_2_continues_in_time(service: MockService) -> None:
     received: list[httpx.Request] = []
 
     def receive(request: httpx.Request) -> httpx.Response:

@@ -4,13 +4,12 @@ Each object gets the next number when it is added. An index maps a key to the so
 that key, so a page is a slice of them, whatever the size of the collection.
 """
 
+import copy
 import itertools
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
-
-from followup_mockserver.world.state.copies import shallow_copier
 
 Key = Hashable
 
@@ -168,7 +167,7 @@ class Collection(Generic[S]):
         twin._ranges = {name: order.copy() for name, order in self._ranges.items()}
         twin._arrived = self._arrived
         twin._number_of = self._number_of.copy()
-        twin._objects = {number: shallow_copier(type(obj))(obj) for number, obj in self._objects.items()}
+        twin._objects = {number: copy.copy(obj) for number, obj in self._objects.items()}
         twin._all = self._all.copy()
         return twin
 

@@ -2,10 +2,9 @@
 
 import copy
 import functools
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from types import NoneType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import attrs
 
@@ -45,19 +44,6 @@ def _copied(value: Any, kind: Any) -> Any:
         if inner not in _IMMUTABLE:
             object.__setattr__(result, name, _copied(each, inner))
     return result
-
-
-@functools.cache
-def shallow_copier(kind: Any) -> Callable[[T], T]:
-    """Return a function that copies a record of a class; the copy shares the values of the fields.
-
-    ``copy.copy`` does the same for any object and takes ten times as long, so the function is compiled for the class.
-    """
-    fields = [f"twin.{name} = record.{name}" for name in _names(kind)]
-    lines = ["def copy(record):", "twin = new(kind)", *fields, "return twin"]
-    namespace: dict[str, Any] = {"kind": kind, "new": kind.__new__}
-    exec("\n ".join(lines), namespace)  # noqa: S102 - the names of the fields of a class of our own
-    return cast("Callable[[T], T]", namespace["copy"])
 
 
 @functools.cache

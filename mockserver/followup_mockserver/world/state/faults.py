@@ -34,12 +34,12 @@ _DRAWN_RANGE = float(256**_DRAWN_BYTES)
 _seconds = number(0, LONGEST_FAULT, unit="seconds")
 
 
-def _of_kind_delay(fault: "Fault", _: object, seconds: float) -> None:
+def _check_that_a_delay_has_seconds(fault: "Fault", _attribute: object, seconds: float) -> None:
     if fault.kind == "delay" and seconds == 0:
         raise InvalidArgument("seconds", f"more than 0 and at most {LONGEST_FAULT} seconds for a fault of kind delay")
 
 
-def _of_kind_event(fault: "Fault", _: object, operation: str) -> None:
+def _check_that_events_can_fail(fault: "Fault", _attribute: object, operation: str) -> None:
     if fault.kind == "event" and operation != OPERATION_OF_EVENTS:
         raise InvalidArgument("operation", f"{OPERATION_OF_EVENTS} for a fault of kind event")
     if fault.kind == "event" and fault.when != "before":
@@ -73,10 +73,10 @@ class Fault(Value):
     """
 
     id: str = ""
-    operation: str = attrs.field(validator=_of_kind_event)
+    operation: str = attrs.field(validator=_check_that_events_can_fail)
     kind: FaultKind = field(one_of(get_args(FaultKind)))
     status: int = field(integer(400, 599, "an HTTP status from 400 to 599"), 500)
-    seconds: float = attrs.field(default=0.0, validator=[validator(_seconds), _of_kind_delay])
+    seconds: float = attrs.field(default=0.0, validator=[validator(_seconds), _check_that_a_delay_has_seconds])
     times: int | None = field(optional(integer(1, expected="1 or more, or null for all calls")), 1)
     when: FaultMoment = field(one_of(get_args(FaultMoment)), "before")
     skip: int = field(integer(0), 0)

@@ -99,7 +99,8 @@ class History:
     def begin_control(self, at: datetime, name: str, about: str | None = None) -> Record:
         """Record the beginning of a call of a test control, which gets the next id."""
         self.controls += 1
-        record = Record(at, CONTROL, f"{CONTROL_PREFIX}{self.controls}", None, other(name), about)
+        control = f"{CONTROL_PREFIX}{self.controls}"
+        record = Record(at=at, kind=CONTROL, id=control, outcome=other(name), about=about)
         self.add(record)
         return record
 

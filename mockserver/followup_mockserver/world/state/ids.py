@@ -27,31 +27,24 @@ class IdFactory:
         seed: the seed, a whole number of any size; None: ids come from the operating system's random source.
         organization: id of the organization that the ids depend on.
         counts: number of ids with each prefix so far; without a seed, they are not counted.
-        taken: ids that existed before and are not generated again.
     """
 
     seed: Any = attrs.field(validator=validator(optional(integer())))
     organization: str
     counts: dict[str, Annotated[int, Limits(0, LARGEST_INTEGER)]] = attrs.field(factory=dict)
-    taken: frozenset[str] = attrs.field(default=frozenset(), init=False)
     _random: Iterator[str] = attrs.field(factory=lambda: _random_parts(), init=False)
 
     def copy(self) -> "IdFactory":
         """Return an independent factory, which with a seed generates the same ids from now on."""
-        twin = IdFactory(self.seed, self.organization, self.counts.copy())
-        twin.taken = self.taken
-        return twin
+        return IdFactory(self.seed, self.organization, self.counts.copy())
 
     def new(self, prefix: str) -> str:
         """Return a new id: the prefix and 24 base-62 characters."""
         if self.seed is None:
             return prefix + next(self._random)
-        while True:
-            self.counts[prefix] = self.counts.get(prefix, 0) + 1
-            source = f"{self.seed}/{self.organization}/{prefix}/{self.counts[prefix]}"
-            new = prefix + _base62(int.from_bytes(hashlib.sha256(source.encode()).digest()))
-            if new not in self.taken:  # only a snapshot with wrong counts has such an id
-                return new
+        self.counts[prefix] = self.counts.get(prefix, 0) + 1
+        source = f"{self.seed}/{self.organization}/{prefix}/{self.counts[prefix]}"
+        return prefix + _base62(int.from_bytes(hashlib.sha256(source.encode()).digest()))
 
     def take_back(self, prefix: str) -> None:
         """Let the next id with a prefix be the one that was generated last, because nothing has that id."""

@@ -29,12 +29,6 @@ LONGEST_BODY = 65_536
 LONGEST_TEXT = 255
 """Characters that are kept of a path and of an idempotency key; no valid one is longer."""
 
-LONGEST_PAIRS = 16_384
-"""Characters of a query, or of request headers, beyond which their values are truncated."""
-
-_LONGEST_VALUE = 1_000
-"""Characters that are kept of a truncated value."""
-
 LARGEST_DETAILS = 16 * 1024 * 1024
 """Characters and bytes of the details of all calls together; beyond this the oldest are dropped."""
 
@@ -49,24 +43,6 @@ def _beginnings(texts: Iterable[str]) -> tuple[str, ...]:
 
 def _size_of(pairs: Iterable[tuple[str, str]]) -> int:
     return sum(map(len, itertools.chain.from_iterable(pairs)))  # in C: this runs for every call
-
-
-def _cut(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    left = LONGEST_PAIRS
-    for name, value in pairs:
-        cut = name[:LONGEST_TEXT], value[:_LONGEST_VALUE]
-        left -= _size_of([cut])
-        if left < 0:
-            return
-        yield cut
-
-
-def _cut_query(query: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    return query if _size_of(query) <= LONGEST_PAIRS else list(_cut(query))
-
-
-def _cut_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
-    return headers if _size_of(headers.items()) <= LONGEST_PAIRS else dict(_cut(headers.items()))
 
 
 def _cut_body(body: bytes) -> bytes:
@@ -179,8 +155,8 @@ class CallDetails(Value):
         seconds: real time from the request to the response.
     """
 
-    query: Sequence[tuple[str, str]] = attrs.field(repr=False, converter=_cut_query)
-    request_headers: Mapping[str, str] = attrs.field(repr=False, converter=_cut_headers)
+    query: Sequence[tuple[str, str]] = attrs.field(repr=False)
+    request_headers: Mapping[str, str] = attrs.field(repr=False)
     request_body: bytes | None = attrs.field(repr=False, converter=attrs.converters.optional(_cut_body))
     response_headers: Mapping[str, str] = attrs.field(repr=False)
     response_body: bytes = attrs.field(repr=False, converter=_cut_body)

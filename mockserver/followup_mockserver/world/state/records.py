@@ -36,30 +36,9 @@ class Message(FrozenValue):
 LONGEST_RESPONSE_BODY = 4_096
 """Bytes that are kept of the body of a receiver's response."""
 
-LONGEST_RESPONSE_HEADERS = 8_192
-"""Characters that are kept of the headers of a receiver's response."""
-
-_LONGEST_STATUS_LINE = 255
-
-
-def _beginning_of_line(line: str) -> str:
-    return line[:_LONGEST_STATUS_LINE]
-
 
 def _beginning_of_body(body: bytes) -> bytes:
     return body[:LONGEST_RESPONSE_BODY]
-
-
-def _beginning_of_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
-    kept: dict[str, str] = {}
-    left = LONGEST_RESPONSE_HEADERS
-    for name, value in headers.items():
-        left -= len(name)
-        if left <= 0:
-            break
-        kept[name] = value[:left]
-        left -= len(kept[name])
-    return kept
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -68,13 +47,13 @@ class ReceiverResponse(FrozenValue):
 
     Attributes:
         status_line: such as ``HTTP/1.1 500 Internal Server Error``.
-        headers: values by names in lower case, at most 8 KiB together. Values of the same name are joined by a comma.
+        headers: values by names in lower case. Values of the same name are joined by a comma.
         body: at most the first 4 KiB.
         body_is_whole: whether ``body`` is the whole body.
     """
 
-    status_line: str = attrs.field(repr=False, converter=_beginning_of_line)
-    headers: Mapping[str, str] = attrs.field(repr=False, converter=_beginning_of_headers)
+    status_line: str = attrs.field(repr=False)
+    headers: Mapping[str, str] = attrs.field(repr=False)
     body: bytes = attrs.field(repr=lambda body: f"<{len(body)} bytes>", converter=_beginning_of_body)
     body_is_whole: bool
 

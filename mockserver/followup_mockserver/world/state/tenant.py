@@ -176,9 +176,17 @@ class Tenant:
         receipts: list[Receipt] = []
         subject, patient = event.subject, event.patient
         outcome = event.change or other(getattr(subject, "status", "created"))
-        patient_id = None if patient is None else patient.id
-        record = Record(self.at, event.type, subject.id, self.cause, outcome, None, patient_id, None, None, receipts)
-        self.history.add(record)
+        self.history.add(
+            Record(
+                at=self.at,
+                cause=self.cause,
+                kind=event.type,
+                id=subject.id,
+                outcome=outcome,
+                patient=None if patient is None else patient.id,
+                receipts=receipts,
+            )
+        )
         for react in self._subscribers:
             found = react(self, event)
             if found is not None:
@@ -186,7 +194,7 @@ class Tenant:
 
     def note(self, kind: str, about: str, outcome: Outcome, patient: str | None = None) -> None:
         """Record a change of an object that no domain event reports, such as ``appointment.completed``."""
-        self.history.add(Record(self.at, kind, about, self.cause, outcome, None, patient))
+        self.history.add(Record(at=self.at, cause=self.cause, kind=kind, id=about, outcome=outcome, patient=patient))
 
     @contextmanager
     def caused_by(self, cause: str | None, at: datetime | None = None) -> Iterator[None]:
@@ -244,13 +252,31 @@ class Tenant:
         """
         number = self.scheduler.schedule(at, job).number
         self.history.add(
-            Record(self.at, job.kind, f"{JOB_PREFIX}{number}", self.cause, None, job.about, None, at, hours)
+            Record(
+                at=self.at,
+                cause=self.cause,
+                kind=job.kind,
+                id=f"{JOB_PREFIX}{number}",
+                about=job.about,
+                due=at,
+                hours=hours,
+            )
         )
 
     def skip_job(self, job: Job, outcome: Outcome) -> None:
         """Record that a job is not scheduled, because the time at which it would have been due is past."""
         job_id = f"{JOB_PREFIX}{self.scheduler.next_number()}"
-        self.history.add(Record(self.at, job.kind, job_id, self.cause, outcome, job.about, None, None, outcome.hours))
+        self.history.add(
+            Record(
+                at=self.at,
+                cause=self.cause,
+                kind=job.kind,
+                id=job_id,
+                outcome=outcome,
+                about=job.about,
+                hours=outcome.hours,
+            )
+        )
 
     def cancel_jobs(self, about: str, outcome: Outcome, kind: str | None = None) -> int:
         """Cancel the jobs of an object, of one kind or of all, record the outcome, and return how many there were."""
@@ -268,8 +294,9 @@ class Tenant:
             by: the control call that ran it, or the cause of its cancellation; None if it ran by itself.
         """
         job = timer.job
+        job_id = f"{JOB_PREFIX}{timer.number}"
         self.history.add(
-            Record(self.at, job.kind, f"{JOB_PREFIX}{timer.number}", by, outcome, job.about, None, timer.at)
+            Record(at=self.at, kind=job.kind, id=job_id, cause=by, outcome=outcome, about=job.about, due=timer.at)
         )
 
     @contextmanager

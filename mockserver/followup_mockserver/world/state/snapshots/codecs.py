@@ -22,9 +22,6 @@ from followup_mockserver.world.state.outcomes import Kind
 
 Count = Annotated[int, Limits(0, LARGEST_INTEGER)]
 
-LONGEST_PATH = 200
-"""Characters of a path that an error shows; the names in a hostile snapshot may be long."""
-
 _LONGEST_DURATION = 80_000_000_000_000
 """Seconds that a ``timedelta`` can express."""
 
@@ -42,7 +39,7 @@ class SnapshotError(ServiceError, ValueError):
     """
 
     def __init__(self, path: str, message: str, *, code: str = "snapshot_invalid", status: int = 400) -> None:
-        super().__init__(status, "invalid_request_error", code, message, param=path[:LONGEST_PATH] or None)
+        super().__init__(status, "invalid_request_error", code, message, param=path or None)
 
 
 def wrong(path: str, message: str) -> ServiceError:

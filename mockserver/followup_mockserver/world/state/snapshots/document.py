@@ -1,12 +1,9 @@
-"""The document of a snapshot: its text and its limits, its version, the options of the mock, and its organizations.
-
-A snapshot of every version is under ``tests``, and must load for ever.
-"""
+"""The document of a snapshot: its text and its limits, its version, the options of the mock, and its organizations."""
 
 import json
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +16,7 @@ from followup_mockserver.world.settings.options import ORGANIZATION_SETTINGS, Op
 from followup_mockserver.world.state.clock import Clock
 from followup_mockserver.world.state.mock_state import MockState
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError, loaded, plain
+from followup_mockserver.world.state.snapshots.references import check_references
 from followup_mockserver.world.state.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = "followup-mock-snapshot"
 VERSION = 2
+"""Whoever changes the format increases it, and converts older documents in ``_checked``."""
 
 
 def document_of(state: MockState, options: Options) -> dict[str, Any]:
@@ -45,48 +44,24 @@ def document_of(state: MockState, options: Options) -> dict[str, Any]:
     }
 
 
-def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Drop the histories, which had sentences in place of outcomes, and number what had no number."""
-    for organization in document["organizations"]:
-        organization.pop("history", None)
-        for items, name, made in (
-            (organization["messages"], "id", "msg_{}".format),
-            (organization["faults"]["pending"], "id", "flt_{}".format),
-            (organization["webhookFaults"]["pending"], "id", "flt_webhook_{}".format),
-            (organization["jobs"], "number", int),
-        ):
-            for number, each in enumerate(items, start=1):
-                each.setdefault(name, made(number))
-    return document
-
-
-UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_version_1}
-"""By version: the function that returns a document of the version after it."""
-
-
-def _upgraded(document: Any) -> dict[str, Any]:
-    """Return a document in the current version.
+def _checked(document: Any) -> dict[str, Any]:
+    """Return a document, which is a snapshot in the current version.
 
     Raises:
-        SnapshotError: this is no snapshot, or one of a newer version.
+        SnapshotError: this is no snapshot, or one of another version.
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise SnapshotError("format", f"This must be {FORMAT}: it is not a snapshot of the mock.")
     version = document.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise SnapshotError("version", "This must be a whole number, 1 or more.")
+    if not isinstance(version, int) or isinstance(version, bool) or version < VERSION:
+        raise SnapshotError("version", f"This must be {VERSION}: no other version can be loaded.")
     if version > VERSION:
         raise SnapshotError(
             "version",
             f"This must be at most {VERSION}: a newer followup saved this snapshot; upgrade followup to load it.",
             code="snapshot_newer",
         )
-    for older in range(version, VERSION):
-        try:
-            document = UPGRADES[older](document)
-        except (AttributeError, LookupError, TypeError):
-            raise SnapshotError("organizations", f"This must be as version {older} had it.") from None
-    return {**document, "version": VERSION}
+    return document
 
 
 # --- text --------------------------------------------------------------------------------------------------------
@@ -96,10 +71,6 @@ MAX_BYTES = 64 * 1024 * 1024
 
 MAX_DEPTH = 64
 """Levels of nesting: those of a request, and those around it in the payload of a delivery."""
-
-MAX_CONTAINERS = 4_000_000
-"""The maximum of objects and arrays. A real snapshot of the largest size has a tenth of them; Python needs a hundred
-bytes for an empty one, and a text only two."""
 
 SnapshotSource = Mapping[str, Any] | str | bytes | os.PathLike[str]
 """The data that ``save`` returned, its JSON text, or the path of a file with this text."""
@@ -115,21 +86,19 @@ def read(source: SnapshotSource) -> "Document":
     from followup_mockserver.world.state.snapshots.parts import Document  # imported late: most mocks load nothing
 
     text = _text_of(source)
-    if not isinstance(source, Mapping):  # data in memory needs no limit: it is there already
-        _check_size(text)
+    if len(text) > MAX_BYTES and not isinstance(source, Mapping):  # data in memory needs no limit: it is there already
+        raise SnapshotError("", f"A snapshot has at most {MAX_BYTES} bytes.", code="snapshot_too_large", status=413)
     try:
         document = decoded_json(text, MAX_DEPTH)
     except ServiceError as error:
         raise SnapshotError("", error.message.replace("body", "snapshot")) from None
-    found: Document = loaded(Document, _upgraded(document))
+    found: Document = loaded(Document, _checked(document))
+    for position, each in enumerate(found.organizations):
+        try:
+            check_references(each)
+        except ServiceError as error:
+            raise SnapshotError(f"organizations[{position}].{error.param}", error.message) from None
     return found
-
-
-def _check_size(text: bytes) -> None:
-    if len(text) > MAX_BYTES:
-        raise SnapshotError("", f"A snapshot has at most {MAX_BYTES} bytes.", code="snapshot_too_large", status=413)
-    if text.count(b"{") + text.count(b"[") > MAX_CONTAINERS:
-        raise SnapshotError("", f"A snapshot has at most {MAX_CONTAINERS} objects and arrays.")
 
 
 def _text_of(source: SnapshotSource) -> bytes:

@@ -28,12 +28,11 @@ from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import History, Receipt, Record
 from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.jobs import Job, JobKind, Timer
-from followup_mockserver.world.state.mock_state import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
+from followup_mockserver.world.state.mock_state import AS_THEY_ARE, CONTAINERS, MockState
 from followup_mockserver.world.state.outcomes import Outcome
 from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.requests import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.world.state.snapshots.codecs import Count, plain, wrong
-from followup_mockserver.world.state.snapshots.references import check_references
 from followup_mockserver.world.state.tenant import Tenant
 
 
@@ -213,10 +212,7 @@ class SavedTenant:
     faults: Faults
     webhook_faults: WebhookFaults
     idempotency: Annotated[list[SavedKey], Limits(0, MAX_RECORDS)]
-    history: SavedHistory | None = None
-
-    def __attrs_post_init__(self) -> None:
-        check_references(self)
+    history: SavedHistory
 
     def tenant(self) -> Tenant:
         """Return the tenant, which belongs to no mock yet."""
@@ -236,17 +232,9 @@ class SavedTenant:
             )
             for each in self.idempotency
         )
-        if self.history is not None:
-            tenant.history = self.history.history()
-            tenant.scheduler.scheduled = max(tenant.scheduler.scheduled, self.history.jobs)
-        tenant.ids.taken = frozenset(self._taken())
+        tenant.history = self.history.history()
+        tenant.scheduler.scheduled = max(tenant.scheduler.scheduled, self.history.jobs)
         return tenant
-
-    def _taken(self) -> Iterable[str]:
-        """Iterate over the ids and secrets of the tenant: none of them may be generated again."""
-        yield from self.secrets.values()
-        for name in ("messages", *COLLECTIONS):
-            yield from (each.id for each in getattr(self, name))
 
 
 def saved(tenant: Tenant) -> dict[str, Any]:
