@@ -12,10 +12,8 @@ import attrs
 import pytest
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.calibrate import Finding, clean_up, find
-from followup_mockserver.lab.calibration.probes import POINTS
+from followup_mockserver.lab.calibration.probes import POINTS, Finding, find
 from followup_mockserver.lab.calibration.run import Run
-from followup_mockserver.lab.calibration.service import Service
 
 NOWHERE = "http://127.0.0.1:9"
 """A port at which nothing listens: webhooks must not leave this machine."""
@@ -91,12 +89,12 @@ def altered(server: MockServer) -> Altered:
     return changed
 
 
-def new_run(server: MockServer, *phones: str, key: str | None = None, seconds: float = 10_000, tag: str = "") -> Run:
+def new_run(server: MockServer, *phones: str, key: str | None = None, tag: str = "") -> Run:
     """Return a run against a server."""
-    with server.client(**({} if key is None else {"api_key": key})) as client:
+    key = key or server.api_key
+    with server.client(api_key=key) as client:
         account = client.account.retrieve()
-    service = Service(server.url, key or server.api_key, time=ShortSleep(), seconds=seconds)
-    return Run(service, account, tag or uuid4().hex[:8], phones)
+    return Run(server.url, key, account, tag or uuid4().hex[:8], phones, time=ShortSleep())
 
 
 def ask(server: MockServer, point: str, *phones: str, key: str | None = None) -> tuple[Run, Finding]:
@@ -105,8 +103,8 @@ def ask(server: MockServer, point: str, *phones: str, key: str | None = None) ->
     try:
         return run, find(run, next(each for each in POINTS if each.id == point))
     finally:
-        clean_up(run)
-        run.service.close()
+        run.clean_up()
+        run.close()
 
 
 @pytest.fixture

@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 from calibration.conftest import altered, ask, new_run
-from support.server import ScriptedServer, drip
 from support.shell import Shell
 from support.terminal import Terminal
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.calibrate import Finding, ask_all, clean_up
+from followup_mockserver.lab.calibration.probes import Finding, ask_all
 from followup_mockserver.lab.calibration.run import Run
-from followup_mockserver.lab.calibration.service import NotAsked, Service
 
 COMMAND = [sys.executable, "-m", "followup_mockserver"]
 RESERVED = re.compile(r"\+1\d{3}55501\d\d")
@@ -37,22 +35,9 @@ def arguments(server: MockServer, *more: str) -> list[str]:
 def all_findings(run: Run) -> list[Finding]:
     """Ask everything, and clean up."""
     findings = [*ask_all(run)]
-    assert clean_up(run)
-    run.service.close()
+    assert run.clean_up()
+    run.close()
     return findings
-
-
-@pytest.mark.parametrize("headers", [True, False])
-def test_a_response_that_arrives_byte_by_byte_ends_at_the_time_limit(
-    monkeypatch: pytest.MonkeyPatch, headers: bool
-) -> None:
-    monkeypatch.setattr("followup_mockserver.lab.calibration.service._TIMEOUT", 0.3)
-    with ScriptedServer() as scripted:
-        scripted.script = [drip(scripted.released, headers=headers)]
-        service = Service(scripted.url, "fu_test_x")
-        with pytest.raises(NotAsked, match="no response to GET /v1/account"):
-            service.send("GET", "/v1/account")
-        service.close()
 
 
 def written(server: MockServer) -> list[str]:
@@ -62,7 +47,7 @@ def written(server: MockServer) -> list[str]:
 def test_it_asks_writes_the_file_and_lists_what_is_left(shell: Shell, server: MockServer) -> None:
     result = shell.run(*arguments(server))
     assert (result.returncode, result.stderr) == (0, "")
-    assert "11 of 105 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
+    assert "7 of 105 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
     text = (shell.directory / "clinic.toml").read_text()
     assert server.api_key not in result.stdout + text
     document = tomllib.loads(text)
@@ -73,8 +58,8 @@ def test_it_asks_writes_the_file_and_lists_what_is_left(shell: Shell, server: Mo
         patients = [*client.patients.list(limit=100)]
         appointments = [*client.appointments.list(limit=100)]
         assert not client.webhook_endpoints.list().data
-        left = [*patients, *appointments, *client.visits.list(limit=100), *client.events.list(limit=100)]
-        left += [*client.intake_requests.list(limit=100), *client.treatments.list(limit=100)]
+        left = [*patients, *appointments, *client.events.list(limit=100)]
+        left += client.intake_requests.list(limit=100)
     assert {each.status for each in appointments} == {"cancelled"}
     assert all(RESERVED.fullmatch(each.phone or "") for each in patients)
     listed = result.stdout.partition("Left in the test environment")[2]
@@ -103,8 +88,8 @@ def test_an_invented_phone_that_a_patient_has_is_not_used(server: MockServer, us
             client.patients.create(phone=f"+120255501{number:02}", full_name="Ana")
         run = new_run(server, tag="0")
         texts = {each.id: each.text for each in ask_all(run)}
-        assert clean_up(run)
-        run.service.close()
+        assert run.clean_up()
+        run.close()
         assert {each.external_id for each in client.patients.list(limit=100) if each.full_name == "Ana"} == {None}
         if used == 3:
             assert run.patient["phone"] == "+12025550103"
@@ -225,18 +210,6 @@ def test_what_cannot_be_cleaned_up_is_named_and_fails_the_command(shell: Shell, 
     assert (shell.directory / "clinic.toml").exists()
 
 
-@pytest.mark.parametrize("operation", ["appointments.create", "webhook_endpoints.create"])
-def test_an_object_whose_creation_got_no_response_is_cleaned_up(server: MockServer, operation: str) -> None:
-    server.add_fault(operation=operation, kind="disconnect", when="after", times=1)
-    group = operation.partition(".")[0]
-    run, finding = ask(server, {"appointments": "appointment_status", "webhook_endpoints": "outbound_data"}[group])
-    assert finding.text == f"not asked: there was no response to POST /v1/{group} (RemoteProtocolError)"
-    with server.client() as client:
-        assert {each.status for each in client.appointments.list()} <= {"cancelled"}
-        assert not client.webhook_endpoints.list().data
-    assert any(each.note in ("cancelled", "deleted") for each in run.created.values())
-
-
 def test_a_missing_scope_and_a_missing_line_are_reasons(server: MockServer) -> None:
     key = server.add_api_key(scopes=["patients:read", "webhooks:write"]).value
     run, finding = ask(server, "unknown_fields", key=key)
@@ -249,15 +222,13 @@ def test_a_missing_scope_and_a_missing_line_are_reasons(server: MockServer) -> N
 
 
 def test_an_error_of_one_question_does_not_end_the_others(server: MockServer) -> None:
-    altered(server).on("POST", "/v1/visits", lambda reply: setattr(reply, "body", ["unexpected"]))
+    altered(server).on("PATCH", "/v1/appointments/.*", lambda reply: setattr(reply, "body", ["unexpected"]))
     server.add_fault(operation="webhook_endpoints.create", kind="status", status=503, times=1000)
     found = {each.id: each.text for each in all_findings(new_run(server))}
-    assert (
-        found["closed_appointment"] == "not asked: the environment responded 200 to POST /v1/visits, which this needs"
-    )
-    reason = "the environment responded 503 api_error fault to POST /v1/webhook_endpoints"
-    assert found["outbound_data"] == f"not asked: {reason}"
-    assert found["appointment_status"].endswith("(the mock: the same)")
+    reason = "not asked: the environment responded 200 to PATCH /v1/appointments/"
+    assert found["appointment_status"].startswith(reason)
+    assert found["ref"] == "not asked: the environment responded 503 api_error fault to POST /v1/webhook_endpoints"
+    assert found["intake_required"].endswith("(the mock: the same)")
 
 
 def test_an_unexpected_response_is_a_reason(server: MockServer) -> None:
@@ -269,40 +240,26 @@ def test_an_unexpected_response_is_a_reason(server: MockServer) -> None:
 
 def test_texts_of_the_service_are_not_repeated(server: MockServer) -> None:
     def talkative(reply) -> None:  # type: ignore[no-untyped-def]
-        reply.body["error"] |= {"code": "Ana López, +54 11 5555-0000", "type": "x" * 65, "param": {"a": 1}}
+        if reply.status == 400:
+            reply.body["error"] |= {"code": "Ana López, +54 11 5555-0000", "type": "x" * 65, "param": {"a": 1}}
 
-    altered(server).on("PATCH", "/v1/appointments/.*", talkative)
-    assert ask(server, "closed_appointment")[1].text.startswith(
-        "found: cancelled: 400 (a text) (a text) ((a text)); completed"
-    )
+    altered(server).on("GET", "/v1/patients", talkative)
+    text = ask(server, "unknown_fields")[1].text
+    assert "in a query: 400 (a text) (a text) ((a text))" in text
 
 
 def test_a_429_is_waited_for(server: MockServer) -> None:
     server.add_fault(operation="patients.create", kind="status", status=429, retry_after=7, times=2)
     run, finding = ask(server, "unknown_fields")
     assert finding.outcome == "same"
-    assert run.service.time.sleeps == [7.0, 7.0]  # type: ignore[attr-defined]
+    assert run._time.sleeps == [7.0, 7.0]  # type: ignore[attr-defined]
 
 
 def test_a_429_that_does_not_end_is_a_reason(server: MockServer) -> None:
     server.add_fault(operation="patients.create", kind="status", status=429, retry_after=900, times=100)
     run, finding = ask(server, "unknown_fields")
     assert finding.text == "not asked: the rate limit of the environment is used up"
-    assert run.service.time.sleeps == [60.0] * 3  # type: ignore[attr-defined]
-
-
-def test_the_time_is_limited_and_the_clean_up_goes_on(server: MockServer) -> None:
-    run = new_run(server, seconds=5)
-    run.book()
-    run.service.time.sleep(5)
-    sent = len(server.requests)
-    texts = {each.text for each in ask_all(run)}
-    assert "not asked: the time limit of 5 seconds was reached" in texts
-    assert len(server.requests) == sent
-    assert clean_up(run)
-    run.service.close()
-    with server.client() as client:
-        assert [each.status for each in client.appointments.list()] == ["cancelled"]
+    assert run._time.sleeps == [60.0] * 3  # type: ignore[attr-defined]
 
 
 def test_help_imports_no_client_and_no_mock() -> None:

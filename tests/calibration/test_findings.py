@@ -39,15 +39,6 @@ def sets(path: str, value: Any) -> Callable[[Reply], None]:
     return change
 
 
-def rejects(status: int, code: str, type: str = "invalid_request_error") -> Callable[[Reply], None]:
-    """Return a rule that rejects what the mock accepts or rejects in another way."""
-
-    def change(reply: Reply) -> None:
-        reply.status, reply.body = status, {"error": {"type": type, "code": code, "message": "No.", "param": None}}
-
-    return change
-
-
 def ignores(reply: Reply) -> None:
     """Accept what the mock rejects."""
     if reply.status == 400:
@@ -58,34 +49,12 @@ def no_replay_header(reply: Reply) -> None:
     reply.headers.pop("Idempotent-Replayed", None)
 
 
-def results(status: str) -> Callable[[Reply], None]:
-    """Return a rule that gives every event of a batch this status."""
-
-    def change(reply: Reply) -> None:
-        for each in reply.body.get("results", []):
-            each["status"] = status
-
-    return change
-
-
-def drops(event_type: str) -> Callable[[Reply], None]:
-    """Return a rule that leaves deliveries of a type out of a list."""
-
-    def change(reply: Reply) -> None:
-        reply.body["data"] = [each for each in reply.body["data"] if each["eventType"] != event_type]
-
-    return change
-
-
 ELSEWHERE: list[tuple[str, str, str, Callable[[Reply], None], str]] = [
     ("unknown_fields", "GET", "/v1/patients", ignores, "in a query: ignored"),
     ("phone_formats", "POST", "/v1/patients", sets("phone", "2025550143"), "returned in another format"),
     ("appointment_status", "POST", "/v1/appointments", sets("status", "pending"), "new: pending"),
     ("appointment_status", "PATCH", "/v1/.*", sets("status", "confirmed"), "after a new start: confirmed"),
-    ("closed_appointment", "PATCH", "/v1/.*", rejects(409, "closed"), "error closed; completed: 409"),
     ("idempotency_keys", "POST", "/v1/.*", no_replay_header, "a replay: the same bytes, Idempotent-Replayed: absent"),
-    ("event_data", "POST", "/v1/events", results("unhandled"), "appointment.created: unhandled"),
-    ("outbound_data", "GET", "/v1/webhook_deliveries", drops("visit.completed"), "visit.completed: no delivery"),
 ]
 """Points, a rule that changes what the mock does, and a part of what is then found."""
 

@@ -1,7 +1,6 @@
 """A mock with other settings, behind a port, is recovered point by point. A mock with the file behaves as it does."""
 
 import tomllib
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from calibration.conftest import OPTIONS, Reply, altered, ask, new_run
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.calibrate import Finding, ask_all, clean_up, settings_file
+from followup_mockserver.lab.calibration.probes import Finding, ask_all, settings_file
 
 OTHERS: list[dict[str, Any]] = [
     {
@@ -34,8 +33,8 @@ def calibrated(server: MockServer) -> tuple[str, list[Finding]]:
     try:
         findings = [*ask_all(run)]
     finally:
-        assert clean_up(run)
-        run.service.close()
+        assert run.clean_up()
+        run.close()
     return settings_file(run.settings, findings), findings
 
 
@@ -106,21 +105,6 @@ def test_the_order_of_missing_data_that_changes_is_no_error(server: MockServer) 
     orders = iter([["dni", "address"], ["address", "dni"]])
     altered(server).on("POST", "/v1/intake_requests", lambda reply: reply.body.update(missing=next(orders)))
     assert sorted(ask(server, "intake_required")[0].settings["intake_required"]) == ["address", "dni"]
-
-
-@pytest.mark.parametrize("start", ["2020-01-01T00:00:00Z", "2031-01-01T00:00:00Z"])
-def test_the_clock_of_the_environment_may_be_another_one(start: str) -> None:
-    with MockServer(start_time=start, **OPTIONS) as server:
-        for point in ("closed_appointment", "outbound_data"):
-            assert ask(server, point)[1].outcome == "same"
-        with server.client() as client:
-            ahead = [each.start_at - server.clock.now for each in client.appointments.list()]
-    assert timedelta(days=59) < min(ahead) <= max(ahead) < timedelta(days=62)
-
-
-def test_a_service_without_times_is_asked_at_the_own_time(server: MockServer) -> None:
-    altered(server).on("POST", "/v1/patients", lambda reply: reply.body.update(createdAt="yesterday"))
-    assert ask(server, "closed_appointment")[1].outcome == "same"
 
 
 def test_any_text_can_be_read_back() -> None:

@@ -31,7 +31,7 @@ from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
     from followup import Account
-    from followup_mockserver.lab.calibration.calibrate import Finding
+    from followup_mockserver.lab.calibration.probes import Finding
     from followup_mockserver.lab.calibration.run import Run
     from followup_mockserver.lab.drift.differences import Difference, Report
 
@@ -198,9 +198,8 @@ _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before anything is
 def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Phones = None, yes: _Yes = False) -> None:
     """Ask a test environment what the specification leaves open; write a settings file.
 
-    It rejects an API key of production. It creates invented patients, appointments, visits, intake requests,
-    treatments, events and webhook endpoints; at the end it cancels the appointments, deletes the endpoints, and lists
-    what is left.
+    It rejects an API key of production. It creates invented patients, appointments, intake requests, an event and a
+    webhook endpoint; at the end it cancels the appointments, deletes the endpoint, and lists what is left.
     """
     key = os.environ.get(api_key_env, "")
     if not key.strip():
@@ -215,16 +214,14 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
     _confirm(account, output, phones, yes=yes)
 
     from followup_mockserver.lab.calibration.run import Run
-    from followup_mockserver.lab.calibration.service import Service
 
-    service = Service(url, key)
-    run = Run(service, account, uuid.uuid4().hex[:8], phones)
+    run = Run(url, key, account, uuid.uuid4().hex[:8], phones)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled CI job cleans up, too
     try:
         findings = _ask(run)
     finally:
         is_clean = _clean_up(run)
-        service.close()
+        run.close()
     _write(output, run, findings)
     if not is_clean:
         fail("some objects could not be cleaned up; the list above names them", FAILURE)
@@ -270,7 +267,7 @@ def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) 
 
 
 def _ask(run: "Run") -> "list[Finding]":
-    from followup_mockserver.lab.calibration.calibrate import ask_all
+    from followup_mockserver.lab.calibration.probes import ask_all
 
     findings = []
     for each in ask_all(run):
@@ -282,13 +279,11 @@ def _ask(run: "Run") -> "list[Finding]":
 
 def _clean_up(run: "Run") -> bool:
     """Clean up, and list what is left in the environment. Return whether all that can be cleaned up was."""
-    from followup_mockserver.lab.calibration.calibrate import clean_up, left_behind
-
     is_clean = False
     try:
-        is_clean = clean_up(run)
+        is_clean = run.clean_up()
     finally:  # also if Ctrl-C ends the clean-up
-        lines = [*left_behind(run.created.values())]
+        lines = [*run.left_behind()]
         if lines:
             write_line("\nLeft in the test environment, because the API cannot remove it:")
         for line in lines:
@@ -298,7 +293,7 @@ def _clean_up(run: "Run") -> bool:
 
 
 def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
-    from followup_mockserver.lab.calibration.calibrate import settings_file
+    from followup_mockserver.lab.calibration.probes import settings_file
 
     text = settings_file(run.settings, findings)
     with file_errors(f"write {output}"):

@@ -1,22 +1,23 @@
-"""The probes: one function for each open point that is asked about."""
+"""The questions: one function for each open point that is asked about, and the settings file that they make."""
 
+import functools
+import importlib.resources
+import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import attrs
 import httpx
+import phonenumbers
 
 from followup._for_mockserver import package_text
-from followup_mockserver.lab.calibration.phones import country_of
-from followup_mockserver.lab.calibration.run import NAME, Run
-from followup_mockserver.lab.calibration.service import NotAsked, body_of, error_of, summary_of, word
+from followup_mockserver.lab.calibration.run import NAME, NotAsked, Run, body_of, summary_of, word
+from followup_mockserver.world.settings.options import ASKED, SETTINGS, Options
 from followup_mockserver.world.settings.settings import is_intake_field, is_time_zone
 
 UNKNOWN = "followupCalibrate"
 """A field, a query parameter and the end of an id that nothing has."""
-
-_CONTACT = {"name": NAME}
 
 
 @attrs.frozen(kw_only=True)
@@ -51,12 +52,9 @@ def point(ask: Callable[[Run], str]) -> None:
     _points.append(Point(id=ask.__name__, ask=ask, **OPEN_POINTS["asked"][ask.__name__]))
 
 
-def _verdict(response: httpx.Response, accepted: str = "accepted") -> str:
+def _verdict(response: httpx.Response, accepted: str) -> str:
     """Return whether a request was accepted; of a rejection, the status, type, code, and the field that it names."""
-    if response.is_success:
-        return accepted
-    param = error_of(response).get("param")
-    return summary_of(response) if param is None else f"{summary_of(response)} ({word(param)})"
+    return accepted if response.is_success else summary_of(response, with_param=True)
 
 
 # --- requests ----------------------------------------------------------------------------------------------------
@@ -98,26 +96,13 @@ def idempotency_keys(run: Run) -> str:
     replay = f"Idempotent-Replayed: {'true' if again.headers.get('Idempotent-Replayed') == 'true' else 'absent'}"
     same = "the same bytes" if first.content == again.content else "other bytes"
     return (
-        f"another body: {_verdict(other)}; another path: {_verdict(path)}; "
+        f"another body: {_verdict(other, 'accepted')}; another path: {_verdict(path, 'accepted')}; "
         f"after a failure: {_verdict(after, 'free')}; a replay: {same}, {replay}; "
         "how long a key is remembered was not asked, because it takes a day"
     )
 
 
 # --- patients ----------------------------------------------------------------------------------------------------
-
-
-@point
-def patient_by_external_id(run: Run) -> str:
-    """Can an object with nothing but an external id refer to a patient?"""
-    external_id = run.make("GET", f"/v1/patients/{run.patient['id']}")["externalId"]
-    known, unknown = (
-        run.ask("POST", "/v1/appointments", json=run.booking(patient={"externalId": each}))
-        for each in (external_id, run.external_id())
-    )
-    is_found = known.is_success and body_of(known)["patient"] == run.patient["id"]
-    found = _verdict(known, "found" if is_found else "another patient")
-    return f"by a known external id: {found}; by an unknown one: {_verdict(unknown, 'a new patient')}"
 
 
 @point
@@ -138,7 +123,7 @@ def phone_formats(run: Run) -> str:
         run.settings["country"] = country
     shape = "in E.164" if phone.startswith("+") and phone[1:].isdigit() else "in another format"
     belongs = country or "not found; pass --phone with a number of the country of the organization"
-    return f"returned {shape}; impossible: {_verdict(listed('+1 202'))}; without a country code: {belongs}"
+    return f"returned {shape}; impossible: {_verdict(listed('+1 202'), 'accepted')}; without a country code: {belongs}"
 
 
 # --- appointments, visits and intake requests --------------------------------------------------------------------
@@ -147,10 +132,10 @@ def phone_formats(run: Run) -> str:
 @point
 def appointment_status(run: Run) -> str:
     """Which status has a new appointment, and one whose start has changed?"""
-    booked = run.book()
+    booked = run.make("POST", "/v1/appointments", json=run.booking())
     path = f"/v1/appointments/{booked['id']}"
     same = run.make("PATCH", path, json={"startAt": booked["startAt"]})
-    moved = run.make("PATCH", path, json={"startAt": run.time(days=61)})
+    moved = run.make("PATCH", path, json={"startAt": run.time(61)})
     return (
         f"new: {word(booked['status'])}; after a new start: {word(moved['status'])}; "
         f"new with the start that it has: {word(same['status'])}"
@@ -158,23 +143,11 @@ def appointment_status(run: Run) -> str:
 
 
 @point
-def closed_appointment(run: Run) -> str:
-    """How is a change of a cancelled or completed appointment rejected?"""
-    cancelled, completed = (f"/v1/appointments/{run.book()['id']}" for _ in range(2))
-    run.make("POST", f"{cancelled}/cancel", json={})
-    run.make("POST", "/v1/visits", json=run.visit(appointment=completed.rpartition("/")[2]))
-    first, second = (
-        _verdict(run.ask("PATCH", each, json={"startAt": run.time(days=61)})) for each in (cancelled, completed)
-    )
-    return f"cancelled: {first}; completed: {second}"
-
-
-@point
 def intake_required(run: Run) -> str:
     """Which data does an intake request need to become ready?"""
     words: list[str] = []
     # A request needs a name or a contact, so that each lacks the words for what it has itself.
-    for body in ({"contacts": [_CONTACT]}, {"patient": {"fullName": NAME}}):
+    for body in ({"contacts": [{"name": NAME}]}, {"patient": {"fullName": NAME}}):
         position = 0
         for each in map(str, run.make("POST", "/v1/intake_requests", json=body)["missing"]):
             if each not in words:
@@ -188,31 +161,6 @@ def intake_required(run: Run) -> str:
     )
 
 
-# --- inbound events ----------------------------------------------------------------------------------------------
-
-
-@point
-def event_data(run: Run) -> str:
-    """Is the data of events, other than visit.completed, built in the same way?"""
-    patient = {"phone": run.patient["phone"]}
-    appointment, visit = run.booking(), run.visit()
-    del appointment["patient"], visit["patient"]
-    found: dict[str, dict[str, Any]] = {
-        "patient.upserted": {"patient": patient},
-        "appointment.created": {"patient": patient, "appointment": appointment},
-        "appointment.rescheduled": {"appointment": {**appointment, "startAt": run.time(days=61)}},
-        "appointment.cancelled": {"appointment": {"externalId": appointment["externalId"]}},
-        "visit.completed": {"patient": patient, "visit": visit},
-        "treatment.prescribed": {"patient": patient, "treatment": {"name": NAME}},
-        "order.issued": {"patient": patient, "order": {"kind": "lab"}},
-        "intake.requested": {"contacts": [_CONTACT]},
-    }
-    results = {each: run.result(run.event(each, data)) for each, data in found.items()}
-    if created := results["visit.completed"].get("result"):
-        run.record({**created, "externalId": visit["externalId"]})
-    return "; ".join(f"{each}: {word(result.get('status'))}" for each, result in results.items())
-
-
 # --- webhooks ----------------------------------------------------------------------------------------------------
 
 
@@ -220,48 +168,162 @@ def event_data(run: Run) -> str:
 def ref(run: Run) -> str:
     """What is the ref of a webhook that an inbound event causes?"""
     _ = run.endpoint  # it must be there before
-    body = run.booking(patient={"phone": run.patient["phone"]})
-    result = run.result(run.event("appointment.created", {"patient": body.pop("patient"), "appointment": body}))
+    body = run.booking()
+    data = {"patient": {"phone": run.patient["phone"]}, "appointment": body}
+    del body["patient"]
+    event = {"id": run.external_id(), "type": "appointment.created", "data": data}
+    result = run.make("POST", "/v1/events", json=event)["results"][0]
     if not result.get("result"):
         raise NotAsked(f"the event was {word(result.get('status'))}")
     meanings = {
         result["result"]["id"]: ("described", "the id of the object that is described"),
         result["event"]: ("trigger", "the id of the inbound event"),
     }
-    refs = run.poll(
-        lambda: (
-            [meanings[each["ref"]] for each in run.delivered("appointment.created") if each.get("ref") in meanings]
-            or None
-        )
-    )
+    query = {"webhookEndpoint": run.endpoint, "limit": 100}
+
+    def refs_of_deliveries() -> list[tuple[str, str]] | None:
+        found = run.make("GET", "/v1/webhook_deliveries", params=query)["data"]
+        created = [each["payload"] for each in found if each["eventType"] == "appointment.created"]
+        return [meanings[each["ref"]] for each in created if each.get("ref") in meanings] or None
+
+    refs = run.poll(refs_of_deliveries)
     if not refs:
         raise NotAsked("there was no delivery about the event")
     run.settings["ref"], text = refs[0]
     return text
 
 
-@point
-def outbound_data(run: Run) -> str:
-    """What is in the data of outbound webhooks?"""
-    _ = run.endpoint  # it must be there before
-    treatment = {"patient": run.patient["id"], "name": NAME}
-    made: Mapping[str, Any] = {
-        "appointment.created": run.book(),
-        "visit.completed": run.make("POST", "/v1/visits", json=run.visit()),
-        "treatment.prescribed": run.make("POST", "/v1/treatments", json=treatment),
-    }
-    texts = []
-    for event_type, created in made.items():
-        payload = _payload(run, created["id"], event_type)
-        keys = "no delivery about it" if payload is None else ", ".join(sorted(map(word, payload["data"])))
-        texts.append(f"{event_type}: {keys}")
-    return "; ".join(texts)
+# --- the country of numbers without a country code ---------------------------------------------------------------
+
+_AREAS = (
+    "", "1", "2", "4", "5", "6", "7", "8", "9", "02", "16", "20", "21", "22", "38", "51", "70", "86", "98", "222",
+    "300", "341", "351", "414",
+)  # fmt: skip
+_NATIONAL = tuple(f"{area}5550143" for area in _AREAS)
+"""Numbers without a country code. Each is valid in some countries only, and together they tell the countries of
+America, Portugal, Spain and many others apart."""
 
 
-def _payload(run: Run, about: str, event_type: str) -> dict[str, Any] | None:
-    """Return the payload of this type about an object as soon as there is one; None if there is none."""
-    return run.poll(lambda: next((each for each in run.delivered(event_type) if each.get("ref") == about), None))
+def country_of(phone: str, time_zone: str, finds: Callable[[str], bool], accepts: Callable[[str], bool]) -> str | None:
+    """Return the ISO 3166 code of the country that numbers without a country code belong to.
 
+    Args:
+        phone: the phone of a patient, in E.164.
+        time_zone: the time zone of the organization.
+        finds: whether the service finds this patient by a number.
+        accepts: whether the service accepts a number as a filter, which does not store it.
+
+    Returns:
+        The code; None if it was not found.
+    """
+    own = _parsed(phone)
+    if own is not None and finds(phonenumbers.format_number(own, phonenumbers.PhoneNumberFormat.NATIONAL)):
+        return _preferred(phonenumbers.region_codes_for_country_code(own.country_code or 0), time_zone)
+    accepted = tuple(accepts(number) for number in _NATIONAL)
+    if not any(accepted):
+        return None  # also if the filter accepts no such number at all
+    return _preferred([each for each in phonenumbers.SUPPORTED_REGIONS if _validity(each) == accepted], time_zone)
+
+
+@functools.cache
+def _validity(region: str) -> tuple[bool, ...]:
+    parsed = (_parsed(number, region) for number in _NATIONAL)
+    return tuple(each is not None and phonenumbers.is_valid_number(each) for each in parsed)
+
+
+def _parsed(phone: str, region: str | None = None) -> phonenumbers.PhoneNumber | None:
+    try:
+        return phonenumbers.parse(phone, region)
+    except phonenumbers.NumberParseException:
+        return None
+
+
+def _preferred(regions: Collection[str], time_zone: str) -> str | None:
+    """Return the country of the time zone if it fits, else the main country of the only calling code that fits."""
+    table = importlib.resources.files("tzdata").joinpath("zoneinfo/zone.tab").read_text()
+    rows = (line.split("\t") for line in table.splitlines() if not line.startswith("#"))
+    local = next((row[0] for row in rows if row[2] == time_zone), None)
+    if local in regions:
+        return local
+    codes = {phonenumbers.country_code_for_region(each) for each in regions}
+    return phonenumbers.region_code_for_country_code(codes.pop()) if len(codes) == 1 else None
+
+
+# --- all of them -------------------------------------------------------------------------------------------------
 
 POINTS = tuple(_points)
 """The open points that are asked about, in this order."""
+
+NOT_ASKED: Mapping[str, str] = {each: reason for reason, ids in OPEN_POINTS["not_asked"].items() for each in ids}
+"""The open points that are not asked about, by id, each with the reason."""
+
+
+@attrs.frozen
+class Finding:
+    """What was found about an open point.
+
+    Attributes:
+        id: the point.
+        outcome: whether the environment does the same as a mock with the default options.
+        text: what was found, or why nothing was.
+    """
+
+    id: str
+    outcome: Literal["same", "different", "not asked"]
+    text: str
+
+
+def ask_all(run: Run) -> Iterator[Finding]:
+    """Ask all questions, and yield the finding about each open point as soon as there is one.
+
+    The caller cleans up, whatever happens.
+    """
+    for each in POINTS:
+        yield find(run, each)
+    for point_id, reason in NOT_ASKED.items():
+        yield _not_asked(point_id, reason)
+
+
+def find(run: Run, point: Point) -> Finding:
+    """Ask about one point. Whatever goes wrong is part of the finding."""
+    if lacking := [scope for scope in point.scopes if scope not in run.account.api_key.scopes]:
+        return _not_asked(point.id, f"the API key lacks {', '.join(lacking)}")
+    if point.needs_line and "follow_up" not in run.account.service_lines:
+        return _not_asked(point.id, "the organization lacks the service line follow_up")
+    before = dict(run.settings)
+    try:
+        text = point.ask(run)
+    except NotAsked as reason:
+        return _not_asked(point.id, str(reason))
+    except Exception as error:  # noqa: BLE001 - a response that no question expects must not end the others
+        return _not_asked(point.id, f"a response is not as the specification says ({type(error).__name__})")
+    if text == point.mock:
+        return Finding(point.id, "same", f"found: {text} (the mock: the same)")
+    settings = [
+        name for name, value in run.settings.items() if name not in before and value != getattr(Options(), name)
+    ]
+    hint = f", without {', '.join(settings)} of [settings]" if settings else ""
+    return Finding(point.id, "different", f"found: {text} (the mock: {point.mock}{hint})")
+
+
+def _not_asked(point_id: str, reason: str) -> Finding:
+    return Finding(point_id, "not asked", f"not asked: {reason}")
+
+
+_HEADER = """\
+# What a test environment does where the specification of the service is silent, written by followup-mock calibrate.
+# Use it with: followup-mock serve --settings FILE, or MockService(settings=FILE).
+# docs/open-points.md describes the points of the table [asked], and the options of the table [settings].
+"""
+
+
+def settings_file(settings: Mapping[str, Any], findings: Iterable[Finding]) -> str:
+    """Return the text of a settings file."""
+    tables = {SETTINGS: dict(sorted(settings.items())), ASKED: {each.id: each.text for each in findings}}
+    rows = {each: "".join(f"{key} = {_toml(value)}\n" for key, value in tables[each].items()) for each in tables}
+    return _HEADER + "".join(f"\n[{name}]\n{text}" for name, text in rows.items())
+
+
+def _toml(value: bool | str | list[str]) -> str:
+    """Return a value in TOML, whose booleans, strings and arrays are those of JSON, except for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,30 +1,77 @@
-"""What the questions of one run share: invented objects, and the list of everything that was written.
+"""What the questions of one run share: requests, invented objects, and the list of everything that was written.
 
-What was created is taken from the responses alone, so that no probe can forget to clean up.
+The requests are not those of the SDK, because most questions are about requests that the SDK does not send, and about
+responses that it would reject. What was created is taken from the responses alone, so that no probe can forget to clean
+up.
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import attrs
 import httpx
 
 from followup import Account
-from followup._for_mockserver import format_timestamp
-from followup_mockserver.lab.calibration.phones import invented
-from followup_mockserver.lab.calibration.service import NotAsked, Service, body_of, summary_of, word
+from followup._for_mockserver import REAL_TIME, SERVICE_VERSION, Time, format_timestamp
 
 PREFIX = "followup-calibrate-"
 """Every external id begins with it, so that a team recognizes the objects in its environment."""
 
-KINDS = ("patient", "appointment", "visit", "intake_request", "treatment", "event", "webhook_endpoint")
+KINDS = ("patient", "appointment", "intake_request", "event", "webhook_endpoint")
 """The objects that a run creates."""
 
-CANCELLED = "cancelled"
-DELETED = "deleted"
+NAME = "Followup Calibrate"
+"""The name of every invented patient."""
+
+T = TypeVar("T")
+
+_TIMEOUT = 30.0
+_ATTEMPTS, _LONGEST_WAIT = 3, 60.0
+"""Attempts of a request that is rejected with a 429, and seconds that it is waited for, at most."""
+
+_POLLS, _BETWEEN_POLLS = 10, 0.5
+_PHONES_TRIED = 20
+_CANCELLED, _DELETED = "cancelled", "deleted"
 """The notes of objects that are cleaned up."""
+
+_WORD = re.compile(r"[\w.:/+-]{1,64}", re.ASCII)
+
+
+class NotAsked(Exception):
+    """A question could not be asked, or its response was not understood; the text is the reason."""
+
+
+def body_of(response: httpx.Response) -> Any:
+    """Return the decoded body of a response; None if it is not JSON."""
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        return None
+
+
+def summary_of(response: httpx.Response, *, with_param: bool = False) -> str:
+    """Return the status of a response, and of an error its type, its code, and the field that it names."""
+    body = body_of(response)
+    error = body.get("error") if isinstance(body, dict) else None
+    error = error if isinstance(error, dict) else {}
+    summary = " ".join([str(response.status_code), *(word(error[name]) for name in ("type", "code") if name in error)])
+    return summary if not with_param or error.get("param") is None else f"{summary} ({word(error['param'])})"
+
+
+def word(value: object) -> str:
+    """Return a word of the service, such as a code, for a report. A longer text could contain anything."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return value if isinstance(value, str) and _WORD.fullmatch(value) else "(a text)"
+
+
+def _results_of(body: Any) -> list[dict[str, Any]]:
+    """Return the results in the body of a response to a batch of events; empty if there are none."""
+    results = body.get("results") if isinstance(body, dict) else None
+    return [each for each in results if isinstance(each, dict)] if isinstance(results, list) else []
 
 
 @attrs.define
@@ -44,67 +91,64 @@ class Created:
     note: str = ""
 
 
-T = TypeVar("T")
-WEBHOOK_HOST = "https://calibrate.invalid"
-"""Where the webhook endpoints are: a name that is reserved for never being one (RFC 2606)."""
-
-NAME = "Followup Calibrate"
-"""The name of every invented patient."""
-
-_POLLS = 10
-_BETWEEN_POLLS = 0.5
-"""Seconds."""
-
-_PHONES_TRIED = 20
-
-
 class Run:
     """One run of ``calibrate``.
 
     Attributes:
+        account: the organization of the API key.
         settings: the settings that follow from what was found, by the name of the option.
         created: what was created, by id.
-        appointments: external ids of the appointments that the run asked for.
 
     Args:
-        service: the environment.
+        base_url: the URL that ``/v1`` is appended to.
+        api_key: the API key.
         account: the organization of the API key.
         tag: hexadecimal digits that differ from run to run.
         phones: the phone numbers that patients may have; if there are none, invented ones that nobody uses.
+        time: the clock and the sleep.
     """
 
-    def __init__(self, service: Service, account: Account, tag: str, phones: Sequence[str] = ()) -> None:
-        self.service = service
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        account: Account,
+        tag: str,
+        phones: Sequence[str] = (),
+        *,
+        time: Time = REAL_TIME,
+    ) -> None:
+        headers = {"Authorization": f"Bearer {api_key}", "Service-Version": SERVICE_VERSION}
+        self._http = httpx.Client(base_url=base_url, headers=headers, timeout=_TIMEOUT)
         self.account = account
         self.settings: dict[str, Any] = {}
         self.created: dict[str, Created] = {}
-        self.appointments: list[str] = []
-        self.endpoint_url: str = f"{WEBHOOK_HOST}/{PREFIX}{tag}"
         self._tag = tag
-        self._phones = iter(phones) if phones else invented(tag)
         self._chosen = bool(phones)
+        self._phones = iter(phones) if phones else invented_phones(tag)
         self._numbers = itertools.count(1)
-        self._ahead = timedelta()
         self._shared: dict[str, Any] = {}
+        self._time = time
 
     # --- requests ------------------------------------------------------------------------------------------------
 
     def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a request that asks a question, and return the response.
+        """Send a request that asks a question, and return the response, whatever its status is.
 
         Args:
             method: the method.
-            path: the path.
-            request: the other arguments of ``Service.send``.
+            path: the path, such as ``/v1/patients``.
+            request: ``json``, ``params`` and ``headers``, as httpx takes them.
 
         Raises:
             NotAsked: there was no response, or one that says nothing about the question.
         """
-        response = self.service.send(method, path, **request)
+        response = self._sent(method, path, request)
+        body = body_of(response)
         if method != "GET":
-            self._record_all(response)
+            self._record_all(body)
         # A 500 with results of events is a finding, because it may mean that none could be processed.
-        if response.status_code in (401, 403) or (response.is_server_error and not results_of(response)):
+        if response.status_code in (401, 403) or (response.is_server_error and not _results_of(body)):
             raise NotAsked(f"the environment responded {summary_of(response)} to {method} {path}")
         return response
 
@@ -120,93 +164,58 @@ class Run:
             raise NotAsked(f"the environment responded {summary_of(response)} to {method} {path}, which this needs")
         return body
 
-    def result(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one inbound event, and return its result, such as ``{"status": "processed"}``.
-
-        Raises:
-            NotAsked: the response has no result.
-        """
-        response = self.ask("POST", "/v1/events", json=event)
-        results = results_of(response)
-        if not results:
-            raise NotAsked(f"the environment responded {summary_of(response)} without results to POST /v1/events")
-        return results[0]
-
     def poll(self, look: Callable[[], T | None]) -> T | None:
         """Look again and again until something is found, for five seconds at most; None: nothing was."""
         for _ in range(_POLLS):
             if (seen := look()) is not None:
                 return seen
-            self.service.time.sleep(_BETWEEN_POLLS)
+            self._time.sleep(_BETWEEN_POLLS)
         return look()
 
-    def _record_all(self, response: httpx.Response) -> None:
-        """Add the objects in a response to what was created: the object itself, or the results of events."""
-        body = body_of(response)
-        if not isinstance(body, dict) or body.get("object") == "list":
-            return
-        for found in (body, *results_of(response), *(each.get("result") for each in results_of(response))):
-            if isinstance(found, dict):
-                self.record(found)
+    def _sent(self, method: str, path: str, request: dict[str, Any]) -> httpx.Response:
+        for _ in range(_ATTEMPTS):
+            try:
+                response = self._http.request(method, path, **request)
+            except httpx.HTTPError as error:
+                raise NotAsked(f"there was no response to {method} {path} ({type(error).__name__})") from None
+            if response.status_code != httpx.codes.TOO_MANY_REQUESTS:
+                return response
+            self._time.sleep(_seconds_of(response.headers.get("Retry-After")))
+        raise NotAsked("the rate limit of the environment is used up")
 
-    def record(self, found: Mapping[str, Any]) -> None:
-        """Add an object of the API, or the result of an event, to what was created."""
-        kind, object_id, external_id = found.get("object"), found.get("id"), found.get("externalId")
-        if kind is None and isinstance(found.get("event"), str):  # the result of an event
-            kind, object_id, external_id = "event", found["event"], found.get("id")
-        if not isinstance(kind, str) or kind not in KINDS or not isinstance(object_id, str):
+    def _record_all(self, body: Any) -> None:
+        """Add the objects in a body to what was created: the object itself, or the results of events."""
+        results = _results_of(body)
+        for found in (body, *(each.get("result") for each in results)):
+            if isinstance(found, dict) and found.get("object") in KINDS:
+                self._record(found["object"], found.get("id"), found.get("externalId"), found)
+        for found in results:
+            self._record("event", found.get("event"), found.get("id"), found)
+
+    def _record(self, kind: str, id: Any, external_id: Any, found: Mapping[str, Any]) -> None:
+        if not isinstance(id, str):
             return
-        known = self.created.setdefault(object_id, Created(word(kind), word(object_id)))
+        known = self.created.setdefault(id, Created(kind, word(id)))
         if isinstance(external_id, str) and external_id.startswith(PREFIX):
             known.external_id = external_id
-        if found.get("status") == CANCELLED:
-            known.note = CANCELLED
+        if found.get("status") == _CANCELLED:
+            known.note = _CANCELLED
         elif found.get("deleted") is True:
-            known.note = DELETED
+            known.note = _DELETED
 
-    # --- invented values -----------------------------------------------------------------------------------------
+    # --- invented values and objects -------------------------------------------------------------------------------
 
     def external_id(self) -> str:
         """Return an external id that no other object has."""
         return f"{PREFIX}{self._tag}-{next(self._numbers)}"
 
-    def dni(self) -> str:
-        """Return a document number that nobody has: real ones do not begin with zeros."""
-        return f"00{(int(self._tag, 16) + next(self._numbers)) % 1_000_000:06}"
-
-    def time(self, **offset: float) -> str:
-        """Return the timestamp that is so far from the time of the environment, whose clock may be another one."""
-        now = self.service.time.now().replace(microsecond=0)
-        return format_timestamp(now + self._ahead + timedelta(**offset))
-
-    def phone(self) -> str:
-        """Return a phone number; an invented one that no patient has.
-
-        Raises:
-            NotAsked: there is none.
-        """
-        for phone in itertools.islice(self._phones, _PHONES_TRIED):
-            if self._chosen or not self.make("GET", "/v1/patients", params={"phone": phone})["data"]:
-                return phone
-        raise NotAsked("every invented phone number that was tried belongs to a patient already")
+    def time(self, days: int) -> str:
+        """Return the timestamp in so many days."""
+        return format_timestamp(self._time.now().replace(microsecond=0) + timedelta(days=days))
 
     def booking(self, **fields: Any) -> dict[str, Any]:
         """Return the body of a booking in two months; it is cancelled at the end, before any reminder."""
-        external_id = self.external_id()
-        self.appointments.append(external_id)
-        patient = fields.pop("patient", None) or self.patient["id"]
-        return {"patient": patient, "startAt": self.time(days=60), "externalId": external_id, **fields}
-
-    def visit(self, **fields: Any) -> dict[str, Any]:
-        """Return the body of a visit of yesterday."""
-        visited = {"visitedAt": self.time(days=-1), "externalId": self.external_id()}
-        return {"patient": self.patient["id"], **visited, **fields}
-
-    def event(self, type: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an inbound event."""
-        return {"id": self.external_id(), "type": type, "data": data}
-
-    # --- objects -------------------------------------------------------------------------------------------------
+        return {"patient": self.patient["id"], "startAt": self.time(60), "externalId": self.external_id(), **fields}
 
     def shared(self, name: str, make: Callable[[], Any]) -> Any:
         """Return an object that several questions use; it is made once. If that fails, it fails for all of them."""
@@ -223,43 +232,84 @@ class Run:
     @property
     def patient(self) -> Any:
         """An invented patient with name, phone, DNI and external id."""
-        return self.shared("patient", self.new_patient)
+        return self.shared("patient", self._new_patient)
 
     @property
     def endpoint(self) -> str:
-        """The id of a webhook endpoint that is subscribed to everything. Its host does not exist."""
-        body = {"url": f"{self.endpoint_url}/{next(self._numbers)}", "enabledEvents": ["*"]}
+        """The id of a webhook endpoint that is subscribed to everything. Its host is reserved for never being one."""
+        body = {"url": f"https://calibrate.invalid/{PREFIX}{self._tag}", "enabledEvents": ["*"]}
         return str(self.shared("endpoint", lambda: self.make("POST", "/v1/webhook_endpoints", json=body))["id"])
 
-    def new_patient(self) -> Any:
-        """Create a patient."""
-        body = {"phone": self.phone(), "fullName": NAME, "dni": self.dni(), "externalId": self.external_id()}
-        created = self.make("POST", "/v1/patients", json=body)
-        if not self._chosen:  # the patient of a number that the user chose may be an old one
-            self._ahead = _hours_between(self.service.time.now(), created.get("createdAt"))
-        return created
+    def _new_patient(self) -> Any:
+        # Nobody has this document: real ones do not begin with zeros.
+        dni = f"00{int(self._tag, 16) % 1_000_000:06}"
+        body = {"phone": self._phone(), "fullName": NAME, "dni": dni, "externalId": self.external_id()}
+        return self.make("POST", "/v1/patients", json=body)
 
-    def book(self) -> Any:
-        """Book an appointment."""
-        return self.make("POST", "/v1/appointments", json=self.booking())
+    def _phone(self) -> str:
+        for phone in itertools.islice(self._phones, _PHONES_TRIED):
+            if self._chosen or not self.make("GET", "/v1/patients", params={"phone": phone})["data"]:
+                return phone
+        raise NotAsked("every invented phone number that was tried belongs to a patient already")
 
-    def delivered(self, event_type: str) -> list[dict[str, Any]]:
-        """Return the payloads of the newest deliveries of a type to the shared endpoint, the newest first."""
-        query = {"webhookEndpoint": self.endpoint, "limit": 100}
-        found = self.make("GET", "/v1/webhook_deliveries", params=query)["data"]
-        return [each["payload"] for each in found if each["eventType"] == event_type]
+    # --- cleaning up -----------------------------------------------------------------------------------------------
+
+    def clean_up(self) -> bool:
+        """Cancel the appointments and delete the webhook endpoints. What could not be cleaned up has a note.
+
+        Returns:
+            Whether everything was cleaned up.
+        """
+        is_clean = True
+        for each in [*self.created.values()]:
+            if each.kind == "appointment" and each.note != _CANCELLED:
+                is_clean &= self._undo(each, _CANCELLED, "POST", f"/v1/appointments/{each.id}/cancel")
+            if each.kind == "webhook_endpoint" and each.note != _DELETED:
+                is_clean &= self._undo(each, _DELETED, "DELETE", f"/v1/webhook_endpoints/{each.id}")
+        return is_clean
+
+    def _undo(self, created: Created, done: str, method: str, path: str) -> bool:
+        try:
+            response = self.ask(method, path)
+        except NotAsked as reason:
+            created.note = f"not {done}: {reason}"
+        else:
+            problem = f"not {done}: the environment responded {summary_of(response)}"
+            created.note = done if response.is_success else problem
+        return created.note == done
+
+    def left_behind(self) -> Iterator[str]:
+        """Yield a line for each object that remains: its id, its external id, and what became of it."""
+        for each in self.created.values():
+            if each.note != _DELETED:
+                parts = [each.kind.replace("_", " "), each.id, each.external_id, each.note]
+                yield "  ".join(part for part in parts if part)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
 
 
-def results_of(response: httpx.Response) -> list[dict[str, Any]]:
-    """Return the results in a response to a batch of events; empty if there are none."""
-    body = body_of(response)
-    results = body.get("results") if isinstance(body, dict) else None
-    return [each for each in results if isinstance(each, dict)] if isinstance(results, list) else []
-
-
-def _hours_between(now: datetime, time: Any) -> timedelta:
-    """Return how far a timestamp is from now, without the minutes that a request may take; nothing if it is none."""
+def _seconds_of(retry_after: str | None) -> float:
     try:
-        return timedelta(hours=round((datetime.fromisoformat(time) - now) / timedelta(hours=1)))
-    except (TypeError, ValueError):
-        return timedelta()
+        return min(max(float(retry_after or 1), 1.0), _LONGEST_WAIT)
+    except ValueError:
+        return _LONGEST_WAIT
+
+
+_AREA_CODES = (202, 212, 213, 305, 312, 313, 404, 415, 503, 512, 602, 612, 615, 617, 619, 702, 713, 801, 816, 907)
+_NUMBERS = 100
+"""North American area codes, of which there are many more, and numbers of each."""
+
+
+def invented_phones(tag: str) -> Iterator[str]:
+    """Iterate over numbers in E.164 from 555-0100 to 555-0199, which are reserved for fiction in every area code.
+
+    Args:
+        tag: hexadecimal digits that differ from run to run, so that a run finds numbers that no other has used.
+    """
+    total = len(_AREA_CODES) * _NUMBERS
+    start = int(tag, 16) % total
+    for position in range(total):
+        area, number = divmod((start + position) % total, _NUMBERS)
+        yield f"+1{_AREA_CODES[area]}55501{number:02}"
