@@ -15,8 +15,7 @@ from support.pages import DOCS, blocks, read, section
 from followup import FollowUp, InternalServerError
 from followup._core.telemetry import calls
 from followup_mockserver import MockServer, MockService, pytest_plugin
-from followup_mockserver.lab.calibration.calibrate import NOT_ASKED
-from followup_mockserver.lab.calibration.probes import POINTS
+from followup_mockserver.lab.calibration.probes import NOT_ASKED, POINTS
 
 pytest_plugins = ["pytester"]
 
