@@ -38,12 +38,14 @@ OBJECTS = sa.Table(
     sa.Column("phone", sa.LargeBinary),
     sa.Column("external_id", sa.LargeBinary),
     sa.Column("dni", sa.LargeBinary),
+    sa.Column("name", sa.LargeBinary),
     sa.Column("patient", sa.LargeBinary),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("at", sa.BigInteger),
     sa.Column("number", sa.LargeBinary),
 )
 sa.Index("followup_imported_by_phone", OBJECTS.c.import_id, OBJECTS.c.phone)
+sa.Index("followup_imported_by_dni", OBJECTS.c.import_id, OBJECTS.c.dni)
 
 SCHEMA = Schema("import", 1, (IMPORTS, OBJECTS))
 
@@ -70,7 +72,7 @@ def forget(connection: sa.Connection, outbox: str, person: Person, cipher: RowCi
         }
         hashes["key"] = [salted_hash(salt, "appointments", number) for number in person.appointments()]
         is_theirs = sa.or_(*(OBJECTS.c[name].in_(found) for name, found in hashes.items()))
-        nothing = dict.fromkeys(("phone", "external_id", "dni", "patient", "number"))
+        nothing = dict.fromkeys(("phone", "external_id", "dni", "name", "patient", "number"))
         connection.execute(sa.update(OBJECTS).where(OBJECTS.c.import_id == each.id, is_theirs).values(nothing))
 
 

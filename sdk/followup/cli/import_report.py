@@ -5,6 +5,7 @@ Values are personal data unless they are times, statuses or ids; those of all ot
 
 import shutil
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -16,12 +17,14 @@ from typing import TYPE_CHECKING
 import attrs
 from rich.cells import cell_len, set_cell_size
 
+from followup._core.codec.names import camel
 from followup._core.package_data import package_text
 from followup._core.privacy.redaction import HIDDEN, visible
 from followup.cli.output import json_line, say, say_wrapped, write_line
 
 if TYPE_CHECKING:
     from followup.imports import Doubt, Import, Report
+    from followup.imports.summary import Summary, Understood
 
 _FIRST = 5
 """Rows of each group in a text."""
@@ -35,7 +38,7 @@ _TEXTS = 3
 _LONGEST_VALUE = 60
 _LONGEST_LINE = 200
 
-_MASKED = "<p>Values that may be personal data are masked. --show-personal-data shows them.</p>"
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(package_text(__name__, "import_report.toml"))
 
 
 @attrs.define
@@ -47,11 +50,6 @@ class _Group:
     rejects: bool
     count: int = 0
     first: list["Doubt"] = attrs.field(factory=list)
-
-    @property
-    def counted(self) -> str:
-        """How many there are, and what became of their rows."""
-        return _count(self.count, "row" if self.rejects else "doubt") + (" rejected" if self.rejects else "")
 
 
 def _grouped(report: "Report", most: int) -> list[_Group]:
@@ -78,6 +76,7 @@ class Shown:
         file: the file.
         is_recorded: whether the run recorded the events, or too much was rejected or gone; None for a check.
         shows_values: whether the values of all columns are shown.
+        language: ``es``, ``pt`` or ``en``.
     """
 
     report: "Report"
@@ -85,6 +84,7 @@ class Shown:
     file: Path
     is_recorded: bool | None
     shows_values: bool
+    language: str = "en"
     events: Counter[str] = attrs.field(init=False)
     _open: set[str | None] = attrs.field(init=False)
 
@@ -109,15 +109,17 @@ class Shown:
             self._print_json()
             return
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _LONGEST_LINE
-        for line in self.summary():
-            say_wrapped("", line)
+        for indent, line in self.lines():
+            say_wrapped(indent, line)
         for group in _grouped(self.report, _FIRST):
             self._print_group(group, width)
 
     def _print_json(self) -> None:
         # The doubts are written one by one, because there may be millions.
-        numbers = {name: getattr(self.report, name) for name in ("rows", "rejected", "unchanged", "gone")}
-        write_line(json_line({**numbers, "events": self.events, "doubts": []})[:-2], end="")
+        report = self.report
+        numbers = {name: getattr(report, name) for name in ("rows", "rejected", "ignored", "unchanged", "gone")}
+        about = {"preview": [*map(self._understood, report.preview)], "summary": _summary_of(report)}
+        write_line(json_line({**numbers, "events": self.events, **about, "doubts": []})[:-2], end="")
         between = ""
         for each in self.report.doubts:
             place = {"row": each.row, "column": each.column, "code": each.code}
@@ -128,7 +130,7 @@ class Shown:
 
     def _print_group(self, group: _Group, width: int) -> None:
         say("")
-        say(f"{group.code}: {group.counted}")
+        say(f"{group.code}: {self._counted(group)}")
         say_wrapped("  ", group.text)
         rows = [self._cells(each) for each in group.first]
         widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
@@ -137,36 +139,88 @@ class Shown:
             line = "    " + "  ".join(cells).rstrip()
             say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + HIDDEN)
         if more := group.count - len(rows):
-            say(f"    and {more:,} more")
+            say("    " + self._say("more", count=f"{more:,}"))
 
     def page(self) -> str:
         """Return the report as an HTML page without any other file."""
         template = Template(package_text(__name__, "import_report.html"))
         groups = "".join(map(self._section, _grouped(self.report, _FIRST_ON_PAGE)))
-        summary = "".join(f"<li>{escape(visible(line))}</li>" for line in self.summary())
+        summary = "".join(f"<li>{escape(visible(line))}</li>" for _, line in self.lines())
         return template.substitute(
+            language=self.language,
             title=escape(visible(self.file.name)),
             summary=summary,
-            groups=groups or "<p>There are no doubts.</p>",
-            values="" if self.shows_values else _MASKED,
+            groups=groups or f"<p>{self._say('no_doubts')}</p>",
+            values="" if self.shows_values else f"<p>{self._say('masked')}</p>",
             time=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
         )
 
-    def summary(self) -> Iterator[str]:
-        """Yield what the file is, and what is or would be sent."""
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield what the file is, how it was understood, and what is or would be sent; each line with its indent."""
         report, limit = self.report, self.job.map.max_rejected
-        yield f"{self.file.name}: {_count(report.rows, 'row')}, {report.rejected:,} rejected."
-        events = ", ".join(f"{count:,} {kind}" for kind, count in self.events.items()) or "nothing"
+        numbers = {name: f"{getattr(report, name):,}" for name in ("rows", "rejected", "ignored", "unchanged", "gone")}
+        yield "", self._say("rows", file=self.file.name, **numbers)
+        if report.preview:
+            yield "", self._say("understood")
+        for each in report.preview:
+            yield "  ", self._say("row", row=each.row, what=self._in_words(each))
+        yield from (("", line) for line in self._about(report.summary))
+        events = ", ".join(f"{count:,} {kind}" for kind, count in self.events.items()) or self._say("nothing")
         if self.is_recorded is not None:
-            verb = "Recorded" if self.is_recorded else "Not recorded"
-            yield f"{verb}: {events}. Unchanged: {report.unchanged:,}. Gone: {report.gone:,}."
-        else:
-            yield f"A first run would record: {events}."
-            if report.rejected * 100 > limit * report.rows:
-                yield f"But more than {limit:g} % of the rows are rejected (max_rejected), so it would record nothing."
+            yield "", self._say("recorded" if self.is_recorded else "not_recorded", events=events, **numbers)
+            return
+        yield "", self._say("would", events=events)
+        if report.rejected * 100 > limit * report.rows:
+            yield "", self._say("too_many", limit=f"{limit:g}")
+
+    def _say(self, name: str, **values: object) -> str:
+        return _WORDS[self.language][name].format(**values)
+
+    def _counted(self, group: _Group) -> str:
+        name = "rejected" if group.rejects else "group"
+        return self._say(name if group.count > 1 else f"{name}_one", count=f"{group.count:,}")
+
+    def _in_words(self, understood: "Understood") -> str:
+        start = understood.start
+        when = f"{self._weekday(start)} {self._day(start)} {start:%H:%M}" if start else ""
+        texts = [self._shown(understood.name, "no_name"), when, self._shown(understood.phone, "no_phone")]
+        return ", ".join(filter(None, [*texts, self._say(understood.status)]))
+
+    def _shown(self, value: str, absent: str) -> str:
+        if not value:
+            return self._say(absent)
+        return visible(value) if self.shows_values else HIDDEN
+
+    def _weekday(self, day: datetime) -> str:
+        return _WORDS[self.language]["weekdays"].split()[day.weekday()]
+
+    def _day(self, day: datetime) -> str:
+        month = _WORDS[self.language]["months"].split()[day.month - 1]
+        return self._say("day", day=day.day, month=month, year=day.year)
+
+    def _about(self, summary: "Summary") -> Iterator[str]:
+        numbers = {name: f"{value:,}" for name, value in attrs.asdict(summary).items() if isinstance(value, int)}
+        if summary.first and summary.last:
+            times = {"first_time": f"{summary.first_time:%H:%M}", "last_time": f"{summary.last_time:%H:%M}"}
+            yield self._say("span", first=self._day(summary.first), last=self._day(summary.last), **times)
+            yield self._say("odd", **numbers)
+        if summary.patients:
+            yield self._say("patients", **numbers)
+        if summary.hidden_rows:
+            yield self._say("hidden", **numbers)
+
+    def _understood(self, each: "Understood") -> dict[str, object]:
+        """Return a row of the preview in JSON."""
+        values = {name: getattr(each, name) if self.shows_values else HIDDEN for name in ("name", "phone")}
+        start = each.start.isoformat(timespec="minutes") if each.start else None
+        weekday = _WORDS["en"]["weekdays"].split()[each.start.weekday()] if each.start else None
+        shown = {name: value if getattr(each, name) else None for name, value in values.items()}
+        return {"row": each.row, "name": shown["name"], "weekday": weekday, "start": start, "phone": shown["phone"]} | {
+            "status": each.status
+        }
 
     def _cells(self, doubt: "Doubt") -> tuple[str, str, str]:
-        place = "file" if doubt.row is None else f"row {doubt.row}"
+        place = self._say("place_file") if doubt.row is None else self._say("place_row", row=doubt.row)
         value = visible(self.value_of(doubt) or "")
         cut = value if len(value) <= _LONGEST_VALUE else value[:_LONGEST_VALUE] + HIDDEN
         return place, visible(doubt.column or ""), cut
@@ -176,12 +230,20 @@ class Shown:
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._cells(each)) + "</tr>" for each in group.first
         )
         more = group.count - len(group.first)
+        headings = "".join(f"<th>{each}" for each in self._say("headings").split("|"))
+        rest = f"<p>{self._say('more', count=f'{more:,}')}</p>" if more else ""
         return (
             f'<section class="{"rejects" if group.rejects else "doubts"}"><h2><code>{group.code}</code> '
-            f"{group.counted}</h2><p>{escape(visible(group.text))}</p><table><tr><th>Row<th>Column<th>Value</tr>{rows}"
-            f"</table>{f'<p>and {more:,} more</p>' if more else ''}</section>"
+            f"{self._counted(group)}</h2><p>{escape(visible(group.text))}</p><table><tr>{headings}</tr>{rows}"
+            f"</table>{rest}</section>"
         )
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def _summary_of(report: "Report") -> dict[str, object]:
+    """Return the summary in JSON."""
+    found = report.summary
+    days = {name: each and each.date().isoformat() for name, each in (("firstDay", found.first), ("lastDay", found.last))}
+    times = (("firstTime", found.first_time), ("lastTime", found.last_time))
+    clocks = {name: each and each.isoformat("minutes") for name, each in times}
+    names = [each for each, value in attrs.asdict(found).items() if isinstance(value, int)]
+    return {**days, **clocks, **{camel(each): getattr(found, each) for each in names}}

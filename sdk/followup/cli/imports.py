@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 from zoneinfo import ZoneInfo
 
 import typer
@@ -29,9 +29,13 @@ commands: Application = Application(
     "were rejected or are gone. 130 if it was interrupted with Ctrl-C.",
 )
 
-File = Annotated[Path, typer.Argument(help="The exported table: CSV, or an Excel workbook (.xlsx).")]
+File = Annotated[Path, typer.Argument(help="The exported table: CSV, .xlsx, .xls, .xlsb or .ods.")]
 MapFile = Annotated[Path, typer.Option("--map", metavar="MAP", help='The map of the file; "init" proposes one.')]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Language = Annotated[
+    Literal["es", "pt", "en"] | None,
+    typer.Option(help="Language of the first lines.", show_default="that of the file's headers"),
+]
 ShowPersonalData = Annotated[
     bool, typer.Option("--show-personal-data", help="Show the values of all columns, wherever the output goes.")
 ]
@@ -74,24 +78,32 @@ def check(
         Path | None, typer.Option(help="Also write the report as an HTML page, which needs no other file.")
     ] = None,
     show_personal_data: ShowPersonalData = False,
+    language: Language = None,
 ) -> None:
-    """Show what a first run of a file would record, and every doubt about its rows. Sends and stores nothing.
+    """Show how the first rows were understood, what a first run would record, and every doubt.
 
-    A terminal shows the values of all columns. Everywhere else only times, statuses and ids are shown.
+    Nothing is sent or stored. A terminal shows the values of all columns. Everywhere else only times, statuses and ids are shown.
     """
     with _nothing_done():
         from followup.cli.import_report import Shown
-        from followup.imports import Import
+        from followup.imports import Import, ImportRefused
+        from followup.imports.proposal import language_of
 
-        job = Import.load(map)
-        with _progress(file) as on_progress:
-            report = job.check(file, on_progress=on_progress)
-        shown = Shown(report, job, file, is_recorded=None, shows_values=show_personal_data)
+        job, rejected = Import.load(map), ""
+        try:
+            with _progress(file) as on_progress:
+                report = job.check(file, on_progress=on_progress)
+        except ImportRefused as error:
+            report, rejected = error.report, str(error)
+        language = language or language_of(job.map.headers)
+        shown = Shown(report, job, file, is_recorded=None, shows_values=show_personal_data, language=language)
         if html is not None:
             with output.file_errors(f"write {html}"):
                 output.write_private_file(html, shown.page())
         shown.shows_values = show_personal_data or (sys.stdout.isatty() and not as_json)
         shown.print(as_json=as_json)
+        if rejected:
+            reject(rejected)
     if report.rejected:
         raise CommandFailed("")
 
@@ -150,13 +162,16 @@ def verify(
     limit of the service, and shows no personal data.
     """
     with _nothing_done(), ExitStack() as stack:
-        from followup.imports import Import
+        from followup.imports import Import, ImportRefused
 
         job = Import.load(map)
         client = stack.enter_context(connected())
         has_database = database or os.environ.get(stores.DATABASE_VARIABLE)
         outbox = stack.enter_context(stores.opened("outbox", database, name, cipher)) if has_database else None
-        differences = [*job.verify(file, client, outbox)]
+        try:
+            differences = [*job.verify(file, client, outbox)]
+        except ImportRefused as error:
+            reject(str(error))
     if as_json:
         sides = [{"here": _in_json(each.here), "there": _in_json(each.there)} for each in differences]
         rows = zip(differences, sides, strict=True)

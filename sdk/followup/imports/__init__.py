@@ -1,13 +1,13 @@
 """Import of a clinic's own files: tables of appointments, visits or patients, of which only what changed is sent.
 
-It needs the extra ``import`` (SQLAlchemy, openpyxl and phonenumberslite).
+It needs the extra ``import`` (SQLAlchemy, python-calamine and phonenumberslite).
 """
 
 from importlib.util import find_spec
 
 from followup._version import installation
 
-if _missing := next((each for each in ("sqlalchemy", "openpyxl", "phonenumbers") if find_spec(each) is None), None):
+if _missing := next((each for each in ("sqlalchemy", "python_calamine", "phonenumbers") if find_spec(each) is None), None):
     raise ModuleNotFoundError(f"followup.imports needs {_missing}: {installation('import')}", name=_missing)
 
 from followup.imports.compare import Report

@@ -59,3 +59,8 @@ def doubt(
 ) -> Doubt:
     """Return a doubt with the text of its code."""
     return Doubt(row, column, code, value, CODES[code].text.format(detail=detail))
+
+
+def column_in(sheet: str, column: str | None) -> str | None:
+    """Return the column of a doubt, with the sheet if several are read."""
+    return f"{sheet}!{column or ''}" if sheet else column

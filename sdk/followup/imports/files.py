@@ -1,6 +1,5 @@
-"""Reads tables in files: CSV of any usual encoding and delimiter, and Excel workbooks (``.xlsx``)."""
+"""Reads tables in files: CSV of any usual encoding and delimiter, workbooks, and HTML pages with one table."""
 
-import codecs
 import csv
 import difflib
 import io
@@ -8,31 +7,24 @@ import itertools
 import os
 import re
 import stat
-import warnings
-import zipfile
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
+
+import attrs
 
 from followup import ConfigurationError
+from followup.imports.cells import Cell, has_text, text_of
+from followup.imports.encodings import TWICE, encoding_of
+from followup.imports.pages import tables_of
+from followup.imports.workbooks import OLD_WORKBOOK, ZIPPED, Sheet, sheets_of
 
-Cell = str | datetime | date | time | int | float | None
-"""A cell: of a CSV file always a text."""
-
-Record = tuple[int, Sequence[Cell]]
-"""The number of a row, as a spreadsheet shows it, and its cells."""
+Record = tuple[int, str, Sequence[Cell]]
+"""The number of a row, as a spreadsheet shows it, the sheet if several are read, and the cells."""
 
 DELIMITERS: Final = (",", ";", "\t", "|")
-
-_WORKBOOK = b"PK\x03\x04"
-_OLD_WORKBOOK = b"\xd0\xcf\x11\xe0"
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_CHUNK = 1 << 20
-
-_TOLERATED = 1_000
-"""A file is UTF-8 if fewer than one in this many characters outside of ASCII are not."""
 
 _LONGEST_LINE = 1_000_000
 """Characters. A file that is no CSV file may have no line end at all."""
@@ -40,58 +32,110 @@ _LONGEST_LINE = 1_000_000
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 """The first line that Excel writes and reads to name the delimiter. No spreadsheet shows it."""
 
-_MOST_EXPANDED = 2 << 30
-_MOST_HELD = 256 << 20
-"""Bytes of all parts of a workbook, and of those parts that are held in memory; others are read in a stream."""
-
-_BATCH = 500
-"""Rows of a workbook that are read at a time."""
-
-_HALF_A_SECOND = timedelta(microseconds=500_000)
-"""To round: a workbook has times as fractions of a day, which are not exact."""
+_HEADER_ROWS = 30
+"""The header is in one of so many first rows."""
 
 _PROGRESS_STEP = 1_000
 """Rows between two reports of the progress."""
 
-_END_OF_FILE = "\x1a"
-"""Old programs end a text file with it."""
-
 _END_MARK = "\0the end of the file\0"
 """A line after the last one. It becomes part of a cell whose quote is not closed."""
 
+_LARGEST_PAGE = 64 << 20
+_FULL_HEADER = 0.6
+"""The part of the widest row's cells that a header has."""
 
-class Table:
-    """The table in a file. Each iteration opens the file and reads it in a stream.
+_DATA = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}\b.*|\d{1,2}[:.]\d\d\b.*|\d{4}-\d\d-\d\d.*|\+?[\d\s().-]{6,}")
+"""What a date, a time of day or a phone looks like."""
 
-    Args:
-        path: path of the file.
-        headers: headers that the table has; with them the delimiter of a CSV file is found.
-        sheet: name of the sheet of a workbook; None for the first.
+_KINDS: Final = {
+    rb"%PDF": "is a PDF: export the table as .xlsx or CSV",
+    rb"BEGIN:VCALENDAR": "is a calendar (iCalendar): export the appointments as a table, .xlsx or CSV",
+    rb"(\x0b?MSH\||FHS\||BHS\|)": "is an HL7 message: export the appointments as a table, .xlsx or CSV",
+    rb"[\[{]\s*[\"{\[\]}]": "is JSON: export a table, .xlsx or CSV",
+    rb"MIME-Version:": "is a web archive (MHT): open it in a spreadsheet, and save it as .xlsx",
+    rb"\x1f\x8b": "is compressed (gzip): unpack it",
+    rb"\{\\rtf": "is a text with formats (RTF): save its table as .xlsx",
+}
+_HTML = re.compile(rb"<(!doctype|html|head|body|meta|table|\?xml|!--)", re.IGNORECASE)
+
+
+class EncodingDoubtfulError(Exception):
+    """The letters of a file make no words in its encoding, but in another."""
+
+    def __init__(self, likely: str) -> None:
+        super().__init__(likely)
+        self.likely = likely
+
+
+@attrs.frozen(kw_only=True)
+class Layout:
+    """Where the table of a file is, as far as it is known before the file is read.
 
     Attributes:
-        header: the cells of the first row that is not empty, without the empty ones at its end.
+        headers: headers that the table has. They decide the delimiter, the row of the header and the sheet.
+        sheets: names of sheets, or ``*`` for all; none: the first visible one that has the headers.
+        header: names of the columns of a file that has no row with them.
+        header_row: number of the row with the headers.
+        encoding: name of the codec of a text.
+    """
+
+    headers: Sequence[str] = ()
+    sheets: Sequence[str] = ()
+    header: Sequence[str] = ()
+    header_row: int | None = None
+    encoding: str | None = None
+
+
+@attrs.frozen
+class _Part:
+    """A table in the file: its header, the number of the row that has it, and where the header's columns are."""
+
+    sheet: Sheet | None
+    row: int
+    names: list[str]
+
+
+class Table:
+    """The table in a file. Each iteration reads a text in a stream.
+
+    Attributes:
+        header: the names of the columns, without the empty ones at the end; the second of two is ``Name#2``.
+        header_row: the number of its row; 0 if the file has none.
         replaces: whether bytes may have been replaced by ``�``, because the file is not all in one encoding.
-        is_workbook: whether it is an Excel workbook.
+        likely_encoding: what the letters look more like than like the encoding in which they are read, if anything.
+        unread: names of visible sheets that have the headers, too, and are not read.
+        hidden: number of hidden rows that are read.
+        is_cut_off: whether the row that was read last ends without a line end, or within quotes.
 
     Raises:
         OSError: the file cannot be read.
-        ConfigurationError: it is neither CSV nor ``.xlsx``, lacks one of the headers, or changed meanwhile.
+        ConfigurationError: it is no table, lacks one of the headers, or changed meanwhile.
+        EncodingDoubtfulError: its letters look like those of another encoding.
     """
 
-    def __init__(self, path: str | Path, headers: Collection[str] = (), *, sheet: str | None = None) -> None:
+    def __init__(self, path: str | Path, layout: Layout = Layout(), *, accepts_doubtful: bool = False) -> None:  # noqa: B008 - frozen
         self._path = Path(path)
-        self._sheet = sheet
+        self._layout = layout
         information = self._path.stat()
         if not stat.S_ISREG(information.st_mode):  # before it is opened, because opening a FIFO blocks
             raise ConfigurationError(f"{path}: this must be a regular file")
         self._version = _version(information)
-        self.is_workbook: bool = False
         self.replaces: bool = False
-        self._detect(headers)
-        self.header: list[str] = self._checked_header(headers)
+        self.likely_encoding: str | None = None
+        self.unread: list[str] = []
+        self.hidden: int = 0
+        self.is_cut_off: bool = False
+        self._sheets: list[Sheet] = []
+        self._page: list[list[str]] | None = None
+        self._detect(accepts_doubtful)
+        self._parts = self._chosen_parts() if self._sheets else [self._part(None)]
+        self.header: list[str] = self._parts[0].names
+        self.header_row: int = self._parts[0].row
+        self.sheet_names: list[str] = [each.sheet.name for each in self._parts if each.sheet]
 
     def rows(self, on_progress: Callable[[float], object] | None = None) -> Iterator[Record]:
-        """Iterate over the rows after the header; those with no text in any cell are skipped.
+        """Iterate over the rows after the header; those with no text in any cell, and repeated headers, are skipped.
 
         Args:
             on_progress: called now and then with the part of the file that has been read, from 0 to 1.
@@ -99,9 +143,26 @@ class Table:
         Raises:
             ConfigurationError: the file cannot be read further, or it changed since it was opened first.
         """
-        records = ((number, each) for number, each in enumerate(self._records(on_progress), 1) if _has_text(each))
-        next(records, None)
-        return records
+        self.hidden = 0
+        for part in self._parts:
+            sheet = part.sheet.name if part.sheet and len(self._parts) > 1 else ""
+            hidden = part.sheet.hidden if part.sheet else ()
+            order = None if part.names == self.header else [part.names.index(each) for each in self._shared(part)]
+            for number, record in enumerate(self._records(part.sheet, on_progress), 1):
+                if number <= part.row or not has_text(record) or self._is_header(record, part):
+                    continue
+                self.hidden += number in hidden
+                cells = record if order is None else [record[each] if each < len(record) else None for each in order]
+                yield number, sheet, cells
+
+    def _shared(self, part: _Part) -> Iterator[str]:
+        """Iterate over the headers of the first sheet; one that this sheet lacks is not mapped, so any stands for it."""
+        return (each if each in part.names else part.names[0] for each in self.header)
+
+    def _is_header(self, record: Sequence[Cell], part: _Part) -> bool:
+        if part.row == 0 or text_of(record[0] if record else None) != part.names[0].partition("#")[0]:
+            return False
+        return _names(record) == part.names
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
@@ -118,59 +179,139 @@ class Table:
                 "and rename it at the end"
             )
 
-    def _detect(self, headers: Collection[str]) -> None:
-        """Find the format of the file, and the encoding and delimiter of a CSV file."""
+    def _detect(self, accepts_doubtful: bool) -> None:
+        """Find the kind of the file, and the encoding and delimiter of a text."""
         with self._opened() as stream:
             start = stream.read(512)
             stream.seek(0)
-            if start.startswith(_OLD_WORKBOOK):
-                raise ConfigurationError(f"{self._path} is an old or encrypted workbook: save it as .xlsx or CSV")
-            if start.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"<"):
-                raise ConfigurationError(f"{self._path} is HTML or XML: open it in a spreadsheet, and save it as .xlsx")
-            self.is_workbook = start.startswith(_WORKBOOK)
-            if self.is_workbook:
-                self._check_size(stream)
+            if start.startswith((OLD_WORKBOOK, ZIPPED)):
+                self._sheets = sheets_of(stream, self._path)
                 return
-            self._encoding, self.replaces = _encoding_of(stream)
+            self._encoding = self._layout.encoding or self._found_encoding(stream, accepts_doubtful)
+            text = start.decode(self._encoding, "replace").lstrip("\ufeff \t\r\n").encode("utf-8", "replace")
+            for kind, advice in _KINDS.items():
+                if re.match(kind, start) or re.match(kind, text):
+                    raise ConfigurationError(f"{self._path} {advice}")
             stream.seek(0)
+            if _HTML.match(text):
+                self._page = self._table_of_page(stream)
+                return
             named = _SEPARATOR_LINE.fullmatch(next(self._lines(stream), ""))
         self._has_separator_line = named is not None
-        self._delimiter = named[1] if named else max(DELIMITERS, key=lambda each: self._fit(each, headers))
+        self._delimiter = named[1] if named else max(DELIMITERS, key=self._fit)
 
-    def _fit(self, delimiter: str, headers: Collection[str]) -> tuple[int, int]:
+    def _found_encoding(self, stream: BinaryIO, accepts_doubtful: bool) -> str:
+        found = encoding_of(stream)
+        self.replaces, self.likely_encoding = found.replaces, found.likely
+        if found.likely and not accepts_doubtful:
+            raise EncodingDoubtfulError(found.likely)
+        return found.likely if found.likely and found.likely != TWICE else found.name
+
+    def _table_of_page(self, stream: BinaryIO) -> list[list[str]]:
+        content = stream.read(_LARGEST_PAGE + 1)
+        if len(content) > _LARGEST_PAGE:
+            raise ConfigurationError(f"{self._path} is too large for an HTML page: save it as CSV")
+        tables = tables_of(content.decode(self._encoding, "replace"))
+        if len(tables) != 1:
+            count = f"{len(tables)} tables" if tables else "no table"
+            raise ConfigurationError(f"{self._path} is HTML or XML with {count}: open it in a spreadsheet, save as .xlsx")
+        return tables[0]
+
+    def _fit(self, delimiter: str) -> tuple[int, int]:
         """Return how many of the headers, and how many columns, the file has with a delimiter."""
         self._delimiter = delimiter
         try:
-            names = self._first_row()
+            first = self._first(None)
         except ConfigurationError:  # a quote is closed by another delimiter only
             return 0, 0
-        return sum(name in names for name in headers), len(names)
+        widths = Counter(len(record) for _, record in first)
+        common = max((count * (width - 1) for width, count in widths.items()), default=0)
+        return max((self._found_headers(record) for _, record in first), default=0), common
 
-    def _first_row(self) -> list[str]:
-        return [text_of(cell) for cell in next(filter(_has_text, self._records()), [])]
+    def _first(self, sheet: Sheet | None) -> list[tuple[int, Sequence[Cell]]]:
+        """Return the first rows that have text, with their numbers."""
+        records = itertools.islice(enumerate(self._records(sheet), 1), max(_HEADER_ROWS, self._layout.header_row or 0))
+        return [(number, record) for number, record in records if has_text(record)]
 
-    def _checked_header(self, required: Collection[str]) -> list[str]:
-        header = self._first_row()
-        while header and not header[-1]:
-            header.pop()
-        if not header:
+    def _found_headers(self, record: Sequence[Cell]) -> int:
+        names = _names(record)
+        return sum(each in names for each in self._layout.headers)
+
+    def _chosen_parts(self) -> list[_Part]:
+        """Return the sheets that are read."""
+        wanted = self._layout.sheets
+        by_name = {each.name: each for each in self._sheets}
+        for name in wanted:
+            if name != "*" and name not in by_name:
+                raise ConfigurationError(f"{self._path} has no sheet {name!r}; its sheets are {', '.join(by_name)}")
+        visible = [each for each in self._sheets if each.is_visible] or self._sheets
+        chosen = [by_name[each] for each in wanted if each != "*"]
+        others = [each for each in visible if each not in chosen]
+        fitting = [each for each in others if self._fits(each)]
+        if "*" in wanted or not wanted:
+            chosen += fitting if wanted else (fitting or others)[:1]
+        self.unread = [each.name for each in fitting if each not in chosen]
+        parts = [self._part(each) for each in chosen or visible[:1]]
+        if not self._layout.headers:  # of a proposal, those count that have the same header as the first
+            same = [each for each in fitting if self._part(each).names == parts[0].names]
+            self.unread = [each.name for each in same if each not in chosen]
+        return parts
+
+    def _fits(self, sheet: Sheet) -> bool:
+        first = self._first(sheet)
+        if not self._layout.headers:
+            return len(first) > 1 and max(len(_names(record)) for _, record in first) > 1
+        if self._layout.header:
+            return bool(first)
+        return any(self._found_headers(record) == len(self._layout.headers) for _, record in first)
+
+    def _part(self, sheet: Sheet | None) -> _Part:
+        """Find the header of the table, and check it."""
+        layout = self._layout
+        if layout.header:
+            self._check_header(0, list(layout.header))
+            return _Part(sheet, layout.header_row or 0, list(layout.header))
+        first = self._first(sheet)
+        if not first:
             raise ConfigurationError(f"{self._path} is empty; a table begins with a row of headers")
-        if any("\0" in name for name in header):
-            raise ConfigurationError(f"{self._path} is no text, or UTF-16 without its mark: save it as UTF-8")
-        for name in required:
-            if name not in header:
-                close = difflib.get_close_matches(name, header, n=1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise ConfigurationError(f"{self._path} has no column {name!r} in its first row{hint}")
-            if header.count(name) > 1:
-                raise ConfigurationError(f"{self._path} has two columns {name!r}: rename one of them in its first row")
-        return header
+        if layout.header_row is not None:
+            row, record = next((each for each in first if each[0] == layout.header_row), (layout.header_row, []))
+        elif layout.headers:
+            row, record = max(first, key=lambda each: self._found_headers(each[1]))
+        else:
+            row, record = _likely_header(first)
+        names = _names(record)
+        self._check_header(row, names)
+        return _Part(sheet, row, names)
 
-    def _records(self, on_progress: Callable[[float], object] | None = None) -> Iterator[Sequence[Cell]]:
+    def _check_header(self, row: int, names: list[str]) -> None:
+        if any("\0" in name for name in names):
+            raise ConfigurationError(f"{self._path} is no text, or UTF-16 without its mark: save it as UTF-8")
+        place = "in its first row" if row == 1 else f"in row {row}" if row else 'in "header" of the map'
+        for name in self._layout.headers:
+            if name not in names:
+                close = difflib.get_close_matches(name, names, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise ConfigurationError(f"{self._path} has no column {name!r} {place}{hint}")
+        if row and any(_DATA.fullmatch(each) for each in self._layout.headers or names):
+            raise ConfigurationError(
+                f"{self._path} has dates, times or phones {place}, so it has no row of headers. Name its columns in "
+                f'the map: header = ["Turno", …], one name for each of its {len(names)} columns'
+            )
+
+    def _records(
+        self, sheet: Sheet | None, on_progress: Callable[[float], object] | None = None
+    ) -> Iterator[Sequence[Cell]]:
+        if sheet is not None or self._page is not None:
+            records: Iterator[Sequence[Cell]] = sheet.records() if sheet else iter(self._page or ())
+            for position, record in enumerate(records):
+                if on_progress and not position % _PROGRESS_STEP:
+                    on_progress(min(position / 1e5, 1.0))
+                yield record
+            return
         size = max(self._version[0], 1)
         with self._opened() as stream:
-            records = self._from_workbook(stream) if self.is_workbook else self._from_csv(stream)
-            for position, record in enumerate(records):
+            for position, record in enumerate(self._from_csv(stream)):
                 if on_progress and not position % _PROGRESS_STEP:
                     on_progress(min(stream.tell() / size, 1.0))
                 yield record
@@ -192,6 +333,7 @@ class Table:
             if record == [_END_MARK]:
                 return
             if is_open:  # the file was cut off in its last cell
+                self.is_cut_off = True
                 record = record[:-1] or [record[0].removesuffix(_END_MARK)]
             yield record
 
@@ -206,113 +348,37 @@ class Table:
             while line := text.readline(_LONGEST_LINE):
                 if len(line) == _LONGEST_LINE:
                     raise ConfigurationError(f"{self._path} is no CSV: a line has {_LONGEST_LINE:,} characters or more")
+                self.is_cut_off = line[-1] not in "\r\n"
                 yield line
         finally:
             if not stream.closed:
                 text.detach()  # else it closes the stream when it is garbage
 
-    def _check_size(self, stream: BinaryIO) -> None:
-        with self._workbook_errors(), zipfile.ZipFile(stream) as archive:
-            parts = [(each.filename.startswith("xl/worksheets/"), each.file_size) for each in archive.infolist()]
-        held = sum(size for is_sheet, size in parts if not is_sheet)
-        if held > _MOST_HELD or sum(size for _, size in parts) > _MOST_EXPANDED:
-            raise ConfigurationError(f"{self._path} is too large for a workbook: save it as CSV")
 
-    def _from_workbook(self, stream: BinaryIO) -> Iterator[Sequence[Cell]]:
-        import openpyxl
+def _names(record: Sequence[Cell]) -> list[str]:
+    """Return the cells of a header, without the empty ones at its end; the second of two with one name is ``Name#2``."""
+    texts = [" ".join(text_of(cell).split()) for cell in record]
+    while texts and not texts[-1]:
+        texts.pop()
+    count: Counter[str] = Counter()
+    names = []
+    for text in texts:
+        count[text] += 1
+        names.append(f"{text}#{count[text]}" if text and count[text] > 1 else text)
+    return names
 
-        with self._workbook_errors():
-            workbook = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
-            sheets = {sheet.title: sheet for sheet in workbook.worksheets}
-            title = next(iter(sheets)) if self._sheet is None else self._sheet
-        if title not in sheets:
-            raise ConfigurationError(f"{self._path} has no sheet {title!r}; its sheets are {', '.join(sheets)}")
-        with self._workbook_errors():
-            sheets[title].reset_dimensions()  # the declared ones may be wrong
-            rows = sheets[title].iter_rows(values_only=True)
-        while True:
-            with self._workbook_errors():
-                batch = [[_cell(value) for value in row] for row in itertools.islice(rows, _BATCH)]
-            if not batch:
-                return
-            yield from batch
 
-    @contextmanager
-    def _workbook_errors(self) -> Iterator[None]:
-        """Ignore warnings of openpyxl about what is no data; replace its errors, which may have any class."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                yield
-        except Exception as error:  # noqa: BLE001 - a damaged workbook
-            reason = type(error).__name__
-            raise ConfigurationError(
-                f"{self._path} is no workbook that can be read ({reason}): save it again"
-            ) from None
+def _likely_header(first: Sequence[tuple[int, Sequence[Cell]]]) -> tuple[int, Sequence[Cell]]:
+    """Return the first row that names nearly as many columns as the widest has cells."""
+    widest = max(sum(map(bool, _names(record))) for _, record in first)
+    for number, record in first:
+        texts = [each for each in _names(record) if each]
+        if len(texts) >= _FULL_HEADER * widest and not any(map(_DATA.fullmatch, texts)):
+            return number, record
+    return first[0]
 
 
 def _version(information: os.stat_result) -> tuple[int, int, int, int]:
     return information.st_size, information.st_mtime_ns, information.st_ino, information.st_dev
 
 
-def _encoding_of(stream: BinaryIO) -> tuple[str, bool]:
-    """Return the encoding of a text, and whether some bytes have to be replaced."""
-    mark = stream.read(len(codecs.BOM_UTF8))
-    if mark.startswith(_UTF_16):
-        return "utf-16", True
-    stream.seek(0)
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    others = invalid = 0
-    is_last = False
-    while not is_last:
-        chunk = stream.read(_CHUNK)
-        is_last = not chunk
-        text = decoder.decode(chunk, is_last)
-        if not text.isascii():
-            others += len(text) - len(text.encode("ascii", "ignore"))
-            invalid += len(text) - len(text.encode("utf-8", "ignore").decode())
-    if mark == codecs.BOM_UTF8 or invalid * _TOLERATED < others or not invalid:
-        return "utf-8-sig", invalid > 0
-    return "cp1252", True
-
-
-def _cell(value: Any) -> Cell:
-    """Return the value of a cell as openpyxl returns it."""
-    match value:
-        case bool():
-            return str(value).upper()
-        case time():
-            return time_of_day(timedelta(0, value.second, value.microsecond, 0, value.minute, value.hour))
-        case timedelta() if timedelta() <= value < timedelta(days=1):
-            return time_of_day(value)
-        case datetime():
-            rounded = (value + _HALF_A_SECOND).replace(microsecond=0)
-            return rounded.date() if rounded.time() == time() else rounded
-        case None | str() | date() | int() | float():
-            return value
-    return str(value)
-
-
-def time_of_day(since_midnight: timedelta) -> time:
-    """Return the time of day, to the second, that is so long after midnight; a whole day after it is midnight."""
-    return (datetime.min.replace(tzinfo=UTC) + since_midnight + _HALF_A_SECOND).time().replace(microsecond=0)
-
-
-def text_of(cell: Cell) -> str:
-    """Return a cell as text, without spaces around it."""
-    match cell:
-        case str():
-            return cell.strip()
-        case None:
-            return ""
-        case float():
-            return str(int(cell)) if cell.is_integer() else f"{cell:.15g}"
-        case datetime():
-            return cell.isoformat(" ", "seconds")
-        case time():
-            return cell.isoformat("seconds")
-    return str(cell)
-
-
-def _has_text(cells: Sequence[Cell]) -> bool:
-    return any(text_of(cell).strip(_END_OF_FILE) for cell in cells)

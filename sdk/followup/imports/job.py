@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,9 +18,13 @@ from followup._store.clock import StoreTime, datetime_of
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report
 from followup.imports.maps import Map
-from followup.imports.rows import Rows, Wanted
+from followup.imports.doubts import doubt
+from followup.imports.encodings import TWICE
+from followup.imports.files import EncodingDoubtfulError
+from followup.imports.rows import Row, Rows
 from followup.imports.spool import Expected, Spool
 from followup.imports.state import CANCELLED, State, StoredState, milliseconds
+from followup.imports.summary import Summary
 from followup.outbox import Outbox
 
 _LOOKED_UP = 100
@@ -71,7 +75,7 @@ class Verification:
         """Iterate over the differences."""
         for row in self._rows:
             if row.external_id is not None:
-                expected = self._expected(row) if isinstance(row, Wanted) else None
+                expected = self._expected(row) if row.outcome == "wanted" else None
                 self._spool.add_key(self._state.hash(self._map.kind, row.external_id), expected)
         for query in self._queries():
             for page in getattr(self._client, self._map.kind).list(limit=_PAGE, **query).pages():
@@ -80,13 +84,13 @@ class Verification:
             if each.is_required:
                 yield Difference(each.external_id, "missing", _time(each.at), None)
 
-    def _expected(self, row: Wanted) -> Expected | None:
+    def _expected(self, row: Row) -> Expected | None:
         """Return what the service should have because of a row; None if ``run`` skips it."""
-        if self._map.skips(row.at, self._now):
+        if self._map.skips(row.at and row.at.instant, self._now):
             return None
         phone = row.patient.get("phone")
         is_rejected = phone is not None and self._map.shared_phones == "reject" and self._rows.is_shared(phone)
-        at = None if row.at is None else milliseconds(row.at)
+        at = None if row.at is None else milliseconds(row.at.instant)
         return Expected(row.external_id, row.status, at, row.status != CANCELLED and not is_rejected)
 
     def _queries(self) -> Iterator[Mapping[str, Any]]:
@@ -209,8 +213,9 @@ class Import:
             OSError: the file cannot be read.
             ConfigurationError: the file is not what the map describes, or changed meanwhile.
         """
-        with closing(Rows(self.map, file, on_progress=on_progress)) as rows:
-            return Comparison(self.map, rows, State(), StoreTime().now()).report()
+        now = StoreTime().now()
+        with self._rows(file, now, on_progress) as rows:
+            return Comparison(self.map, rows, State(), now).report()
 
     def run(
         self, file: str | Path, database: str | URL | Engine | Outbox, *, on_progress: Progress | None = None
@@ -232,10 +237,10 @@ class Import:
             ConfigurationError: the file is not what the map describes, or changed meanwhile; or the tables of the
                 outbox are missing.
         """
-        with _opened(database) as outbox, closing(Rows(self.map, file, on_progress=on_progress)) as rows:
+        with _opened(database) as outbox, self._rows(file, outbox._clock.now(), on_progress) as rows:
             while True:
                 state = StoredState(outbox, self.map.name)
-                comparison = Comparison(self.map, rows, state, outbox._clock.now())
+                comparison = Comparison(self.map, rows, state, rows.now)
                 report = comparison.report()
                 self._check_limits(report, comparison.ahead)
                 spool = comparison.spool
@@ -261,13 +266,26 @@ class Import:
             FollowUpError: a call failed.
         """
         with ExitStack() as stack:
-            rows = stack.enter_context(closing(Rows(self.map, file)))
             if database is None:
                 state, now = State(), StoreTime().now()
             else:
                 outbox = stack.enter_context(_opened(database))
                 state, now = StoredState(outbox, self.map.name), outbox._clock.now()
+            rows = stack.enter_context(self._rows(file, now))
             yield from Verification(self.map, rows, state, client, now).differences()
+
+    @contextmanager
+    def _rows(self, file: str | Path, now: datetime, on_progress: Progress | None = None) -> Iterator[Rows]:
+        try:
+            rows = Rows(self.map, file, now, on_progress=on_progress)
+        except EncodingDoubtfulError as error:
+            found = [doubt("encoding_doubtful", value=error.likely, detail=error.likely)]
+            report = Report(
+                rows=0, rejected=0, ignored=0, unchanged=0, gone=0, events=(), doubts=found, preview=(), summary=Summary())
+            problem = f"{file} looks like {error.likely}, so nothing was recorded"
+            raise ImportRefused(f"{problem}: {_encoding_advice(error.likely)}", report=report) from None
+        with closing(rows):
+            yield rows
 
     def _check_limits(self, report: Report, ahead: int) -> None:
         most_rejected, most_gone = self.map.max_rejected, self.map.max_gone
@@ -281,6 +299,12 @@ class Import:
             return
         advice = "correct the file, or raise the limit in the map"
         raise ImportRefused(f"{problem}, so nothing was recorded: {advice}", report=report)
+
+
+def _encoding_advice(likely: str) -> str:
+    if likely == TWICE:
+        return "export it again from the program that made it, because the names in it are damaged"
+    return f'write encoding = "{likely}" into the map, or "cp1252" if check shows that its names are right'
 
 
 def _opened(database: str | URL | Engine | Outbox) -> AbstractContextManager[Outbox]:

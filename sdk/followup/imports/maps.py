@@ -1,10 +1,11 @@
 """Maps: TOML files that say which columns of a clinic's file are which fields, and how to read them."""
 
+import codecs
 import difflib
 import re
 import tomllib
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, get_args
 from zoneinfo import ZoneInfo
@@ -16,6 +17,8 @@ from followup import ConfigurationError, DoctorInput, PatientInput
 from followup._core.codec.kinds import kinds_in
 from followup._core.package_data import zone_of
 from followup._store.schema import LONGEST_TEXT
+from followup.imports.files import Layout
+from followup.imports.formats import Format, FormatError, format_of
 
 Kind = Literal["appointments", "patients", "visits"]
 Status = Literal["booked", "cancelled", "ignore"]
@@ -39,12 +42,18 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 TIMES: Final = ("start_at", "visited_at")
 DATE_OF_BIRTH: Final = "patient.date_of_birth"
 
+_OTHER_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "values": ("status",),
+    "format": (*TIMES, DATE_OF_BIRTH),
+    "order": ("patient.full_name",),
+}
+_LAST_HEADER_ROW = 10_000
 _FORMS = (
     '"Header", or a table with column = "Header", columns = ["Header", …], template = "{Header} …" or value = "text"'
 )
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_SAMPLE = datetime(2026, 9, 28, 13, tzinfo=UTC)
-"""A format that keeps year, month, day and hour of this time is unambiguous."""
+_ORDER = "surname, name"
+"""The order of a name that is turned round before it is sent."""
 
 MAX_BYTES: Final = 1024 * 1024
 """The largest map."""
@@ -58,15 +67,17 @@ class Column:
         headers: the columns; several are joined by a space.
         template: text in which ``{Header}`` stands for a cell; None: the cells as they are.
         constant: text that all rows have; None if it comes from cells.
-        formats: the formats of a time or date, in the notation of ``strptime``; none: ISO 8601.
+        formats: the formats of a time or date; none: ISO 8601.
         values: what the values of a status mean.
+        is_surname_first: whether a name is written as ``PÉREZ, Ana``.
     """
 
     headers: tuple[str, ...] = ()
     template: str | None = None
     constant: str | None = None
-    formats: tuple[str, ...] = ()
+    formats: tuple[Format, ...] = ()
     values: Mapping[str, Status] | None = None
+    is_surname_first: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -87,8 +98,15 @@ class Map:
     max_rejected: float = 5
     max_gone: float = 20
     name: str = "default"
-    sheet: str | None = None
     shared_phones: Literal["reject", "send"] = "reject"
+    midnight: Literal["reject", "send"] = "reject"
+    mixed_dates: Literal["reject", "send"] = "reject"
+    encoding: str | None = None
+    sheet: str | None = None
+    sheets: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    header_row: int | None = None
+    ignore: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
 
     @property
     def id_field(self) -> str:
@@ -107,7 +125,15 @@ class Map:
     @property
     def headers(self) -> tuple[str, ...]:
         """The headers that the file must have."""
-        return tuple(dict.fromkeys(header for each in self.columns.values() for header in each.headers))
+        mapped = (header for each in self.columns.values() for header in each.headers)
+        return tuple(dict.fromkeys((*mapped, *self.ignore)))
+
+    @property
+    def layout(self) -> Layout:
+        """Where the table of a file is."""
+        sheets = (self.sheet,) if self.sheet else self.sheets
+        place = {"header": self.header, "header_row": self.header_row, "encoding": self.encoding}
+        return Layout(headers=self.headers, sheets=sheets, **place)
 
     def column_of(self, field: str) -> str | None:
         """Return the header of a field, several joined by `` + ``; None if the file has no column of it."""
@@ -152,6 +178,8 @@ class _Reader:
         self._check_required("", document, _REQUIRED_SETTINGS)
         settings = {name: self._setting(name, value) for name, value in document.items() if name != "columns"}
         columns = self._columns(settings["kind"], document["columns"])
+        if "sheet" in settings and "sheets" in settings:
+            self._fail("sheets", "and sheet are both there: remove one of them")
         return Map(columns=columns, **settings)
 
     def _setting(self, name: str, value: Any) -> Any:
@@ -161,9 +189,19 @@ class _Reader:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
                 self._fail(name, "must be a percentage from 0 to 100, without quotes")
             return value
+        if name in ("sheets", "header"):
+            return self._texts(name, value)
+        if name == "ignore":
+            return self._ignored(value)
+        if name == "header_row":
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LAST_HEADER_ROW:
+                self._fail(name, f"must be the number of a row, from 1 to {_LAST_HEADER_ROW:,}")
+            return value
         text = self._text(name, value)
         if name == "zone":
             return self._zone(text)
+        if name == "encoding":
+            return self._encoding(text)
         if name == "name" and not (text.isprintable() and len(text) <= LONGEST_TEXT):
             self._fail(name, f"must have at most {LONGEST_TEXT} characters, and no control characters")
         if name == "country" and text not in phonenumbers.SUPPORTED_REGIONS:
@@ -175,6 +213,31 @@ class _Reader:
             return zone_of(name)
         except (KeyError, ValueError, OSError):
             self._fail("zone", "must be the IANA name of a time zone, such as America/Argentina/Buenos_Aires")
+
+    def _encoding(self, name: str) -> str:
+        try:
+            is_text = codecs.lookup(name)._is_text_encoding
+        except (LookupError, ValueError):
+            is_text = False
+        if not is_text:
+            self._fail("encoding", "must be the name of an encoding, such as cp850, cp1252, mac_roman or utf-8")
+        return name
+
+    def _texts(self, key: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not value:
+            self._fail(key, 'must be a list of texts in quotes, such as ["Turno", "Fecha"]')
+        found = tuple(self._text(key, each) for each in value)
+        if len(set(found)) < len(found):
+            self._fail(key, "has a name twice")
+        return found
+
+    def _ignored(self, value: Any) -> dict[str, frozenset[str]]:
+        if not isinstance(value, dict):
+            self._fail("ignore", 'must be a table, [ignore], with lines such as "Paciente" = ["LIBRE", ""]')
+        for header, texts in value.items():
+            if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
+                self._fail(f"ignore.{header}", 'must be a list of texts in quotes, such as ["LIBRE", ""]')
+        return {_one_line(key): frozenset(_one_line(each).casefold() for each in value[key]) for key in value}
 
     def _columns(self, kind: str, columns: Any) -> dict[str, Column]:
         if not isinstance(columns, dict):
@@ -195,11 +258,11 @@ class _Reader:
     def _column(self, field: str, value: Any) -> Column:
         key = f"columns.{field}"
         if isinstance(value, str):
-            return Column((self._text(key, value),))
+            return Column((_one_line(self._text(key, value)),))
         if not isinstance(value, dict):
             self._fail(key, f"must be one of {_FORMS}")
         forms = [name for name in ("column", "columns", "template", "value") if name in value]
-        others = [*(["values"] if field == "status" else []), *(["format"] if field in (*TIMES, DATE_OF_BIRTH) else [])]
+        others = [name for name, fields in _OTHER_KEYS.items() if field in fields]
         self._check_names(f"{key}.", value, ("column", "columns", "template", "value", *others))
         if len(forms) != 1:
             self._fail(key, f"must be one of {_FORMS}")
@@ -213,6 +276,7 @@ class _Reader:
             constant,
             self._formats(field, value["format"]) if "format" in value else (),
             self._values(f"{key}.values", value["values"]) if "values" in value else None,
+            "order" in value and self._one_of(f"{key}.order", value["order"], (_ORDER,)) == _ORDER,
         )
 
     def _source(self, key: str, form: str, inner: Any) -> tuple[tuple[str, ...], str | None, str | None]:
@@ -220,27 +284,24 @@ class _Reader:
         if form == "columns":
             if not isinstance(inner, list) or not inner:
                 self._fail(key, 'must be a list of headers, such as ["Fecha", "Hora"]')
-            return tuple(self._text(key, each) for each in inner), None, None
+            return tuple(_one_line(self._text(key, each)) for each in inner), None, None
         text = self._text(key, inner)
         if form == "column":
-            return (text,), None, None
+            return (_one_line(text),), None, None
         if form == "value":
             return (), None, text
-        headers = tuple(each.strip() for each in PLACEHOLDER.findall(text))
+        headers = tuple(map(_one_line, PLACEHOLDER.findall(text)))
         if not all(headers) or not headers:
             self._fail(key, 'must have headers in braces, such as "{Nombre} {Apellido}"')
         return headers, text, None
 
-    def _formats(self, field: str, value: Any) -> tuple[str, ...]:
+    def _formats(self, field: str, value: Any) -> tuple[Format, ...]:
         key = f"columns.{field}.format"
-        formats = [self._text(key, each) for each in (value if isinstance(value, list) and value else [value])]
-        for each in formats:
-            if not _keeps(each, has_time=field in TIMES):
-                needs = "year, month, day and hour" if field in TIMES else "year, month and day"
-                self._fail(
-                    key, f"must have {needs} in the notation of strptime, such as %d/%m/%Y %H:%M; %z is an offset"
-                )
-        return tuple(formats)
+        texts = [self._text(key, each) for each in (value if isinstance(value, list) and value else [value])]
+        try:
+            return tuple(format_of(each, has_time=field in TIMES) for each in texts)
+        except FormatError as error:
+            self._fail(key, str(error))
 
     def _values(self, key: str, values: Any) -> dict[str, Status]:
         if not isinstance(values, dict) or not values:
@@ -278,14 +339,6 @@ class _Reader:
         raise ConfigurationError(f"{self._path}: {key} {problem}")
 
 
-def _keeps(format: str, *, has_time: bool) -> bool:
-    """Return whether a format says all of a time, or of a date."""
-    if "%Z" in format or not re.search("%[YyGcxDF]", format):  # strptime ignores the zone, and deprecates no year
-        return False
-    try:
-        parsed = datetime.strptime(_SAMPLE.strftime(format), format)  # noqa: DTZ007 - only digits are compared
-    except (ValueError, re.error):  # the latter for a directive that is there twice
-        return False
-    parsed = parsed.replace(tzinfo=None)
-    sample = _SAMPLE.replace(tzinfo=None)
-    return parsed == sample if has_time else parsed.date() == sample.date()
+def _one_line(text: str) -> str:
+    """Return a text without line breaks and without spaces around it, as headers are compared."""
+    return " ".join(text.split())

@@ -20,7 +20,8 @@ import phonenumbers
 
 from followup._core.package_data import package_text, zone_of
 from followup._core.privacy.redaction import visible
-from followup.imports.files import Table, text_of
+from followup.imports.cells import text_of
+from followup.imports.files import Table
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
 
 _WORDS: Final[dict[str, Any]] = tomllib.loads(package_text(__name__, "words.toml"))
@@ -75,6 +76,13 @@ def _folded(text: str) -> str:
     """Return the words of a text without accents, case and punctuation."""
     text = unicodedata.normalize("NFKD", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))
     return " ".join(re.sub(r"[\W_]+", " ", re.sub("[\u0300-\u036f]", "", text)).casefold().split())
+
+
+def language_of(headers: Iterable[str]) -> str:
+    """Return the language of headers, ``es``, ``pt`` or ``en``."""
+    words = {word for each in headers for word in _folded(each).split()}
+    known = {language: len(words & {*text.split()}) for language, text in _WORDS["languages"].items()}
+    return max(("en", "es", "pt"), key=known.__getitem__)
 
 
 def _quoted(text: str) -> str:
@@ -166,7 +174,7 @@ def propose(file: str | Path, on_progress: Callable[[float], object] | None = No
     table = Table(file)
     columns = [_Column(header) for header in table.header]
     rows = 0
-    for rows, (_, cells) in enumerate(table.rows(on_progress), start=1):  # noqa: B007 - the number of rows
+    for rows, (_, _, cells) in enumerate(table.rows(on_progress), start=1):  # noqa: B007 - the number of rows
         for column, cell in zip(columns, cells, strict=False):
             column.add(text_of(cell))
     return _Proposal(Path(file).name, columns, rows).text()

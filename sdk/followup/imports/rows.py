@@ -1,334 +1,263 @@
-"""The rows of a file as the states of objects that they ask for, read in a stream."""
+"""The rows of a file as the states of objects that they ask for: each is read once, and judged when all are known."""
 
+import pickle
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import attrs
 
-from followup.imports.doubts import Doubt, doubt
-from followup.imports.files import Cell, Table, text_of
-from followup.imports.maps import PLACEHOLDER, Column, Map, Status
-from followup.imports.values import Invalid, checked, checked_length, date_of, document_of, instant_of, phone_of
+from followup.imports.cells import Cell
+from followup.imports.doubts import Doubt, column_in, doubt
+from followup.imports.draft import Draft, Field
+from followup.imports.files import Table
+from followup.imports.maps import Map
+from followup.imports.values import At, Invalid, instant_of, phone_of
+from followup.imports.who import Person, any_share_wrongly, are_all_one, words_of
+
+_AT_ONCE = 500
+"""Rows that are in memory at once."""
+
+_REMEMBERED = 50_000
+"""Phones, and times, that are remembered while a file is read: most patients and times come again."""
 
 
-@attrs.frozen
-class Wanted:
-    """The state of an object that a row asks for. ``repr`` shows no personal data.
+@attrs.define
+class Row:
+    """What a row asks for. ``repr`` shows no personal data.
 
     Attributes:
-        row: number of the row, as a spreadsheet shows it.
-        external_id: id of the object; that of the patient in a file of patients.
+        number: number of the row, as a spreadsheet shows it.
+        sheet: name of its sheet; empty if only one table is read.
+        outcome: ``wanted``; ``rejected``: at least one doubt rejects it; ``ignored``: it is no appointment, visit or
+            patient; ``joined``: an earlier row says the same.
+        external_id: id of the object; that of the patient in a file of patients. None if it cannot be read.
         status: ``booked`` or ``cancelled``; visits and patients have no other than the former.
-        at: start of the appointment or time of the visit, in UTC. None for patients, and for a cancelled appointment
-            whose row has no valid time.
+        at: start of the appointment or time of the visit; None if the row has no valid one.
         data: the other arguments of the object's first event, such as ``patient``, a ``PatientInput`` whose phone and
             document are normalized. A cancelled appointment, which needs only its id, has the ``reason`` alone.
-        written: the texts of the row's cells by field, such as ``patient.phone``, as the file has them.
-        doubts: those that do not reject the row.
+        written: texts of the row's cells by field, as the file has them.
+        doubts: the doubts about it.
     """
 
-    row: int
-    external_id: str
+    number: int
+    sheet: str
+    outcome: Literal["wanted", "rejected", "ignored", "joined"]
+    external_id: str | None
     status: Literal["booked", "cancelled"]
-    at: datetime | None
-    data: Mapping[str, Any] = attrs.field(repr=False)
+    at: At | None
+    data: dict[str, Any] = attrs.field(repr=False)
     written: Mapping[str, str] = attrs.field(repr=False)
-    doubts: tuple[Doubt, ...]
+    doubts: list[Doubt]
 
     @property
     def patient(self) -> Mapping[str, Any]:
         """The ``PatientInput``; empty if there is none."""
         return self.data.get("patient") or {}
 
-
-@attrs.frozen
-class Rejected:
-    """A row that cannot be used: at least one of its doubts rejects it.
-
-    Attributes:
-        external_id: id of the object, which is not gone therefore; None if the row has none that can be read.
-    """
-
-    external_id: str | None
-    doubts: tuple[Doubt, ...]
-
-
-@attrs.frozen
-class Ignored:
-    """A row whose status the map ignores; its object is not gone."""
-
-    external_id: str | None
-
-
-Row = Wanted | Rejected | Ignored
+    def reject(self, *doubts: Doubt) -> None:
+        """Reject the row because of doubts."""
+        self.outcome = "rejected"
+        self.doubts = [*doubts, *self.doubts]
 
 
 class Rows:
-    """The rows of a file, which can be iterated more than once; each time the file is read in a stream.
+    """The rows of a file, which can be iterated more than once.
 
-    The file is read once here, to find ids and phones that occur more than once. Empty rows are skipped. Each iteration
-    raises ``ConfigurationError`` if the file has changed since it was opened. Close it when you are done.
+    The file is read here, in a stream; what its rows ask for is kept in temporary files. Empty rows are skipped. Close
+    it when you are done.
 
     Args:
         map: the map of the file.
-        file: path of a CSV file or of an Excel workbook (``.xlsx``).
-        on_progress: called now and then with the part of the work that is done, from 0 to 1.
+        file: path of the file.
+        now: the time; a visit after it is rejected.
+        on_progress: called now and then with the part of the file that has been read, from 0 to 1.
 
     Attributes:
-        sources: where each field of the map comes from.
-        phone: reads a phone, and remembers the last ones.
+        table: the table of the file.
+        fields: where each field of the map comes from, and how it is read.
 
     Raises:
         OSError: the file cannot be read.
-        ConfigurationError: the file is neither CSV nor ``.xlsx``, lacks a column of the map, or changed meanwhile.
+        ConfigurationError: the file is no table, lacks a column of the map, or changed meanwhile.
+        EncodingDoubtfulError: its letters look like those of another encoding.
     """
 
-    def __init__(self, map: Map, file: str | Path, *, on_progress: Callable[[float], object] | None = None) -> None:
+    def __init__(
+        self, map: Map, file: str | Path, now: datetime, *, on_progress: Callable[[float], object] | None = None
+    ) -> None:
         self.map = map
-        self.table: Table = Table(file, map.headers, sheet=map.sheet)
-        self.sources: dict[str, _Source] = {field: _Source(column, self.table) for field, column in map.columns.items()}
-        self.phone: Callable[[str], tuple[str, str | None]] = lru_cache(_PHONES)(
+        self.now = now
+        self.table: Table = Table(file, map.layout)
+        header = self.table.header
+        self.fields: dict[str, Field] = {field: Field(column, header) for field, column in map.columns.items()}
+        self.ignored: list[tuple[int, frozenset[str]]] = [(header.index(each), map.ignore[each]) for each in map.ignore]
+        self.phone: Callable[[str], tuple[str, str | None]] = lru_cache(_REMEMBERED)(
             lambda text: phone_of(text, map.country, map.mobiles)
         )
-        self._on_progress = on_progress
+        self.at: Callable[[tuple[Cell, ...]], At | Invalid] = lru_cache(_REMEMBERED)(self._read_time)
+        self._has_text_dates = self._has_mixed_dates = self._has_other_than_midnight = False
+        self._stored = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``; nobody else can open it
         self._seen = sqlite3.connect("")  # a temporary file, because a million rows would take too much memory
         try:
-            self._find_repeated()
+            self._read(on_progress)
         except BaseException:
             self.close()
             raise
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows, in the order of the file."""
-        for number, cells in self.table.rows(self._progress(0.5)):
-            row = _Draft(self, number, cells).row()
-            external_id = row.external_id
-            if external_id is not None and not isinstance(row, Ignored) and self._has("repeated", external_id):
-                found = doubt("id_repeated", number, self.map.column_of(self.map.id_field), external_id)
-                row = Rejected(external_id, (found, *row.doubts))
-            yield row
+        self._stored.seek(0)
+        joined: set[str] = set()
+        while self._stored.tell() < self._end:
+            for values in pickle.load(self._stored):  # noqa: S301 - our own
+                row = Row(*values)
+                self._judge(row, joined)
+                yield row
 
     def is_shared(self, phone: str) -> bool:
-        """Return whether rows of different patients, by external id or DNI, have this normalized phone."""
-        return self._has("shared", phone)
+        """Return whether rows of different patients have this normalized phone."""
+        return self._has("shared_phones", phone)
+
+    def has_shared_document(self, dni: str) -> bool:
+        """Return whether rows of this document have different names and different phones."""
+        return self._has("shared_documents", dni)
 
     def close(self) -> None:
-        """Remove what is known about repeated ids and phones."""
+        """Remove what is known about the rows."""
         self._seen.close()
+        self._stored.close()
 
-    def _find_repeated(self) -> None:
-        """Find the ids and phones of more than one row. Only hashes are stored."""
+    def _read_time(self, cells: tuple[Cell, ...]) -> At | Invalid:
+        column = self.map.columns[self.map.time_field]
+        try:
+            return instant_of(cells, column.formats, self.map.zone, is_alone=len(column.headers) == 1)
+        except Invalid as error:
+            return error
+
+    def _read(self, on_progress: Callable[[float], object] | None) -> None:
+        """Read the file, and find what several rows have."""
         self._seen.executescript(_SEEN)
-        rows = self.table.rows(self._progress(0))
-        identities = (found for number, cells in rows if (found := _Draft(self, number, cells).identity()))
-        hashes = (tuple(value and hash(value) for value in each) for each in identities)
-        self._seen.executemany("INSERT INTO seen VALUES (?, ?, ?, ?)", hashes)
+        self._seen.execute("BEGIN")
+        batch: list[Row] = []
+        for number, sheet, cells in self.table.rows(on_progress):
+            draft = Draft(self, number, sheet, cells)
+            row = draft.row()
+            batch.append(row)
+            if row.at is not None and row.outcome != "ignored":
+                self._note_time(row.at)
+            if row.outcome != "ignored":
+                self._seen.execute(_INSERT, self._identity(row, draft))
+            if len(batch) == _AT_ONCE:
+                self._store(batch)
+                batch = []
+        self._store(batch)
+        self._end = self._stored.tell()
         self._seen.executescript(_REPEATED)
+        self._find_shared("phone", "shared_phones", lambda people: not are_all_one(people))
+        self._find_shared("dni", "shared_documents", any_share_wrongly)
+        self._seen.execute("DROP TABLE seen")
+        tables = ("repeated", "joined", "shared_phones", "shared_documents")
+        self._is_filled = {each: self._seen.execute(f"SELECT 1 FROM {each}").fetchone() is not None for each in tables}  # noqa: S608
 
-    def _progress(self, offset: float) -> Callable[[float], object] | None:
-        report = self._on_progress
-        return None if report is None else lambda part: report(offset + part / 2)
+    def _store(self, batch: Sequence[Row]) -> None:
+        names = [each.name for each in attrs.fields(Row)]
+        pickle.dump([tuple(getattr(row, name) for name in names) for row in batch], self._stored, protocol=5)
+
+    def _note_time(self, at: At) -> None:
+        if not at.is_written_midnight:
+            self._has_other_than_midnight = True
+        if at.is_text:
+            self._has_text_dates = True
+
+    def _identity(self, row: Row, draft: Draft) -> tuple[object, ...]:
+        """Return id and content of a row, its type, and what identifies its patient; texts only as hashes."""
+        patient = row.patient if row.outcome == "wanted" else draft.identity
+        id = None if row.external_id is None else hash(row.external_id)
+        phone, dni, external_id = (value and hash(value) for value in map(patient.get, _IDENTITY))
+        name = " ".join(str(hash(each)) for each in words_of(patient.get("full_name", ""))) if phone or dni else ""
+        return id, draft.content(), draft.text("type"), draft.doctor(), phone, dni, external_id, name
+
+    def _find_shared(self, column: str, table: str, judge: Callable[[Sequence[Person]], bool]) -> None:
+        """Store the hashes of what different people have; more than so many are not looked at one by one."""
+        groups = self._seen.execute(_GROUPS.format(column=column)).fetchall()
+        for (key,) in groups:
+            found = self._seen.execute(_PEOPLE.format(column=column), (key, _MOST_PEOPLE + 1)).fetchall()
+            people = [Person(*each[:3], frozenset(each[3].split())) for each in found]
+            if len(people) > _MOST_PEOPLE or judge(people):
+                self._seen.execute(f"INSERT INTO {table} VALUES (?)", (key,))  # noqa: S608 - a constant
+
+    def _judge(self, row: Row, joined: set[str]) -> None:
+        """Judge a row by what the others have."""
+        map, external_id = self.map, row.external_id
+        if row.outcome == "ignored":
+            return
+        if external_id is not None and self._has("joined", external_id):
+            self._join(row, external_id, joined)
+        elif external_id is not None and self._has("repeated", external_id):
+            row.reject(self._doubt(row, "id_repeated", map.id_field, external_id))
+        at = row.at
+        if row.outcome != "wanted" or at is None or row.status == "cancelled":
+            return
+        if at.may_be_mixed and self._has_text_dates and map.mixed_dates == "reject":
+            row.reject(self._doubt(row, "date_mixed", map.time_field))
+        is_midnight = at.local.hour == at.local.minute == 0 or not self._has_other_than_midnight
+        if map.kind == "appointments" and is_midnight and map.midnight == "reject":
+            row.reject(self._doubt(row, "time_midnight", map.time_field))
+
+    def _join(self, row: Row, external_id: str, joined: set[str]) -> None:
+        if external_id in joined:
+            row.outcome, row.doubts = "joined", []
+            return
+        joined.add(external_id)
+        types, doctors = self._seen.execute(_JOINED, (hash(external_id),)).fetchone()
+        if row.outcome == "wanted" and (types.count("\0") or doctors > 1):
+            row.doubts = [*row.doubts, self._doubt(row, "rows_joined", "type" if types.count("\0") else "")]
+            if row.data.get("type") or types.strip("\0"):
+                row.data["type"] = " + ".join(filter(None, types.split("\0")))
+
+    def _doubt(self, row: Row, code: str, field: str, value: str | None = None) -> Doubt:
+        column = column_in(row.sheet, self.map.column_of(field))
+        return doubt(code, row.number, column, value if value is not None else row.written.get(field))
 
     def _has(self, table: str, text: str) -> bool:
+        if not self._is_filled[table]:
+            return False
         query = f"SELECT 1 FROM {table} WHERE hash = ?"  # noqa: S608 - a constant
         return self._seen.execute(query, (hash(text),)).fetchone() is not None
 
 
+_IDENTITY = ("phone", "dni", "external_id")
+_MOST_PEOPLE = 50
+
 _SEEN = """
 PRAGMA journal_mode = OFF;
-CREATE TABLE seen (id INTEGER, phone INTEGER, dni INTEGER, external_id INTEGER);
+CREATE TABLE seen (id INTEGER, content INTEGER, type, doctor INTEGER, phone INTEGER, dni INTEGER, external_id INTEGER, name);
 CREATE TABLE repeated (hash INTEGER PRIMARY KEY);
-CREATE TABLE shared (hash INTEGER PRIMARY KEY);
+CREATE TABLE joined (hash INTEGER PRIMARY KEY, types, doctors INTEGER);
+CREATE TABLE shared_phones (hash INTEGER PRIMARY KEY);
+CREATE TABLE shared_documents (hash INTEGER PRIMARY KEY);
 """
+_INSERT = "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
-# Two patients have a phone if their ids or documents differ, or if nothing says that they are one.
+# Rows with one id are one if they differ in nothing but type and doctor.
 _REPEATED = """
 INSERT INTO repeated SELECT id FROM seen WHERE id IS NOT NULL GROUP BY id HAVING COUNT(*) > 1;
-INSERT INTO shared SELECT phone FROM seen WHERE phone IS NOT NULL GROUP BY phone
-  HAVING COUNT(DISTINCT external_id) > 1 OR COUNT(DISTINCT dni) > 1
-    OR COUNT(external_id) > 0 AND COUNT(dni) > 0 AND COUNT(external_id + dni) = 0;
-DROP TABLE seen;
+INSERT INTO joined SELECT id, group_concat(type, char(0)), COUNT(DISTINCT doctor) FROM
+  (SELECT id, content, type, max(doctor) AS doctor, min(rowid) AS place FROM seen
+    WHERE id IN repeated GROUP BY id, content, type ORDER BY place)
+  GROUP BY id HAVING COUNT(DISTINCT content) = 1;
+CREATE INDEX seen_phone ON seen (phone) WHERE phone IS NOT NULL;
+CREATE INDEX seen_dni ON seen (dni) WHERE dni IS NOT NULL;
 """
-
-
-class _Source:
-    """Where the text of a field comes from: the column of the map, with the positions of its cells."""
-
-    def __init__(self, column: Column, table: Table) -> None:
-        self.column = column
-        self._positions = [table.header.index(header) for header in column.headers]
-        self._only = self._positions[0] if len(self._positions) == 1 and column.template is None else None
-
-    def cells(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells that are not empty; a time is read from them."""
-        if self.column.constant is not None:
-            return [self.column.constant]
-        if self.column.template is not None:
-            return [text] if (text := self.text(cells)) else []
-        return [cells[position] for position in self._positions if text_of(cells[position])]
-
-    def text(self, cells: Sequence[Cell]) -> str:
-        """Return the text; empty if all cells are."""
-        if self._only is not None:  # most fields
-            return text_of(cells[self._only])
-        column = self.column
-        if column.template is None:
-            return " ".join(map(text_of, self.cells(cells)))
-        texts = [text_of(cells[position]) for position in self._positions]
-        rest = iter(texts)
-        return " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split()) if any(texts) else ""
-
-
-_PHONES = 50_000
-"""Phones that are remembered while a file is read: they take long, and are read twice, and most patients come again."""
-
-
-class _Draft:
-    """A row that is being read, with the doubts about it so far."""
-
-    def __init__(self, file: Rows, number: int, cells: Sequence[Cell]) -> None:
-        missing = len(file.table.header) - len(cells)
-        self._file = file
-        self._map = file.map
-        self._number = number
-        self._cells = [*cells, *[None] * missing] if missing > 0 else cells
-        self._size_problem = _size_problem(file.table, cells)
-        self._doubts: list[Doubt] = []
-        self._written: dict[str, str] = {}
-
-    def identity(self) -> tuple[str | None, ...] | None:
-        """Return id, and phone, DNI and external id of the patient, each if it is valid; None if they do not count."""
-        status = self._status()
-        if status == "ignore" and not self._size_problem:
-            return None
-        has_patient = status != "cancelled" and not self._size_problem
-        of_patient = map(self._field, _IDENTITY) if has_patient else (None, None, None)
-        return self._field(self._map.id_field), *of_patient
-
-    def row(self) -> Row:
-        """Return what the row asks for."""
-        id_field = self._map.id_field
-        status = self._status()
-        external_id = self._field(id_field)
-        if self._size_problem:
-            code, detail = self._size_problem
-            return Rejected(external_id, (doubt(code, self._number, detail=detail),))
-        if status == "ignore":
-            return Ignored(external_id)
-        if not self._text(id_field):
-            self._doubt("id_missing", id_field, self._map.column_of(id_field) or id_field)
-        doubts_before = len(self._doubts)
-        at = self._at() if self._map.time_field and status != "unknown" else None
-        data: Mapping[str, Any] = {}
-        if status == "cancelled":
-            del self._doubts[doubts_before:]  # a cancellation needs no time
-            data = {"reason": self._field("reason")}
-        elif status == "booked":
-            data = self._data()
-        self._check_decoding()
-        doubts = tuple(self._doubts)
-        if external_id is None or status == "unknown" or any(each.rejects for each in doubts):
-            return Rejected(external_id, doubts)
-        return Wanted(self._number, external_id, status, at, data, self._written, doubts)
-
-    def _data(self) -> Mapping[str, Any]:
-        """Return the data of an object that is to be there, without its id and time."""
-        data: dict[str, Any] = {}
-        for group in ("patient", "doctor"):
-            fields = [field for field in self._map.columns if field.startswith(f"{group}.")]
-            found = {field.partition(".")[2]: value for field in fields if (value := self._field(field)) is not None}
-            data |= {group: found} if found else {}
-        if not any(map(self._text, _IDENTITY)):
-            self._doubt("patient_missing")
-        return data | {name: self._field(name) for name in ("type", "diagnosis", "notes") if name in self._map.columns}
-
-    def _status(self) -> Literal["booked", "cancelled", "ignore", "unknown"]:
-        """Return what the status of the row means."""
-        source = self._file.sources.get("status")
-        if source is None:
-            return "booked"
-        text = self._text("status")
-        meaning = (source.column.values or _STATUSES).get(text)
-        if meaning is None:
-            self._doubt("value_unknown", "status")
-        return meaning or "unknown"
-
-    def _field(self, field: str) -> str | None:
-        """Return the value of a field as it is sent; None if it is empty or invalid, which is a doubt."""
-        text = self._text(field)
-        if not text:
-            return None
-        try:
-            value, code = self._read(field, checked_length(text, field))
-        except Invalid as error:
-            self._doubt(error.code, field, error.detail)
-            return None
-        if code is not None:
-            is_argentine_landline = code == "phone_landline" and self._map.country == "AR"
-            self._doubt(code, field, ', or set mobiles = "assume" in the map' if is_argentine_landline else "")
-        return value
-
-    def _read(self, field: str, text: str) -> tuple[str, str | None]:
-        match field:
-            case "patient.phone":
-                return self._file.phone(text)
-            case "patient.dni":
-                value, code = document_of(text, self._map.country)
-                return checked(value, field), code
-            case "patient.date_of_birth":
-                source = self._file.sources[field]
-                return date_of(source.cells(self._cells), source.column.formats, field), None
-        return checked(text, field), None
-
-    def _at(self) -> datetime | None:
-        field = self._map.time_field
-        source = self._file.sources[field]
-        try:
-            checked_length(self._text(field), field)
-            instant, is_ambiguous = instant_of(source.cells(self._cells), source.column.formats, self._map.zone)
-        except Invalid as error:
-            self._doubt(error.code, field, error.detail)
-            return None
-        if is_ambiguous:
-            self._doubt("time_ambiguous", field, self._map.zone.key)
-        return instant
-
-    def _text(self, field: str) -> str:
-        """Return the text of a field as the file has it; empty if the map has no such field."""
-        if field not in self._written:
-            source = self._file.sources.get(field)
-            self._written[field] = source.text(self._cells) if source else ""
-        return self._written[field]
-
-    def _check_decoding(self) -> None:
-        """Add a doubt if cells have characters that could not be decoded."""
-        if not self._file.table.replaces:
-            return
-        cells = zip(self._file.table.header, self._cells, strict=False)
-        texts = {header: text for header, cell in cells if REPLACED in (text := text_of(cell))}
-        if texts:
-            found = doubt("encoding_replaced", self._number, " + ".join(texts), " ".join(texts.values()))
-            self._doubts.append(found)
-
-    def _doubt(self, code: str, field: str | None = None, detail: str = "") -> None:
-        column, value = (None, None) if field is None else (self._map.column_of(field), self._text(field))
-        self._doubts.append(doubt(code, self._number, column, value, detail=detail))
-
-
-def _size_problem(table: Table, cells: Sequence[Cell]) -> tuple[str, str] | None:
-    """Return the code of the doubt about a row that is too short or too long, and its detail."""
-    width = len(table.header)
-    if len(cells) < width and not table.is_workbook:
-        return "row_short", f"{len(cells)} of the {width} cells of the header"
-    if any(map(text_of, cells[width:])):
-        return "row_long", f"more than the {width} cells of the header"
-    return None
-
-
-_STATUSES: Mapping[str, Status] = {each: each for each in get_args(Status)}
-_IDENTITY = ("patient.phone", "patient.dni", "patient.external_id")
-REPLACED = "\ufffd"
+_JOINED = "SELECT types, doctors FROM joined WHERE hash = ?"
+_GROUPS = """
+SELECT {column} FROM seen WHERE {column} IS NOT NULL GROUP BY {column}
+  HAVING COUNT(*) > 1 AND (min(phone) IS NOT max(phone) OR min(dni) IS NOT max(dni) OR COUNT(dni) <> COUNT(*)
+    OR min(external_id) IS NOT max(external_id) OR COUNT(external_id) <> COUNT(*) OR min(name) IS NOT max(name))
+"""
+_PEOPLE = "SELECT DISTINCT phone, dni, external_id, name FROM seen WHERE {column} = ? LIMIT ?"

@@ -24,11 +24,13 @@ _TABLES = (
     "PRAGMA journal_mode = OFF",
     "PRAGMA cache_size = -16000",  # KiB
     "CREATE TABLE events (id, subject, text)",
-    "CREATE TABLE changes (key, phone, external_id, dni, patient, status, at, number)",
+    "CREATE TABLE changes (key, phone, external_id, dni, name, patient, status, at, number)",
     "CREATE TABLE doubts (line, col, code, value, text)",
     "CREATE TABLE keys (key BLOB PRIMARY KEY, external_id, status, at, is_required, is_found DEFAULT 0) WITHOUT ROWID",
     "BEGIN",
 )
+
+_CHANGED = tuple(attrs.fields_dict(Known))
 
 _EXPECTED = "external_id, status, at, is_required FROM keys WHERE external_id IS NOT NULL AND NOT is_found"
 
@@ -89,7 +91,7 @@ class Spool:
     @property
     def doubts(self) -> Collection[Doubt]:
         """The doubts, in the order of the rows; those about no row come last."""
-        return Spooled(self, "doubts", "line IS NULL, line, rowid", Doubt)
+        return Spooled(self, "doubts", "rowid", Doubt)
 
     def add_event(self, event: Recorded) -> None:
         """Add an event."""
@@ -97,7 +99,8 @@ class Spool:
 
     def add_change(self, known: Known) -> None:
         """Add the new state of an object."""
-        self._database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", attrs.astuple(known))
+        values = [getattr(known, name) for name in _CHANGED]
+        self._database.execute("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def add_doubts(self, doubts: Iterable[Doubt]) -> None:
         """Add doubts."""

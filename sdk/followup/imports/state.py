@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from followup._store.database import Database, insert_if_absent
 from followup._store.imported import IMPORTS, OBJECTS, SCHEMA, salted_hash
 from followup._store.leases import limit_idle_time, take_lock
+from followup.imports.who import Person, words_of
 from followup.outbox import Outbox
 from followup.outbox.events import Recorded
 
@@ -24,6 +25,9 @@ RECORDED: Final = "recorded"
 _AT_ONCE = 1000
 """Rows that are in memory at once."""
 
+_WORD = 8
+"""Bytes of the hash of a word."""
+
 _LONGEST_PAUSE = 60.0
 """Seconds between two statements of a run, after which PostgreSQL ends it: its process is frozen."""
 
@@ -32,13 +36,11 @@ _LONGEST_PAUSE = 60.0
 class Known:
     """What was recorded about an object, or what a row says about it.
 
-    The service identifies a patient by the phone. Here, two objects are about one patient if they have the same
-    external id or document of the patient, and differ in neither.
-
     Attributes:
         key: hash of the kind of the object and its external id.
         phone, external_id, dni: hashes of what identifies the patient; None for what a row does not say. The phone is
             the first that was recorded, because no event changes it.
+        name: short hashes of the words of the patient's name.
         patient: hash of all fields of the patient but the phone; None for a cancelled appointment.
         status: ``booked`` or ``cancelled``; ``recorded`` for a patient or a visit.
         at: start of an appointment, in milliseconds since the epoch.
@@ -49,21 +51,18 @@ class Known:
     phone: bytes | None
     external_id: bytes | None
     dni: bytes | None
+    name: bytes | None = None
     patient: bytes | None = None
     status: str = RECORDED
     at: int | None = None
     number: bytes | None = None
 
-    def has_patient_of(self, other: "Known") -> bool:
-        """Return whether both are about one patient."""
-        pairs = ((self.external_id, other.external_id), (self.dni, other.dni))
-        equal = [mine == theirs for mine, theirs in pairs if mine and theirs]
-        return bool(equal) and all(equal)
-
-    def has_other_patient_than(self, other: "Known") -> bool:
-        """Return whether they are about two patients. Nobody can know that of one who has a phone only."""
-        are_identified = all(each.external_id or each.dni for each in (self, other))
-        return are_identified and not self.has_patient_of(other)
+    @property
+    def person(self) -> Person:
+        """The patient, by hashes."""
+        name = self.name or b""
+        words = frozenset(name[start : start + _WORD] for start in range(0, len(name), _WORD))
+        return Person(self.phone, self.dni, self.external_id, words)
 
 
 class State:
@@ -81,6 +80,10 @@ class State:
         """Return the salted hash of texts."""
         return salted_hash(self._salt, *parts)
 
+    def name_hash(self, name: str) -> bytes | None:
+        """Return the short hashes of the words of a name; None if it has none."""
+        return b"".join(sorted(self.hash("name", each)[:_WORD] for each in words_of(name))) or None
+
     def masked(self, key: bytes, number: bytes) -> bytes:
         """Mask the external id of the object with this key; masking it again returns it."""
         mask = b""
@@ -92,12 +95,12 @@ class State:
         """Return what was recorded about objects, by their keys."""
         return {}
 
-    def with_phones(self, phones: Collection[bytes]) -> Iterable[Known]:  # noqa: ARG002 - for the class below
-        """Return what identifies the patients with these phones."""
+    def with_any(self, column: str, hashes: Collection[bytes]) -> Iterable[Known]:  # noqa: ARG002 - for the class below
+        """Return what identifies the patients with these phones, or with these documents."""
         return ()
 
-    def ahead(self, now: datetime) -> Iterator[Known]:  # noqa: ARG002 - for the class below
-        """Return the recorded appointments that are booked and start after this time."""
+    def ahead(self, now: datetime, first: int, end: int) -> Iterator[Known]:  # noqa: ARG002 - for the class below
+        """Return the recorded appointments that are booked, start after this time, and from first until before end."""
         return iter(())
 
 
@@ -130,18 +133,19 @@ class StoredState(State):
         """Return what was recorded about objects, by their keys."""
         return {each.key: each for each in self._found(self._mine.where(OBJECTS.c.key.in_(keys)))}
 
-    def with_phones(self, phones: Collection[bytes]) -> Iterable[Known]:
-        """Return what identifies the patients with these phones."""
-        identity = sa.select(OBJECTS.c.phone, OBJECTS.c.external_id, OBJECTS.c.dni).distinct()
-        query = identity.where(OBJECTS.c.import_id == self._id, OBJECTS.c.phone.in_(phones))
+    def with_any(self, column: str, hashes: Collection[bytes]) -> Iterable[Known]:
+        """Return what identifies the patients with these phones, or with these documents."""
+        who = [OBJECTS.c[name] for name in ("phone", "external_id", "dni", "name")]
+        query = sa.select(*who).distinct().where(OBJECTS.c.import_id == self._id, OBJECTS.c[column].in_(hashes))
         with self._database.transaction() as connection:
-            return [Known(b"", row.phone, row.external_id, row.dni) for row in connection.execute(query)]
+            return [Known(b"", *row) for row in connection.execute(query)]
 
-    def ahead(self, now: datetime) -> Iterator[Known]:
-        """Return the recorded appointments that are booked and start after this time."""
+    def ahead(self, now: datetime, first: int, end: int) -> Iterator[Known]:
+        """Return the recorded appointments that are booked, start after this time, and from first until before end."""
         # Of a person who was erased, the appointments have no number any more: their absence means nothing.
-        is_ahead = (OBJECTS.c.status == BOOKED, OBJECTS.c.at > milliseconds(now), OBJECTS.c.number.is_not(None))
-        part = self._mine.where(*is_ahead).order_by(OBJECTS.c.key).limit(_AT_ONCE)
+        at = OBJECTS.c.at
+        is_ahead = (OBJECTS.c.status == BOOKED, at > milliseconds(now), at >= first, at < end)
+        part = self._mine.where(*is_ahead, OBJECTS.c.number.is_not(None)).order_by(OBJECTS.c.key).limit(_AT_ONCE)
         last = b""
         while found := self._found(part.where(OBJECTS.c.key > last)):
             yield from found

@@ -3,11 +3,14 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from unicodedata import category
+from typing import Final
 from zoneinfo import ZoneInfo
 
+import attrs
+
 from followup._core.codec.phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
-from followup.imports.files import Cell, text_of, time_of_day
+from followup.imports.cells import Cell, text_of, time_of_day
+from followup.imports.formats import EXCEL, Format, Moment
 
 
 class Invalid(Exception):
@@ -27,6 +30,11 @@ class Invalid(Exception):
 LONGEST = 5_000
 """Characters of a text that the service takes."""
 
+EMPTY: Final = frozenset(
+    "- -- --- . .. 0 s/d s/n n/a n/d null none ninguno 00/00/0000 00-00-0000 0000-00-00".split()
+) | {"no tiene", "não tem", "nao tem", "sin datos", "sem dados"}
+"""What people and systems write where there is nothing, in lower case."""
+
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"(?=.{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
@@ -35,15 +43,28 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SPREADSHEET_ERROR = re.compile(
     r"#(?:N/[AD]\b|[¡¿]?(?:REF|VALUE|VALOR|DIV/0|NAME|NOMBRE|NOME|NUM|NÚM|NULL|NULO|NUL|SPILL|CALC)[!?])"
 )
+_DAMAGED = re.compile(r"[+-]?\d+(?:[.,]\d+)?E[+-]\d+|.*[.,]0", re.IGNORECASE)
+_AS_FORMULA = re.compile(r'="(.*)"')
 
 _ISO_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d[\d:.,]*(?:[Zz]|[+-]\d\d(?::?\d\d)?)?", re.ASCII)
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_DATE_PART = re.compile(r"%[aAbBdmyYjGuV](?:[^%]*%[aAbBdmyYjGuV])*[^%\s]*")
-_TIME_PART = re.compile(r"%[HIMSfp](?:[^%]*%[HIMSfp])*[^%\s]*")
 _YEARS = range(2, 9999)
 """The years that the service takes in a time."""
 
 _ISO_EXAMPLE = "ISO 8601 with date and time, such as 2026-09-28T10:30"
+
+
+def cleaned(text: str) -> str:
+    """Return a text without the apostrophe or the formula that keeps a spreadsheet from changing it."""
+    if text.startswith("'"):
+        return text[1:].strip()
+    found = _AS_FORMULA.fullmatch(text)
+    return found[1].strip() if found else text
+
+
+def is_damaged(text: str) -> bool:
+    """Return whether a spreadsheet or a program has changed a number, so that digits are lost or added."""
+    return text[-1:] in "0123456789" and _DAMAGED.fullmatch(text) is not None
 
 
 def checked_length(text: str, field: str) -> str:
@@ -65,94 +86,140 @@ def checked(text: str, field: str) -> str:
     """
     if _CONTROL.search(text):
         raise Invalid("field_invalid", f"{field} has control characters")
-    if _SPREADSHEET_ERROR.search(text):
+    if "#" in text and _SPREADSHEET_ERROR.search(text):
         raise Invalid("field_invalid", f"{field} is an error of the spreadsheet")
     if field == "patient.email" and not _EMAIL.fullmatch(text):
         raise Invalid("field_invalid", f"{field} must be one e-mail address")
     return text
 
 
-def date_of(cells: Sequence[Cell], formats: Sequence[str], field: str) -> str:
+def date_of(cells: Sequence[Cell], formats: Sequence[Format], field: str) -> str:
     """Return a date as the service takes it.
 
     Raises:
         Invalid: the cells have none.
     """
-    expected = " or ".join(formats) or "YYYY-MM-DD"
-    for form in formats or ("%Y-%m-%d",):
-        text = _joined(cells, form)
+    found: date | None = None
+    if len(cells) == 1 and isinstance(cells[0], date):
+        found = date(cells[0].year, cells[0].month, cells[0].day)
+    elif formats:
+        moments = (form.read(_joined(cells, form)) for form in formats)
+        found = next((each.at.date() for each in moments if each), None)
+    elif _ISO_DATE.fullmatch(text := _joined(cells, None)):
         try:
-            found = datetime.strptime(text, form).date()  # noqa: DTZ007 - a date has no zone
+            found = date.fromisoformat(text)
         except ValueError:
-            continue
-        if formats or _ISO_DATE.fullmatch(text):
-            if found > datetime.now(UTC).date() + timedelta(days=1):
-                raise Invalid("field_invalid", f"{field} is in the future")
-            return found.isoformat()
-    raise Invalid("field_invalid", f"{field} must be a date, {expected}")
+            found = None
+    if found is None:
+        expected = " or ".join(each.text for each in formats) or "YYYY-MM-DD"
+        raise Invalid("field_invalid", f"{field} must be a date, {expected}")
+    if found > datetime.now(UTC).date() + timedelta(days=1):
+        raise Invalid("field_invalid", f"{field} is in the future")
+    return found.isoformat()
 
 
-def instant_of(cells: Sequence[Cell], formats: Sequence[str], zone: ZoneInfo) -> tuple[datetime, bool]:
-    """Return a time in UTC, and whether the clocks of the zone showed it twice; then it is the first of the two.
+@attrs.frozen
+class At:
+    """The time of an object.
+
+    Attributes:
+        instant: the time in UTC.
+        local: the time that the clocks of the map's zone show, without a zone.
+        is_ambiguous: whether they show it twice; then it is the first of the two.
+        is_written_midnight: whether the time of day that is written is midnight, maybe of another zone.
+        is_text: whether the date is written as text, and not as a date of a workbook.
+        may_be_mixed: whether it is a date of a workbook whose day and month could be exchanged.
+    """
+
+    instant: datetime
+    local: datetime
+    is_ambiguous: bool
+    is_written_midnight: bool
+    is_text: bool
+    may_be_mixed: bool
+
+
+def instant_of(cells: Sequence[Cell], formats: Sequence[Format], zone: ZoneInfo, *, is_alone: bool) -> At:
+    """Return the time in cells.
 
     Args:
         cells: the cells that make up the time, without empty ones.
-        formats: formats in the notation of ``strptime``; none: ISO 8601.
+        formats: the formats; none: ISO 8601.
         zone: the time zone of times without an offset.
+        is_alone: whether the time has one column, so that a date in it means midnight.
 
     Raises:
         Invalid: the cells have no time, or one that the clocks of the zone skipped.
     """
-    only = cells[0] if len(cells) == 1 else None
-    if isinstance(only, datetime):
-        found = {only}
-    else:
-        found = {each for form in formats or (None,) if (each := _parsed(_joined(cells, form), form))}
-    if len(found) != 1:
-        twice = "and more than one of its formats fits" if found else " or ".join(formats) or _ISO_EXAMPLE
-        raise Invalid("time_format", twice)
+    found = _of_workbook(cells, is_alone=is_alone)
+    if found is None:
+        read = (_parsed(_joined(cells, form), form) for form in formats or (None,))
+        moments = {each for each in read if each}
+        if len(moments) != 1:
+            several = "and more than one of its formats fits"
+            expected = " or ".join(each.text for each in formats) or _ISO_EXAMPLE
+            raise Invalid("time_format", several if moments else expected)
+        found = moments.pop()
+    dates = [cell for cell in cells if isinstance(cell, date)]
     try:
-        instant, is_ambiguous = _in_utc(found.pop(), zone)
+        instant, local, is_ambiguous = _in_utc(found.at, zone)
     except OverflowError:
         raise Invalid("time_format", "in the years 2 to 9998") from None
     if instant.year not in _YEARS:
         raise Invalid("time_format", "in the years 2 to 9998")
-    return instant, is_ambiguous
+    may_be_mixed = any(each.day <= 12 and each.day != each.month for each in dates)
+    return At(instant, local, is_ambiguous, found.is_midnight, not dates, may_be_mixed)
 
 
-def _joined(cells: Sequence[Cell], form: str | None) -> str:
+def _of_workbook(cells: Sequence[Cell], *, is_alone: bool) -> Moment | None:
+    """Return the time in cells that are dates and times of a workbook."""
+    match cells:
+        case [datetime() as at]:
+            return Moment(at, at.time() == time())
+        case [date() as day] if is_alone:
+            return Moment(datetime.combine(day, time()), is_midnight=True)
+        case [date() as day, time() as clock] | [time() as clock, date() as day] if not isinstance(day, datetime):
+            return Moment(datetime.combine(day, clock), clock == time())
+    return None
+
+
+def _joined(cells: Sequence[Cell], form: Format | None) -> str:
     """Return the cells as one text; dates and times of a workbook as the format has them."""
     return " ".join(_written(cell, form) for cell in cells)
 
 
-def _written(cell: Cell, form: str | None) -> str:
-    if isinstance(cell, (int, float)) and 0 <= cell < 1:  # a part of a day
-        cell = time_of_day(timedelta(days=cell))
-    part = _DATE_PART if type(cell) is date else _TIME_PART if isinstance(cell, time) else None
-    if part and form and (found := part.search(form)):
-        return cell.strftime(found[0])  # type: ignore[union-attr]
-    return text_of(cell)
+def _written(cell: Cell, form: Format | None) -> str:
+    if isinstance(cell, str) or form is None or form.text == EXCEL:
+        return text_of(cell)
+    if isinstance(cell, (int, float)):
+        if form.has_hour_as_decimal and 0 <= cell < 24 and round(cell, 2) == cell:
+            return f"{cell:.2f}"
+        if 0 <= cell < 1:  # a part of a day
+            cell = time_of_day(timedelta(days=cell))
+    part = form.date_part if type(cell) is date else form.time_part if isinstance(cell, time) else None
+    return cell.strftime(part) if part and isinstance(cell, (date, time)) else text_of(cell)
 
 
-def _parsed(text: str, form: str | None) -> datetime | None:
+def _parsed(text: str, form: Format | None) -> Moment | None:
+    if form is not None:
+        return form.read(text)
     try:
-        if form is not None:
-            return datetime.strptime(text, form)  # noqa: DTZ007 - the zone is added later
-        return datetime.fromisoformat(text) if _ISO_TIME.fullmatch(text) else None
+        at = datetime.fromisoformat(text) if _ISO_TIME.fullmatch(text) else None
     except (ValueError, OverflowError):
         return None
+    return at and Moment(at, at.time() == time())
 
 
-def _in_utc(found: datetime, zone: ZoneInfo) -> tuple[datetime, bool]:
+def _in_utc(found: datetime, zone: ZoneInfo) -> tuple[datetime, datetime, bool]:
     if found.tzinfo is not None:
-        return found.astimezone(UTC), False
+        return found.astimezone(UTC), found.astimezone(zone).replace(tzinfo=None), False
     first, second = found.replace(tzinfo=zone), found.replace(tzinfo=zone, fold=1)
     before, after = first.utcoffset(), second.utcoffset()
     assert before is not None
     assert after is not None
     if before < after:
         raise Invalid("time_nonexistent", zone.key)
-    return first.astimezone(UTC), before > after
+    return first.astimezone(UTC), found, before > after
 
 
 _BETWEEN_NUMBERS = re.compile(r"[/;,|\n]")
@@ -171,7 +238,8 @@ def phone_of(text: str, country: str, mobiles: str) -> tuple[str, str | None]:
     Raises:
         Invalid: it is not one possible phone number.
     """
-    number = None if _is_several(text) else possible_number(text, country, OBSOLETE_IN_MEXICO)
+    is_one = not is_damaged(text) and not _is_several(text)
+    number = possible_number(text, country, OBSOLETE_IN_MEXICO) if is_one else None
     if number is None:
         raise Invalid("phone_invalid", country)
     if mobiles == "assume" and make_mobile(number):
@@ -182,35 +250,3 @@ def phone_of(text: str, country: str, mobiles: str) -> tuple[str, str | None]:
 def _is_several(text: str) -> bool:
     separator = _BETWEEN_NUMBERS.search(text)
     return separator is not None and sum(map(str.isdigit, text[: separator.start()])) > _LONGEST_AREA_CODE
-
-
-_DOCUMENT_LABEL = re.compile(r"^(?:DNI|DOCUMENTO|DOC|CUIL|CUIT)(?:N[º°]|NRO|NO)?:?(?=[A-Z]?\d)")
-_CUIL = re.compile(r"(?:20|23|24|25|26|27)\d{9}")
-_CUIL_WEIGHTS = (5, 4, 3, 2, 7, 6, 5, 4, 3, 2)
-_CUIL_LENGTH = 11
-
-
-def document_of(text: str, country: str) -> tuple[str, str | None]:
-    """Return a document number without dots, spaces, hyphens and label, and the code of a doubt about it, if any.
-
-    Args:
-        text: the document. In Argentina it may be a CUIL, which contains the DNI.
-        country: ISO 3166 code of the country.
-
-    Raises:
-        Invalid: it is no document number, or a CUIL with a wrong check digit.
-    """
-    bare = text if text.isalnum() else "".join(filter(_is_kept, text))
-    bare = _DOCUMENT_LABEL.sub("", bare.upper(), count=1)
-    if not bare.strip("0") or not any(map(str.isdigit, bare)):
-        raise Invalid("dni_invalid", "it has no digits other than 0")
-    if country != "AR" or len(bare) != _CUIL_LENGTH or not bare.isdecimal():
-        return bare, None
-    total = sum(weight * int(digit) for weight, digit in zip(_CUIL_WEIGHTS, bare, strict=False))
-    if not _CUIL.fullmatch(bare) or "01234567899"[-total % 11] != bare[-1]:
-        raise Invalid("dni_invalid", "it is not a CUIL of a person, or its check digit is wrong")
-    return bare[2:10].lstrip("0"), "dni_is_cuil"
-
-
-def _is_kept(character: str) -> bool:
-    return not (character in ".-" or character.isspace() or category(character) in ("Cf", "Pd"))
