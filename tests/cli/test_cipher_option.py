@@ -53,7 +53,7 @@ def test_an_import_records_encrypted_events(url: str, shell: Shell, server: Mock
         shutil.copy(EXAMPLES / name, shell.directory)
     run = ("import", "run", "turnos.csv", "--map", "turnos.toml", "--send")
     assert "is encrypted: pass --cipher MODULE:NAME, with the key" in shell.error(*run)
-    assert "Sent: 46." in shell.run(*run, "--cipher", "clinic_keys:old").stdout
+    assert "Sent: 47." in shell.run(*run, "--cipher", "clinic_keys:old").stdout
     with engine_of(url).connect() as connection:
         stored = str(connection.exec_driver_sql("SELECT * FROM followup_outbox").all())
     assert not any(each in stored for each in ("Quiroga", "33456789", "1148120", "HC-1017", "appointment"))

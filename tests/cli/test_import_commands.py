@@ -19,7 +19,7 @@ from followup_mockserver import MockServer
 
 PAGE = read("how-to/import-files.md")
 EXAMPLES = Path(__file__).parents[2] / "examples/import"
-PERSONAL = ["4812", "Muñoz", "33456789", "HC-1013"]
+PERSONAL = ["4812", "Muñoz", "Pérez", "33456789", "HC-1013"]
 CHECK = ("import", "check", "turnos.csv", "--map", "turnos.toml")
 RUN = ("import", "run", "turnos.csv", "--map", "turnos.toml")
 VERIFY = ("import", "verify", "turnos.csv", "--map", "turnos.toml")
@@ -150,7 +150,8 @@ class TestInit:
 class TestCheck:
     def test_only_a_terminal_shows_values(self, clinic: Shell) -> None:
         shown = clinic.on_a_terminal(80, *CHECK)
-        assert "row 9  Celular  4812-0117" in shown
+        assert "fila 9  Celular  4812-0117" in shown
+        assert "fila 2: Ana María Pérez, lunes 13 de mayo de 2030 08:00, +5491148120110," in shown
         assert max(map(len, shown.splitlines())) <= 80
         for options in ((), ("--json",)):
             result = clinic.run(*CHECK, *options)
@@ -163,10 +164,19 @@ class TestCheck:
         report = json.loads(clinic.run(*CHECK, "--json").stdout)
         doubts = report.pop("doubts")
         assert report == {
-            "rows": 54, "rejected": 3, "unchanged": 4, "gone": 0, "events": {"appointment.created": 45}
+            "rows": 54, "rejected": 2, "ignored": 1, "unchanged": 4, "gone": 0, "events": {"appointment.created": 46},
+            "preview": [
+                {"row": row, "name": "…", "weekday": "Monday", "start": start, "phone": "…", "status": "booked"}
+                for row, start in ((2, "2030-05-13T08:00"), (3, "2030-05-13T09:30"), (4, "2030-05-13T10:00"))
+            ],
+            "summary": {
+                "firstDay": "2030-05-13", "lastDay": "2030-06-04", "firstTime": "08:00", "lastTime": "17:30",
+                "midnight": 0, "before6": 0, "after22": 0, "sundays": 0, "patients": 34, "withoutPhone": 1,
+                "withoutDocument": 0, "ignored": 1, "hiddenRows": 0,
+            },
         }  # fmt: skip
         values = {each["code"]: (each["row"], each["column"], each["value"]) for each in doubts}
-        assert values["phone_invalid"] == (9, "Celular", "…")
+        assert values["field_dropped"] == (9, "Celular", "…")
         assert values["in_the_past"] == (55, "Fecha + Hora", "20/11/2026 09:00")
 
     def test_a_column_that_also_identifies_a_person_is_masked(self, clinic: Shell) -> None:
@@ -177,8 +187,8 @@ class TestCheck:
     def test_the_page_needs_no_other_file_and_masks_values(self, clinic: Shell) -> None:
         clinic.on_a_terminal(80, *CHECK, "--html", "doubts.html")
         page = (clinic.directory / "doubts.html").read_text()
-        assert "phone_invalid" in page
-        assert "3 rejected" in page
+        assert "field_dropped" in page
+        assert "2 rechazadas" in page
         assert not any(each in page for each in (*PERSONAL, "http", "src=", "url(", "$"))
         clinic.run(*CHECK, "--html", "doubts.html", "--show-personal-data")
         assert "4812-0117" in (clinic.directory / "doubts.html").read_text()
@@ -237,21 +247,21 @@ class TestRun:
     def test_a_second_run_records_nothing(self, clinic: Shell, server: MockServer) -> None:
         first = clinic.run(*RUN, "--send")
         assert (first.returncode, first.stderr) == (1, "")
-        assert "Recorded: 45 appointment.created." in first.stdout
-        assert "Sent: 45. Rejected: 0. Waiting: 0." in first.stdout
+        assert "Recorded: 46 appointment.created." in first.stdout
+        assert "Sent: 46. Rejected: 0. Waiting: 0." in first.stdout
         assert not any(each in first.stdout for each in PERSONAL)
         second = json.loads(clinic.run(*RUN, "--send", "--json").stdout)
-        assert (second["events"], second["unchanged"]) == ({}, 49)
+        assert (second["events"], second["unchanged"]) == ({}, 50)
         with server.client() as client:
-            assert len([*client.appointments.list(limit=100)]) == 45
+            assert len([*client.appointments.list(limit=100)]) == 46
 
     def test_too_many_rejected_rows_record_nothing(self, clinic: Shell) -> None:
-        edit(clinic, "turnos.toml", "max_rejected = 10", "max_rejected = 5")
+        edit(clinic, "turnos.toml", "[columns]", "max_rejected = 3\n\n[columns]")
         result = clinic.run(*RUN, "--json")
         assert result.returncode == 2
-        assert "3 of 54 rows were rejected, more than max_rejected = 5 %, so nothing was recorded" in result.stderr
-        assert json.loads(result.stdout)["rejected"] == 3
-        assert "Not recorded: 45 appointment.created. Unchanged: 4. Gone: 0.\n" in clinic.run(*RUN).stdout
+        assert "2 of 54 rows were rejected, more than max_rejected = 3 %, so nothing was recorded" in result.stderr
+        assert json.loads(result.stdout)["rejected"] == 2
+        assert "Not recorded: 46 appointment.created. Unchanged: 4. Gone: 0.\n" in clinic.run(*RUN).stdout
         assert Outbox(clinic.environment["FOLLOWUP_DATABASE_URL"]).status().waiting == 0
 
     def test_without_a_key_nothing_is_recorded(self, clinic: Shell) -> None:
@@ -265,7 +275,7 @@ class TestRun:
         result = clinic.run(*RUN, "--send")
         assert result.returncode == 1
         assert "Check FOLLOWUP_API_KEY" in result.stderr
-        assert "Recorded: 45" in result.stdout
+        assert "Recorded: 46" in result.stdout
 
 
 class TestVerify:

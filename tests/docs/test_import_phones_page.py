@@ -27,10 +27,12 @@ PHONES, DOCUMENTS = (
 def test_a_row_of_the_tables_is_what_an_import_does(field: str, row: dict[str, str], tmp_path: Path) -> None:
     mobiles = "assume" if row["assume"] else "keep"
     (tmp_path / "map.toml").write_text(
-        f'kind = "patients"\nzone = "UTC"\ncountry = "{row["country"]}"\nmobiles = "{mobiles}"\n'
-        f'[columns]\n"patient.external_id" = "id"\n"patient.{field}" = "value"\n'
+        f'kind = "appointments"\nzone = "UTC"\ncountry = "{row["country"]}"\nmobiles = "{mobiles}"\n'
+        f'[columns]\nexternal_id = "id"\nstart_at = "start"\n"patient.{field}" = "value"\n'
     )
-    (tmp_path / "patients.csv").write_text(f"id;value\n1;{row['written']}\n", encoding="utf-8")
+    (tmp_path / "patients.csv").write_text(
+        f"id;start;value\n1;2035-09-28T10:30;{row['written']}\n", encoding="utf-8"
+    )
     report = Import.load(tmp_path / "map.toml").check(tmp_path / "patients.csv")
     sent = [f"`{event['data']['patient'][field]}`" for event in report.events]
     assert sent == [row["sent"]] * (row["sent"] != "rejected")
@@ -55,4 +57,4 @@ def test_the_mock_reads_each_phone_as_an_import_does() -> None:
 
 def test_the_tables_have_the_countries_of_the_service() -> None:
     assert {"AR", "MX", "BR", "CL", "UY", "PE", "CO", "ES", "US"} <= {row["country"] for row in PHONES}
-    assert (len(PHONES), len(DOCUMENTS)) == (53, 15)
+    assert (len(PHONES), len(DOCUMENTS)) == (53, 31)

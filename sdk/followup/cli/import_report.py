@@ -160,11 +160,8 @@ class Shown:
         report, limit = self.report, self.job.map.max_rejected
         numbers = {name: f"{getattr(report, name):,}" for name in ("rows", "rejected", "ignored", "unchanged", "gone")}
         yield "", self._say("rows", file=self.file.name, **numbers)
-        if report.preview:
-            yield "", self._say("understood")
-        for each in report.preview:
-            yield "  ", self._say("row", row=each.row, what=self._in_words(each))
-        yield from (("", line) for line in self._about(report.summary))
+        if self.is_recorded is None:
+            yield from self._preview()
         events = ", ".join(f"{count:,} {kind}" for kind, count in self.events.items()) or self._say("nothing")
         if self.is_recorded is not None:
             yield "", self._say("recorded" if self.is_recorded else "not_recorded", events=events, **numbers)
@@ -172,6 +169,14 @@ class Shown:
         yield "", self._say("would", events=events)
         if report.rejected * 100 > limit * report.rows:
             yield "", self._say("too_many", limit=f"{limit:g}")
+
+    def _preview(self) -> Iterator[tuple[str, str]]:
+        """Yield how the first rows were understood, and the days, hours and patients of all."""
+        if self.report.preview:
+            yield "", self._say("understood")
+        for each in self.report.preview:
+            yield "  ", self._say("row", row=each.row, what=self._in_words(each))
+        yield from (("", line) for line in self._about(self.report.summary))
 
     def _say(self, name: str, **values: object) -> str:
         return _WORDS[self.language][name].format(**values)
@@ -242,7 +247,9 @@ class Shown:
 def _summary_of(report: "Report") -> dict[str, object]:
     """Return the summary in JSON."""
     found = report.summary
-    days = {name: each and each.date().isoformat() for name, each in (("firstDay", found.first), ("lastDay", found.last))}
+    days = {
+        name: each and each.date().isoformat() for name, each in (("firstDay", found.first), ("lastDay", found.last))
+    }
     times = (("firstTime", found.first_time), ("lastTime", found.last_time))
     clocks = {name: each and each.isoformat("minutes") for name, each in times}
     names = [each for each, value in attrs.asdict(found).items() if isinstance(value, int)]

@@ -82,7 +82,8 @@ def check(
 ) -> None:
     """Show how the first rows were understood, what a first run would record, and every doubt.
 
-    Nothing is sent or stored. A terminal shows the values of all columns. Everywhere else only times, statuses and ids are shown.
+    Nothing is sent or stored. A terminal shows the values of all columns. Everywhere else only times, statuses and ids
+    are shown.
     """
     with _nothing_done():
         from followup.cli.import_report import Shown
@@ -95,8 +96,8 @@ def check(
                 report = job.check(file, on_progress=on_progress)
         except ImportRefused as error:
             report, rejected = error.report, str(error)
-        language = language or language_of(job.map.headers)
-        shown = Shown(report, job, file, is_recorded=None, shows_values=show_personal_data, language=language)
+        shown = Shown(report, job, file, is_recorded=None, shows_values=show_personal_data)
+        shown.language = language or language_of(job.map.headers)
         if html is not None:
             with output.file_errors(f"write {html}"):
                 output.write_private_file(html, shown.page())

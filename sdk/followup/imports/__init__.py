@@ -7,7 +7,8 @@ from importlib.util import find_spec
 
 from followup._version import installation
 
-if _missing := next((each for each in ("sqlalchemy", "python_calamine", "phonenumbers") if find_spec(each) is None), None):
+_NEEDED = ("sqlalchemy", "python_calamine", "phonenumbers")
+if _missing := next((each for each in _NEEDED if find_spec(each) is None), None):
     raise ModuleNotFoundError(f"followup.imports needs {_missing}: {installation('import')}", name=_missing)
 
 from followup.imports.compare import Report

@@ -16,7 +16,7 @@ from followup.imports.maps import Map
 from followup.imports.rows import Row, Rows
 from followup.imports.spool import Spool
 from followup.imports.state import CANCELLED, RECORDED, Known, State, milliseconds
-from followup.imports.summary import Summary, Understood, Understanding
+from followup.imports.summary import Summary, Understanding, Understood
 from followup.imports.who import are_one, is_certainly, is_recorded_as, share_a_document_wrongly
 from followup.outbox.events import checked_event
 
@@ -102,9 +102,7 @@ class Comparison:
         numbers = {name: self._count[name] for name in ("rows", "rejected", "ignored", "unchanged", "gone")}
         summary = self._understanding.summary(ignored=self._count["ignored"], hidden=self._rows.table.hidden)
         preview = self._understanding.first
-        return Report(
-            **numbers, events=self.spool.events, doubts=self.spool.doubts, preview=preview, summary=summary
-        )
+        return Report(**numbers, events=self.spool.events, doubts=self.spool.doubts, preview=preview, summary=summary)
 
     def _compare(self, rows: Sequence[Row]) -> None:
         self._count["rows"] += len(rows)
@@ -155,7 +153,7 @@ class Comparison:
         status, at, number = RECORDED, None, None
         if self._map.kind == "appointments":
             status, at = wanted.status, None if wanted.at is None else milliseconds(wanted.at.instant)
-            number = self._state.masked(key, wanted.external_id.encode())
+            number = self._state.masked(key, str(wanted.external_id).encode())
         new = Known(key=key, name=name, patient=hashed, status=status, at=at, number=number, **identity)
         return _Entry(wanted, new)
 
@@ -165,7 +163,7 @@ class Comparison:
         if problem := self._problem(entry, known, owners):
             self._reject([self._doubt(*problem)])
             return
-        if known is None and self._map.skips(wanted.at and wanted.at.instant, self._now):
+        if known is None and self._map.skips(wanted.at, self._now):
             if wanted.status == CANCELLED:
                 self._count["unchanged"] += 1
             else:
@@ -176,7 +174,7 @@ class Comparison:
             if known is None or known.status == CANCELLED:
                 self._count["unchanged"] += 1
             else:
-                event = self._cancelled(wanted.external_id, wanted.data["reason"])
+                event = self._cancelled(str(wanted.external_id), wanted.data["reason"])
                 self._record(attrs.evolve(known, status=CANCELLED), event)
         elif known is None:
             self._record(entry.new, self._first_event(wanted))
@@ -198,7 +196,7 @@ class Comparison:
                 return verdict, wanted, self._map.id_field, self._template()
             if verdict == "document_shared":
                 return verdict, wanted, "patient.dni", ""
-        if known is None and self._map.skips(wanted.at and wanted.at.instant, self._now):
+        if known is None and self._map.skips(wanted.at, self._now):
             return None
         dni = wanted.patient.get("dni")
         is_shared = dni is not None and self._rows.has_shared_document(dni)

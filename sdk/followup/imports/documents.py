@@ -62,10 +62,7 @@ _FORMS: Final[Mapping[str, tuple[str, Callable[[str], bool]]]] = {
     "CL": ("it is no RUT, or its check digit is wrong", _is_rut),
     "CO": ("it has 5 to 10 digits", _matches(r"\d{5,10}")),
     "ES": ("it is no DNI or NIE, or its letter is wrong", _is_spanish),
-    "MX": (
-        "it is no CURP and no RFC",
-        _matches(r"[A-Z]{4}\d{6}[HMX][A-Z]{5}[0-9A-Z]\d|[A-ZÑ&]{3,4}\d{6}[0-9A-Z]{3}"),
-    ),
+    "MX": ("it is no CURP and no RFC", _matches(r"[A-Z]{4}\d{6}[HMX][A-Z]{5}[0-9A-Z]\d|[A-ZÑ&]{3,4}\d{6}[0-9A-Z]{3}")),
     "PE": ("a DNI has 8 digits, a CE 9 to 12", _matches(r"\d{8}|(?=.*\d)[0-9A-Z]{9,12}")),
     "UY": ("a CI has 7 or 8 digits", _matches(r"\d{7,8}")),
 }

@@ -164,7 +164,9 @@ class Draft:
         if self._missing > 0:
             left = width - self._missing
             needed = (self._map.id_field, self._map.time_field, "status")
-            positions = [each for name in needed if name in self._file.fields for each in self._file.fields[name].positions]
+            positions = [
+                each for name in needed if name in self._file.fields for each in self._file.fields[name].positions
+            ]
             table = self._file.table
             is_short = table.is_cut_off or any(position >= left for position in positions)
             if is_short and not table.sheet_names:
@@ -221,12 +223,12 @@ class Draft:
                 found[field.partition(".")[2]] = value
         self.identity = found
         is_known = not found.keys().isdisjoint(("phone", "dni", "external_id"))
-        for field, error in invalid:
+        for field, problem in invalid:
             may_be_dropped = field in _DROPPED or (is_known and field in ("patient.phone", "patient.dni"))
             if may_be_dropped:
                 self._doubt("field_dropped", field, field)
             else:
-                self._doubt(error.code, field, error.detail)
+                self._doubt(problem.code, field, problem.detail)
         if not any(map(self.text, _IDENTITY)):
             self._doubt("patient_missing")
         return found

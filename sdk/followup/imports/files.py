@@ -114,7 +114,7 @@ class Table:
         EncodingDoubtfulError: its letters look like those of another encoding.
     """
 
-    def __init__(self, path: str | Path, layout: Layout = Layout(), *, accepts_doubtful: bool = False) -> None:  # noqa: B008 - frozen
+    def __init__(self, path: str | Path, layout: Layout = Layout(), *, accepts_doubtful: bool = False) -> None:
         self._path = Path(path)
         self._layout = layout
         information = self._path.stat()
@@ -156,7 +156,7 @@ class Table:
                 yield number, sheet, cells
 
     def _shared(self, part: _Part) -> Iterator[str]:
-        """Iterate over the headers of the first sheet; one that this sheet lacks is not mapped, so any stands for it."""
+        """Iterate over the headers of the first sheet; for one that is not here, which no map names, any other stands."""
         return (each if each in part.names else part.names[0] for each in self.header)
 
     def _is_header(self, record: Sequence[Cell], part: _Part) -> bool:
@@ -186,6 +186,8 @@ class Table:
             stream.seek(0)
             if start.startswith((OLD_WORKBOOK, ZIPPED)):
                 self._sheets = sheets_of(stream, self._path)
+                if not self._sheets:
+                    raise ConfigurationError(f"{self._path} has no sheet with cells")
                 return
             self._encoding = self._layout.encoding or self._found_encoding(stream, accepts_doubtful)
             text = start.decode(self._encoding, "replace").lstrip("\ufeff \t\r\n").encode("utf-8", "replace")
@@ -214,7 +216,9 @@ class Table:
         tables = tables_of(content.decode(self._encoding, "replace"))
         if len(tables) != 1:
             count = f"{len(tables)} tables" if tables else "no table"
-            raise ConfigurationError(f"{self._path} is HTML or XML with {count}: open it in a spreadsheet, save as .xlsx")
+            raise ConfigurationError(
+                f"{self._path} is HTML or XML with {count}: open it in a spreadsheet, save as .xlsx"
+            )
         return tables[0]
 
     def _fit(self, delimiter: str) -> tuple[int, int]:
@@ -356,7 +360,7 @@ class Table:
 
 
 def _names(record: Sequence[Cell]) -> list[str]:
-    """Return the cells of a header, without the empty ones at its end; the second of two with one name is ``Name#2``."""
+    """Return the names of a header, without the empty ones at its end; the second of two equal ones is ``Name#2``."""
     texts = [" ".join(text_of(cell).split()) for cell in record]
     while texts and not texts[-1]:
         texts.pop()
@@ -380,5 +384,3 @@ def _likely_header(first: Sequence[tuple[int, Sequence[Cell]]]) -> tuple[int, Se
 
 def _version(information: os.stat_result) -> tuple[int, int, int, int]:
     return information.st_size, information.st_mtime_ns, information.st_ino, information.st_dev
-
-

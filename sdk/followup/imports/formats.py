@@ -24,18 +24,32 @@ _CLOCK_YEARS = (1899, 1900)
 
 _MONTHS = [
     each.split()
-    for each in (
-        "enero janeiro january|febrero fevereiro february|marzo marco march|abril april|mayo maio may|"
-        "junio junho june|julio julho july|agosto august|septiembre setiembre setembro september|"
-        "octubre outubro october|noviembre novembro november|diciembre dezembro december"
-    ).split("|")
+    for each in [
+        "enero janeiro january",
+        "febrero fevereiro february",
+        "marzo marco march",
+        "abril april",
+        "mayo maio may",
+        "junio junho june",
+        "julio julho july",
+        "agosto august",
+        "septiembre setiembre setembro september",
+        "octubre outubro october",
+        "noviembre novembro november",
+        "diciembre dezembro december",
+    ]
 ]
 _WEEKDAYS = [
     each.split()
-    for each in (
-        "lunes segunda monday|martes terca tuesday|miercoles quarta wednesday|jueves quinta thursday|"
-        "viernes sexta friday|sabado saturday|domingo sunday"
-    ).split("|")
+    for each in [
+        "lunes segunda monday",
+        "martes terca tuesday",
+        "miercoles quarta wednesday",
+        "jueves quinta thursday",
+        "viernes sexta friday",
+        "sabado saturday",
+        "domingo sunday",
+    ]
 ]
 
 _WORD = r"(?P<{name}>[^\W\d_]+(?:-feira)?)\.?"

@@ -17,10 +17,10 @@ from followup._core.privacy.frames import clears_frames_of
 from followup._store.clock import StoreTime, datetime_of
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report
-from followup.imports.maps import Map
 from followup.imports.doubts import doubt
 from followup.imports.encodings import TWICE
 from followup.imports.files import EncodingDoubtfulError
+from followup.imports.maps import Map
 from followup.imports.rows import Row, Rows
 from followup.imports.spool import Expected, Spool
 from followup.imports.state import CANCELLED, State, StoredState, milliseconds
@@ -86,12 +86,12 @@ class Verification:
 
     def _expected(self, row: Row) -> Expected | None:
         """Return what the service should have because of a row; None if ``run`` skips it."""
-        if self._map.skips(row.at and row.at.instant, self._now):
+        if self._map.skips(row.at, self._now):
             return None
         phone = row.patient.get("phone")
         is_rejected = phone is not None and self._map.shared_phones == "reject" and self._rows.is_shared(phone)
         at = None if row.at is None else milliseconds(row.at.instant)
-        return Expected(row.external_id, row.status, at, row.status != CANCELLED and not is_rejected)
+        return Expected(str(row.external_id), row.status, at, row.status != CANCELLED and not is_rejected)
 
     def _queries(self) -> Iterator[Mapping[str, Any]]:
         """Iterate over the queries that find all objects in few calls. Each is made when the one before was read."""
@@ -281,7 +281,16 @@ class Import:
         except EncodingDoubtfulError as error:
             found = [doubt("encoding_doubtful", value=error.likely, detail=error.likely)]
             report = Report(
-                rows=0, rejected=0, ignored=0, unchanged=0, gone=0, events=(), doubts=found, preview=(), summary=Summary())
+                rows=0,
+                rejected=0,
+                ignored=0,
+                unchanged=0,
+                gone=0,
+                events=(),
+                doubts=found,
+                preview=(),
+                summary=Summary(),
+            )
             problem = f"{file} looks like {error.likely}, so nothing was recorded"
             raise ImportRefused(f"{problem}: {_encoding_advice(error.likely)}", report=report) from None
         with closing(rows):

@@ -19,6 +19,7 @@ from followup._core.package_data import zone_of
 from followup._store.schema import LONGEST_TEXT
 from followup.imports.files import Layout
 from followup.imports.formats import Format, FormatError, format_of
+from followup.imports.values import At
 
 Kind = Literal["appointments", "patients", "visits"]
 Status = Literal["booked", "cancelled", "ignore"]
@@ -118,9 +119,9 @@ class Map:
         """The field with the start of an appointment or the time of a visit; empty for patients."""
         return "".join(REQUIRED[self.kind][1:])
 
-    def skips(self, at: datetime | None, now: datetime) -> bool:
+    def skips(self, at: At | None, now: datetime) -> bool:
         """Return whether an object with this time is passed over, unless it is known: an appointment in the past."""
-        return self.kind == "appointments" and self.past == "skip" and at is not None and at < now
+        return self.kind == "appointments" and self.past == "skip" and at is not None and at.instant < now
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -132,8 +133,13 @@ class Map:
     def layout(self) -> Layout:
         """Where the table of a file is."""
         sheets = (self.sheet,) if self.sheet else self.sheets
-        place = {"header": self.header, "header_row": self.header_row, "encoding": self.encoding}
-        return Layout(headers=self.headers, sheets=sheets, **place)
+        return Layout(
+            headers=self.headers,
+            sheets=sheets,
+            header=self.header,
+            header_row=self.header_row,
+            encoding=self.encoding,
+        )
 
     def column_of(self, field: str) -> str | None:
         """Return the header of a field, several joined by `` + ``; None if the file has no column of it."""

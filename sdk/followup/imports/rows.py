@@ -177,37 +177,37 @@ class Rows:
     def _identity(self, row: Row, draft: Draft) -> tuple[object, ...]:
         """Return id and content of a row, its type, and what identifies its patient; texts only as hashes."""
         patient = row.patient if row.outcome == "wanted" else draft.identity
-        id = None if row.external_id is None else hash(row.external_id)
+        key = None if row.external_id is None else hash(row.external_id)
         phone, dni, external_id = (value and hash(value) for value in map(patient.get, _IDENTITY))
         name = " ".join(str(hash(each)) for each in words_of(patient.get("full_name", ""))) if phone or dni else ""
-        return id, draft.content(), draft.text("type"), draft.doctor(), phone, dni, external_id, name
+        return key, draft.content(), draft.text("type"), draft.doctor(), phone, dni, external_id, name
 
     def _find_shared(self, column: str, table: str, judge: Callable[[Sequence[Person]], bool]) -> None:
         """Store the hashes of what different people have; more than so many are not looked at one by one."""
         groups = self._seen.execute(_GROUPS.format(column=column)).fetchall()
         for (key,) in groups:
             found = self._seen.execute(_PEOPLE.format(column=column), (key, _MOST_PEOPLE + 1)).fetchall()
-            people = [Person(*each[:3], frozenset(each[3].split())) for each in found]
+            people = [Person(phone, dni, external, frozenset(name.split())) for phone, dni, external, name in found]
             if len(people) > _MOST_PEOPLE or judge(people):
                 self._seen.execute(f"INSERT INTO {table} VALUES (?)", (key,))  # noqa: S608 - a constant
 
     def _judge(self, row: Row, joined: set[str]) -> None:
         """Judge a row by what the others have."""
-        map, external_id = self.map, row.external_id
+        external_id = row.external_id
         if row.outcome == "ignored":
             return
         if external_id is not None and self._has("joined", external_id):
             self._join(row, external_id, joined)
         elif external_id is not None and self._has("repeated", external_id):
-            row.reject(self._doubt(row, "id_repeated", map.id_field, external_id))
+            row.reject(self._doubt(row, "id_repeated", self.map.id_field, external_id))
         at = row.at
         if row.outcome != "wanted" or at is None or row.status == "cancelled":
             return
-        if at.may_be_mixed and self._has_text_dates and map.mixed_dates == "reject":
-            row.reject(self._doubt(row, "date_mixed", map.time_field))
+        if at.may_be_mixed and self._has_text_dates and self.map.mixed_dates == "reject":
+            row.reject(self._doubt(row, "date_mixed", self.map.time_field))
         is_midnight = at.local.hour == at.local.minute == 0 or not self._has_other_than_midnight
-        if map.kind == "appointments" and is_midnight and map.midnight == "reject":
-            row.reject(self._doubt(row, "time_midnight", map.time_field))
+        if self.map.kind == "appointments" and is_midnight and self.map.midnight == "reject":
+            row.reject(self._doubt(row, "time_midnight", self.map.time_field))
 
     def _join(self, row: Row, external_id: str, joined: set[str]) -> None:
         if external_id in joined:
@@ -236,7 +236,8 @@ _MOST_PEOPLE = 50
 
 _SEEN = """
 PRAGMA journal_mode = OFF;
-CREATE TABLE seen (id INTEGER, content INTEGER, type, doctor INTEGER, phone INTEGER, dni INTEGER, external_id INTEGER, name);
+CREATE TABLE seen (
+  id INTEGER, content INTEGER, type, doctor INTEGER, phone INTEGER, dni INTEGER, external_id INTEGER, name);
 CREATE TABLE repeated (hash INTEGER PRIMARY KEY);
 CREATE TABLE joined (hash INTEGER PRIMARY KEY, types, doctors INTEGER);
 CREATE TABLE shared_phones (hash INTEGER PRIMARY KEY);

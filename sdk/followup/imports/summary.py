@@ -73,7 +73,7 @@ class Understanding:
         self.first: list[Understood] = []
         self._is_new = is_new
         self._bounds: dict[str, Any] = {}
-        self._counts = dict.fromkeys(
+        self._counts: dict[str, Any] = dict.fromkeys(
             ("midnight", "before6", "after22", "sundays", "patients", "without_phone", "without_document"), 0
         )
 

@@ -31,7 +31,24 @@ LONGEST = 5_000
 """Characters of a text that the service takes."""
 
 EMPTY: Final = frozenset(
-    "- -- --- . .. 0 s/d s/n n/a n/d null none ninguno 00/00/0000 00-00-0000 0000-00-00".split()
+    [
+        "-",
+        "--",
+        "---",
+        ".",
+        "..",
+        "0",
+        "s/d",
+        "s/n",
+        "n/a",
+        "n/d",
+        "null",
+        "none",
+        "ninguno",
+        "00/00/0000",
+        "00-00-0000",
+        "0000-00-00",
+    ]
 ) | {"no tiene", "não tem", "nao tem", "sin datos", "sem dados"}
 """What people and systems write where there is nothing, in lower case."""
 
@@ -207,7 +224,7 @@ def _parsed(text: str, form: Format | None) -> Moment | None:
         at = datetime.fromisoformat(text) if _ISO_TIME.fullmatch(text) else None
     except (ValueError, OverflowError):
         return None
-    return at and Moment(at, at.time() == time())
+    return None if at is None else Moment(at, at.time() == time())
 
 
 def _in_utc(found: datetime, zone: ZoneInfo) -> tuple[datetime, datetime, bool]:
