@@ -1,5 +1,7 @@
 """Scenarios of the import of files."""
 
+import io
+import zipfile
 from typing import Any
 
 from support.exports import MORNING, export, import_of
@@ -21,6 +23,12 @@ def _reading(content: bytes, name: str = "a.csv") -> Scenario:
     return lambda place: import_of(place.folder).check(place.file(name, content))
 
 
+def _archive() -> bytes:
+    with zipfile.ZipFile(content := io.BytesIO(), "w") as archive:
+        archive.writestr(f"{ECHO}.csv", ECHO)
+    return content.getvalue()
+
+
 def _loading(text: bytes) -> Scenario:
     return lambda place: Import.load(place.file("a.toml", text))
 
@@ -33,6 +41,7 @@ def _running(**settings: Any) -> Scenario:
             _row(external_id="3", start_at="0001-01-01T00:00:00+14:00"),
             _row(external_id="4", **{"patient.phone": f"{PHONE}{PHONE}"}),
             _row(external_id="5", **{"patient.phone": "+"}),
+            _row(external_id="6", **{"patient.dni": f"{DOCUMENT} ({ECHO})"}),
         ]
         place.outbox()
         import_of(place.folder, **settings).run(export(place.folder, rows), place.url)
@@ -50,6 +59,9 @@ SCENARIOS: list[Scenario] = [
     _reading(b"PK\x03\x04" + ECHO.encode(), "a.xlsx"),
     _reading(b"\x00" + ECHO.encode()),
     _reading(f'"{ECHO};\n'.encode() + b"a;b\n" * 9),
+    _reading(HEADER + b"1;x\n" * 40 + f'1;"{ECHO}'.encode() + b"\nx" * 9),
+    _reading(HEADER + f"1;{ECHO} Pe\u00f1a".encode("cp850")),
+    _reading(_archive(), "a.zip"),
     _loading(b"\xff" + ECHO.encode()),
     _loading(f"[{ECHO}".encode()),
     _loading(b"a = " + b"[" * 9_000),

@@ -7,9 +7,8 @@ from importlib.util import find_spec
 
 from followup._version import installation
 
-_NEEDED = ("sqlalchemy", "python_calamine", "phonenumbers")
-if _missing := next((each for each in _NEEDED if find_spec(each) is None), None):
-    raise ModuleNotFoundError(f"followup.imports needs {_missing}: {installation('import')}", name=_missing)
+if _missing := [each for each in ("sqlalchemy", "python_calamine", "phonenumbers") if find_spec(each) is None]:
+    raise ModuleNotFoundError(f"followup.imports needs {_missing[0]}: {installation('import')}", name=_missing[0])
 
 from followup.imports.compare import Report
 from followup.imports.doubts import Doubt

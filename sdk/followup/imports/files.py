@@ -156,7 +156,7 @@ class Table:
                 yield number, sheet, cells
 
     def _shared(self, part: _Part) -> Iterator[str]:
-        """Iterate over the headers of the first sheet; for one that is not here, which no map names, any other stands."""
+        """Iterate over the headers of the first sheet; where this one has it not, and no map names it, any stands."""
         return (each if each in part.names else part.names[0] for each in self.header)
 
     def _is_header(self, record: Sequence[Cell], part: _Part) -> bool:

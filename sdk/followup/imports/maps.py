@@ -134,11 +134,7 @@ class Map:
         """Where the table of a file is."""
         sheets = (self.sheet,) if self.sheet else self.sheets
         return Layout(
-            headers=self.headers,
-            sheets=sheets,
-            header=self.header,
-            header_row=self.header_row,
-            encoding=self.encoding,
+            headers=self.headers, sheets=sheets, header=self.header, header_row=self.header_row, encoding=self.encoding
         )
 
     def column_of(self, field: str) -> str | None:
