@@ -101,8 +101,8 @@ class Rows:
         )
         self.at: Callable[[tuple[Cell, ...]], At | Invalid] = lru_cache(_REMEMBERED)(self._read_time)
         self._has_text_dates = self._has_mixed_dates = self._has_other_than_midnight = False
-        self._stored = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``; nobody else can open it
         self._seen = sqlite3.connect("")  # a temporary file, because a million rows would take too much memory
+        self._stored = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``; nobody else can open it
         try:
             self._read(on_progress)
         except BaseException:
