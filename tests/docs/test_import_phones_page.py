@@ -30,9 +30,7 @@ def test_a_row_of_the_tables_is_what_an_import_does(field: str, row: dict[str, s
         f'kind = "appointments"\nzone = "UTC"\ncountry = "{row["country"]}"\nmobiles = "{mobiles}"\n'
         f'[columns]\nexternal_id = "id"\nstart_at = "start"\n"patient.{field}" = "value"\n'
     )
-    (tmp_path / "patients.csv").write_text(
-        f"id;start;value\n1;2035-09-28T10:30;{row['written']}\n", encoding="utf-8"
-    )
+    (tmp_path / "patients.csv").write_text(f"id;start;value\n1;2035-09-28T10:30;{row['written']}\n", encoding="utf-8")
     report = Import.load(tmp_path / "map.toml").check(tmp_path / "patients.csv")
     sent = [f"`{event['data']['patient'][field]}`" for event in report.events]
     assert sent == [row["sent"]] * (row["sent"] != "rejected")
