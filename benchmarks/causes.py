@@ -14,8 +14,8 @@ from measure import ONCE, Figure, compare
 from followup_mockserver import MockService
 from followup_mockserver.rules import appointments
 from followup_mockserver.world.state import history
+from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.history import History, Record
-from followup_mockserver.world.state.jobs import Job
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 START = NOON + timedelta(days=3)

@@ -16,7 +16,7 @@ from measure import Figure, compare
 from followup_mockserver import MockService
 from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
 from followup_mockserver.rules import patients
-from followup_mockserver.world.state.jobs import Job, Scheduler
+from followup_mockserver.world.state.clock import Job, Scheduler
 
 FEW, MANY = 1_000, 1_000_000
 PREPARED = 10_000

@@ -10,8 +10,8 @@ from followup_mockserver.pytest_plugin.environment import RejectedRequest as Rej
 from followup_mockserver.service.server import MockServer as MockServer
 from followup_mockserver.service.service import MockService as MockService
 from followup_mockserver.world.schema.errors import ServiceError as ServiceError
-from followup_mockserver.world.settings.options import MockOptions as MockOptions
-from followup_mockserver.world.settings.settings import KeyRecord as KeyRecord
+from followup_mockserver.world.settings import KeyRecord as KeyRecord
+from followup_mockserver.world.settings import MockOptions as MockOptions
 from followup_mockserver.world.state.faults import Fault as Fault
 from followup_mockserver.world.state.faults import WebhookFault as WebhookFault
 from followup_mockserver.world.state.journal import JournalEntry as JournalEntry

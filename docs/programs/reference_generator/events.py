@@ -8,7 +8,7 @@ from followup import inbound
 from followup._core.api_rules import EventType, OutboundEventType
 from followup._webhook_event import decode_event
 from followup_mockserver import MockService
-from followup_mockserver.world.settings.settings import NOT_YET_SENT
+from followup_mockserver.world.settings import NOT_YET_SENT
 
 from .entries import PythonNames, function_text, link_to
 from .event_texts import BUILT, ID_FROM, NEEDED, SEND_WHEN, SENT_WHEN, USED

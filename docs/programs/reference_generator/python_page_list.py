@@ -10,16 +10,14 @@ import followup_mockserver
 from followup import imports, inbox, outbox
 from followup_mockserver import MockServer, MockService, simulation, strategies
 from followup_mockserver.control.bookings import BookingControls
-from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.control.organizations import KeyInput, NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
-from followup_mockserver.control.webhooks import WebhookControls
+from followup_mockserver.control.traffic import CallControls, WebhookControls
 from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
 from followup_mockserver.world.schema.errors import ServiceError
-from followup_mockserver.world.settings.options import MockOptions
-from followup_mockserver.world.settings.settings import KeyRecord
+from followup_mockserver.world.settings import KeyRecord, MockOptions
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.journal import JournalEntry
 from followup_mockserver.world.state.records import Attempt, Message, ReceiverResponse

@@ -42,9 +42,8 @@ from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.checks import instant
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.state.faults import EVERY_OPERATION, Fault, WebhookFault
-from followup_mockserver.world.state.snapshots.anonymous import anonymized
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
-from followup_mockserver.world.state.snapshots.document import MAX_BYTES, content_of
+from followup_mockserver.world.state.snapshots.document import MAX_BYTES, anonymized, content_of
 
 _commands = Application()
 _control = functools.partial(control, _commands)

@@ -19,7 +19,7 @@ from followup.cli.options import keyword, option, own_parameters, sentence
 from followup.cli.output import reject
 from followup.cli.values import kebab, value_of_option
 from followup_mockserver.cli.remote import DEFAULT_URL, TOKEN_VARIABLE, Remote
-from followup_mockserver.world.settings.options import MockOptions, Options, meanings
+from followup_mockserver.world.settings import MockOptions, Options, meanings
 
 Url = Annotated[str, typer.Option("--url", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
 """The option ``--url``."""

@@ -24,7 +24,7 @@ from followup_mockserver.service.server import MockServer
 from followup_mockserver.web.app import CONTRACT_PATH
 from followup_mockserver.web.control_routes import PREFIX
 from followup_mockserver.world.schema.errors import InvalidArgument
-from followup_mockserver.world.settings.options import MockOptions, SettingsFileError, options_in
+from followup_mockserver.world.settings import MockOptions, SettingsFileError, options_in
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 from followup_mockserver.world.state.snapshots.document import content_of
 

@@ -2,12 +2,11 @@
 
 from followup._for_mockserver import clears_frames_of, format_timestamp
 from followup_mockserver.control.bookings import BookingControls
-from followup_mockserver.control.calls import CallControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.engine import Engine
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
-from followup_mockserver.control.webhooks import WebhookControls
+from followup_mockserver.control.traffic import CallControls, WebhookControls
 from followup_mockserver.deliveries.receivers import Mounts
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.state.access import TenantAccess

@@ -14,10 +14,10 @@ from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
 from followup import _for_mockserver as sdk
 from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES, body_of, data_of, headers_of, is_subscribed
 from followup_mockserver.world.schema.errors import invalid
-from followup_mockserver.world.settings.settings import NOT_YET_SENT
+from followup_mockserver.world.settings import NOT_YET_SENT
 from followup_mockserver.world.state import observers
+from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt, Record
-from followup_mockserver.world.state.jobs import Job
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant

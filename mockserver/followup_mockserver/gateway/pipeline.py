@@ -15,7 +15,7 @@ from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.rules import events
 from followup_mockserver.world.schema.errors import ServiceError, invalid
-from followup_mockserver.world.settings.options import Options
+from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.access import wait
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.faults import INJECTED, Fault

@@ -16,8 +16,7 @@ from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.formats import up_to_milliseconds
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.world.schema.validation import TIMESTAMP, Reading, Schema, Shape, decoded_json
-from followup_mockserver.world.settings.options import Options
-from followup_mockserver.world.settings.settings import KeyRecord
+from followup_mockserver.world.settings import KeyRecord, Options
 from followup_mockserver.world.state.faults import Fault
 from followup_mockserver.world.state.journal import EventRemarks, JournalEntry
 from followup_mockserver.world.state.registry import Registry

@@ -19,7 +19,7 @@ from followup import Appointment, WebhookDelivery
 from followup._for_mockserver import SIGNATURE_HEADER, package_text, sign
 from followup_mockserver.deliveries import deliveries, payloads
 from followup_mockserver.rules import appointments, doctors, patients, stages, webhook_endpoints
-from followup_mockserver.world.settings.options import Options
+from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.tenant import Tenant
 

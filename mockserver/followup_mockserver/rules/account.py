@@ -1,7 +1,7 @@
 """The account (specification, section 4, Account)."""
 
 from followup import Account, ApiKey
-from followup_mockserver.world.settings.settings import KeyRecord
+from followup_mockserver.world.settings import KeyRecord
 from followup_mockserver.world.state.tenant import Tenant
 
 

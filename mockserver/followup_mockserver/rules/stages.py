@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from followup import Appointment, Patient, Visit
-from followup_mockserver.world.state.jobs import Job, JobKind
+from followup_mockserver.world.state.clock import Job, JobKind
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 

@@ -21,7 +21,7 @@ from followup_mockserver.rules.doctors import add_roster
 from followup_mockserver.rules.event_effects import patient_of_order
 from followup_mockserver.rules.events import process
 from followup_mockserver.world.schema.errors import invalid
-from followup_mockserver.world.settings.options import Options
+from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 HANDOFF_REASON = "The patient asks for a person."

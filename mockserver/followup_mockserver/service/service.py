@@ -21,7 +21,7 @@ from followup_mockserver.web.guard import Guard, WaitingCalls
 from followup_mockserver.world.schema.checks import boolean
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.schema.formats import is_local
-from followup_mockserver.world.settings.options import ClientOptions, MockOptions, Options, options_of
+from followup_mockserver.world.settings import ClientOptions, MockOptions, Options, options_of
 from followup_mockserver.world.state.access import VirtualTime
 from followup_mockserver.world.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.world.state.snapshots.document import SnapshotSource, prepare
@@ -147,11 +147,8 @@ class MockService(Mock):
     Args:
         allow_network: whether webhooks for URLs at which nothing is mounted are sent over the network. Without it,
             ``forward_to`` must be a URL of this machine.
-        options: keyword arguments, each optional and named like the option of ``followup-mock serve``: ``rate_limit``,
-            ``start_time``, ``allow_http_webhooks``, ``forward_to``, ``seed``, ``country``, ``idempotency_hours``,
-            ``refuse_unknown_fields``, ``reminder_hours``, ``post_visit_hours``, ``intake_required``, ``language``,
-            ``time_zone``, ``mobiles``, ``ref`` and ``settings``, a file with such options.
-            ``followup_mockserver.world.settings.options.MockOptions`` describes them.
+        options: keyword arguments, each optional and named like the option of ``followup-mock serve``;
+            ``followup_mockserver.MockOptions`` describes them.
 
     Raises:
         OSError: the settings file cannot be read.
@@ -191,9 +188,8 @@ class MockService(Mock):
                 this text (``pathlib.Path``).
             allow_network: as in ``MockService``; never saved.
             options: the options of ``MockService``; omitted ones are as in the snapshot, except ``forward_to``, which
-                is never saved. ``start_time`` freezes the clock at this time. ``country``, ``reminder_hours``,
-                ``post_visit_hours``, ``intake_required``, ``language``, ``time_zone``, ``mobiles`` and ``ref`` are
-                settings of the organizations in the snapshot, and cannot be passed; neither can ``settings``.
+                is never saved. ``start_time`` freezes the clock at this time. Settings of the organizations, such as
+                ``country``, are those in the snapshot and cannot be passed; neither can ``settings``, the file.
 
         Raises:
             OSError: the file cannot be read.

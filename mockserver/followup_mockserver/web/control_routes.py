@@ -16,14 +16,14 @@ from followup_mockserver.control import ClockState, Control, NewOrganization, Pe
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
 from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.occurrences import TimelineLine
-from followup_mockserver.control.webhooks import all_attempts
+from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries.payloads import EVERY_TYPE, OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
 from followup_mockserver.world.schema.checks import integer, list_of, matching, one_of, optional
 from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret
-from followup_mockserver.world.settings.options import webhook_target
+from followup_mockserver.world.settings import webhook_target
 from followup_mockserver.world.state.access import existing
 from followup_mockserver.world.state.copies import copied
 from followup_mockserver.world.state.faults import Fault, WebhookFault
@@ -212,10 +212,10 @@ def timeline(control: Control, id: str, /) -> list[TimelineLine]:
     Raises:
         ServiceError: 404 if there is no such id.
     """
-    from followup_mockserver.control import causes, lines  # imported late: a start needs neither
+    from followup_mockserver.control import causes, timeline  # imported late: a start needs neither
 
     def read(tenant: Tenant) -> list[TimelineLine]:
-        return lines.lines_of(tenant, id, existing(causes.explain(tenant, id), "id in the history"))
+        return timeline.lines_of(tenant, id, existing(causes.explain(tenant, id), "id in the history"))
 
     return access_to(control).read(read)
 

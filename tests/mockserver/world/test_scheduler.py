@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from followup_mockserver.world.state.jobs import Job, JobKind, Scheduler, Timer
+from followup_mockserver.world.state.clock import Job, JobKind, Scheduler, Timer
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -16,10 +16,9 @@ from support.rich_mock import rich_mock
 from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.control.engine import jobs
-from followup_mockserver.world.settings.options import Options
-from followup_mockserver.world.settings.settings import Organization
-from followup_mockserver.world.state.jobs import SUBJECT_OF_JOB, JobKind
-from followup_mockserver.world.state.mock_state import SAVED
+from followup_mockserver.world.settings import Options, Organization
+from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
+from followup_mockserver.world.state.registry import SAVED
 from followup_mockserver.world.state.snapshots.parts import SAVED_OPTIONS
 from followup_mockserver.world.state.tenant import Tenant
 

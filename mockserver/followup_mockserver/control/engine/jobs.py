@@ -14,8 +14,8 @@ from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.rules import messages, stages, treatments
 from followup_mockserver.world.schema.formats import parse_webhook_url
+from followup_mockserver.world.state.clock import Job, JobKind, Timer
 from followup_mockserver.world.state.history import JOB_PREFIX
-from followup_mockserver.world.state.jobs import Job, JobKind, Timer
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress, Trigger
 from followup_mockserver.world.state.registry import Registry

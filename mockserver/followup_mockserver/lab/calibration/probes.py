@@ -13,8 +13,7 @@ import phonenumbers
 
 from followup._for_mockserver import package_text
 from followup_mockserver.lab.calibration.run import NAME, NotAsked, Run, body_of, summary_of, word
-from followup_mockserver.world.settings.options import ASKED, SETTINGS, Options
-from followup_mockserver.world.settings.settings import is_intake_field, is_time_zone
+from followup_mockserver.world.settings import ASKED, SETTINGS, Options, is_intake_field, is_time_zone
 
 UNKNOWN = "followupCalibrate"
 """A field, a query parameter and the end of an id that nothing has."""

@@ -26,8 +26,7 @@ from followup_mockserver.rules import doctors, patients, webhook_endpoints
 from followup_mockserver.rules.events import process
 from followup_mockserver.service.service import SUBSCRIBERS
 from followup_mockserver.world.schema.formats import parse_timestamp
-from followup_mockserver.world.settings.options import Options
-from followup_mockserver.world.settings.settings import NOT_YET_SENT
+from followup_mockserver.world.settings import NOT_YET_SENT, Options
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]

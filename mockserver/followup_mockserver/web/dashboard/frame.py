@@ -13,8 +13,8 @@ from followup_mockserver.control.duplicates import suspect_calls
 from followup_mockserver.control.titles import state_of
 from followup_mockserver.web.dashboard.calls import is_error, refused_events
 from followup_mockserver.web.dashboard.columns import TABLES, title_of_view
-from followup_mockserver.web.dashboard.deliveries import disabling_call
-from followup_mockserver.world.settings.settings import KeyRecord
+from followup_mockserver.web.dashboard.webhooks import disabling_call
+from followup_mockserver.world.settings import KeyRecord
 from followup_mockserver.world.state.tenant import Tenant
 
 OVERVIEW = "overview"

@@ -18,13 +18,12 @@ from followup_mockserver.control.engine import jobs
 from followup_mockserver.control.titles import job_title, state_of
 from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
-from followup_mockserver.web.dashboard import calls, frame, history, outbound_events, search
+from followup_mockserver.web.dashboard import calls, frame, history, search, webhooks
 from followup_mockserver.web.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
-from followup_mockserver.web.dashboard.deliveries import delivery_details, endpoint_details, last_result
-from followup_mockserver.web.dashboard.history import timeline_of
+from followup_mockserver.web.dashboard.history import items_of, occurrences_in, span_in, strip_of, timeline_of
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
-from followup_mockserver.web.dashboard.strip import items_of, occurrences_in, span_in, strip_of
 from followup_mockserver.web.dashboard.texts import has_secret
+from followup_mockserver.web.dashboard.webhooks import delivery_details, endpoint_details, last_result
 from followup_mockserver.world.schema.errors import ServiceError, missing
 from followup_mockserver.world.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
@@ -74,11 +73,11 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
         if id is not None:
             return "call.html", {**calls.one_call(tenant, id), **_history(tenant, name, id, query)}
         return "calls.html", {"page": calls.list_of_calls(tenant, query)}
-    if name == outbound_events.OUTBOUND_EVENTS:
+    if name == webhooks.OUTBOUND_EVENTS:
         if id is not None:
-            event = outbound_events.one_event(tenant, id)
+            event = webhooks.one_event(tenant, id)
             return "outbound_event.html", {"event": event, **_history(tenant, name, event["record"].id, query)}
-        return "outbound_events.html", {"page": outbound_events.list_of_events(tenant, query)}
+        return "outbound_events.html", {"page": webhooks.list_of_events(tenant, query)}
     if name in TABLES:
         if id is None:
             refused = {"refused": calls.refused_events(tenant)} if name == "events" else {}

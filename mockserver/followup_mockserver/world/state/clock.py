@@ -1,6 +1,15 @@
-"""The clock of one tenant. It runs with real time or is frozen; a test can advance it, and it never goes back."""
+"""The clock of one tenant, its jobs, which run at a later time, and the scheduler.
 
+The clock runs with real time or is frozen; a test can advance it, and it never goes back. A job is data: it names an
+object, and the engine knows how to run it. A timer holds a job and the time at which it is due.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Literal, NamedTuple
+
+import attrs
 
 from followup._for_mockserver import REAL_TIME
 
@@ -85,3 +94,149 @@ class Clock:
     def _set(self, instant: datetime) -> None:
         self._set_to = instant
         self._set_when = RealTime.monotonic()
+
+
+JobKind = Literal["reminder", "post_visit", "intake", "stage", "treatment_end", "delivery", "repeated_delivery"]
+
+SUBJECT_OF_JOB: Mapping[JobKind, str] = {
+    "reminder": "appointments",
+    "post_visit": "visits",
+    "intake": "intake_requests",
+    "stage": "appointments",
+    "treatment_end": "treatments",
+    "delivery": "webhook_deliveries",
+    "repeated_delivery": "webhook_deliveries",
+}
+"""The collection that has the object of a job, by the kind of the job."""
+
+
+@attrs.frozen(repr=False)
+class Job:
+    """A job.
+
+    Attributes:
+        kind: what to do: remind the patient of an appointment, write to the patient after a visit, ask for the missing
+            data of an intake request, recompute the stage of a patient after the time of an appointment, set a
+            treatment to inactive, attempt to deliver a webhook, or send it again, even if it has succeeded.
+        about: id of the object that the job concerns.
+    """
+
+    kind: JobKind
+    about: str
+
+
+class Timer(NamedTuple):
+    """A job, and when it is due. Timers that are due at the same instant run in the order of scheduling.
+
+    It is a tuple so that the heap compares timers in C.
+    """
+
+    at: datetime
+    number: int
+    job: Job
+
+
+class Scheduler:
+    """The timers of one tenant, earliest first.
+
+    A cancelled timer stays in the heap until it reaches the top, or until more than half of the heap is cancelled.
+
+    Attributes:
+        scheduled: the number of the last timer. It grows with each new one.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[Timer] = []
+        self._cancelled: set[int] = set()
+        self._about: dict[str, list[Timer]] = {}
+        self.scheduled: int = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - len(self._cancelled)
+
+    def copy(self) -> "Scheduler":
+        """Return an independent scheduler with the same timers."""
+        twin = Scheduler()
+        twin._heap = self._heap.copy()
+        twin._cancelled = self._cancelled.copy()
+        twin._about = {about: timers.copy() for about, timers in self._about.items()}
+        twin.scheduled = self.scheduled
+        return twin
+
+    def schedule(self, at: datetime, job: Job) -> Timer:
+        """Schedule a job, and return its timer."""
+        return self._add(Timer(at, self.next_number(), job))
+
+    def restore(self, timer: Timer) -> None:
+        """Add a timer of a saved scheduler, with its number."""
+        self.scheduled = max(self.scheduled, timer.number)
+        self._add(timer)
+
+    def next_number(self) -> int:
+        """Return a number that no timer has had, and that no other timer will have."""
+        self.scheduled += 1
+        return self.scheduled
+
+    def _add(self, timer: Timer) -> Timer:
+        heapq.heappush(self._heap, timer)
+        self._about.setdefault(timer.job.about, []).append(timer)
+        return timer
+
+    def cancel(self, timer: Timer) -> None:
+        """Cancel a timer. A timer that has run, or is cancelled already, is ignored."""
+        if not self._unindex(timer):
+            return
+        self._cancelled.add(timer.number)
+        if len(self._cancelled) > len(self) + 64:
+            self._heap = list(self._pending())
+            self._cancelled.clear()
+            heapq.heapify(self._heap)
+
+    def cancel_about(self, about: str, kind: str | None = None) -> list[Timer]:
+        """Cancel the timers of an object, of one kind or of all, and return them."""
+        timers = list(self._timers_about(about, kind))
+        for timer in timers:
+            self.cancel(timer)
+        return timers
+
+    def next(self) -> Timer | None:
+        """Return the timer that is due first; None if there is none."""
+        heap, cancelled = self._heap, self._cancelled
+        while heap and heap[0].number in cancelled:
+            cancelled.remove(heapq.heappop(heap).number)
+        return heap[0] if heap else None
+
+    def pop_due(self, instant: datetime) -> Timer | None:
+        """Remove and return the first timer that is due at or before an instant; None if there is none."""
+        timer = self.next()
+        if timer is None or timer.at > instant:
+            return None
+        heapq.heappop(self._heap)
+        self._unindex(timer)
+        return timer
+
+    def earliest(self, count: int) -> list[Timer]:
+        """Return the timers that are due first, in order, without sorting all of them."""
+        return heapq.nsmallest(count, self._pending())
+
+    def pending(self, about: str | None = None, kind: str | None = None) -> Iterator[Timer]:
+        """Return the pending timers, of one object or kind or of all, in the order in which they are due."""
+        if about is not None:
+            return iter(sorted(self._timers_about(about, kind)))
+        return iter(sorted(timer for timer in self._pending() if kind in (None, timer.job.kind)))
+
+    def _pending(self) -> Iterator[Timer]:
+        return (timer for timer in self._heap if timer.number not in self._cancelled)
+
+    def _timers_about(self, about: str, kind: str | None) -> Iterator[Timer]:
+        return (timer for timer in self._about.get(about, ()) if kind in (None, timer.job.kind))
+
+    def _unindex(self, timer: Timer) -> bool:
+        """Remove a timer from the index; return False if it is not pending."""
+        timers = self._about.get(timer.job.about, [])
+        if timer not in timers:
+            return False
+        timers.remove(timer)
+        if not timers:
+            del self._about[timer.job.about]
+        return True

@@ -11,7 +11,7 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
-from followup_mockserver.world.state.jobs import Timer
+from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.outcomes import Outcome
 
 

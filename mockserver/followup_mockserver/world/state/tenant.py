@@ -16,14 +16,12 @@ from typing import Any, ClassVar, TypeVar
 import attrs
 
 import followup
-from followup_mockserver.world.settings.options import Options
-from followup_mockserver.world.settings.settings import KeyRecord, Organization
-from followup_mockserver.world.state.clock import Clock
+from followup_mockserver.world.settings import KeyRecord, Options, Organization
+from followup_mockserver.world.state.clock import Clock, Job, Scheduler, Timer
 from followup_mockserver.world.state.collection import Collection, attributes
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import JOB_PREFIX, History, Receipt, Record
 from followup_mockserver.world.state.ids import IdFactory
-from followup_mockserver.world.state.jobs import Job, Scheduler, Timer
 from followup_mockserver.world.state.journal import EventRemarks, Journal
 from followup_mockserver.world.state.outcomes import Outcome, other
 from followup_mockserver.world.state.records import AttemptInProgress, Attempts, Message

@@ -1,22 +1,28 @@
-"""The document of a snapshot: its text and its limits, its version, the options of the mock, and its organizations."""
+"""The document of a snapshot: its text and limits, its version, the references in it, and what is personal in it.
 
+The text is read and checked here; ``parts`` says what a snapshot has of each organization.
+"""
+
+import itertools
 import json
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from followup import __version__
-from followup._for_mockserver import camel, format_timestamp
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel, format_timestamp
 from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError
+from followup_mockserver.world.schema.formats import is_webhook_target
 from followup_mockserver.world.schema.validation import decoded_json
-from followup_mockserver.world.settings.options import ORGANIZATION_SETTINGS, Options
-from followup_mockserver.world.state.clock import Clock
-from followup_mockserver.world.state.mock_state import MockState
-from followup_mockserver.world.state.snapshots.codecs import SnapshotError, loaded, plain
-from followup_mockserver.world.state.snapshots.references import check_references
+from followup_mockserver.world.settings import SHARED_SETTINGS, Options
+from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, Clock
+from followup_mockserver.world.state.registry import COLLECTIONS, MockState
+from followup_mockserver.world.state.snapshots.codecs import SnapshotError, loaded, plain, wrong
 from followup_mockserver.world.state.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -148,7 +154,7 @@ def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[st
         SnapshotError: the snapshot is invalid.
         ValueError: an invalid option; the message names it.
     """
-    for name in (*ORGANIZATION_SETTINGS, "settings"):
+    for name in (*SHARED_SETTINGS, "settings"):
         if name in options:
             raise InvalidArgument(name, "omitted with a snapshot, which has the settings of its organizations")
     document = read(source)
@@ -171,3 +177,157 @@ def _freeze(tenant: Tenant, start: datetime | None, now: datetime) -> None:
         expected = f"the time of the snapshot, {format_timestamp(now)}, or later: the clock never goes back"
         raise InvalidArgument("start_time", expected)
     tenant.clock = Clock.resumed(start, frozen=True, advanced=tenant.clock.advanced + (start - now))
+
+
+if TYPE_CHECKING:
+    from followup_mockserver.world.state.snapshots.parts import SavedTenant
+
+_ID = re.compile("[A-Za-z0-9_-]{4,255}")
+
+_UNIQUE = (*((name, "id") for name in COLLECTIONS), ("api_keys", "value"), ("jobs", "number"), ("idempotency", "key"))
+"""The fields that have another value in each item of a list."""
+
+_REFERENCES = (
+    ("appointments", "patient", "patients"),
+    ("appointments", "doctor", "doctors"),
+    ("visits", "patient", "patients"),
+    ("visits", "doctor", "doctors"),
+    ("visits", "appointment", "appointments"),
+    ("intake_requests", "patient", "patients"),
+    ("treatments", "patient", "patients"),
+    ("webhook_deliveries", "webhook_endpoint", "webhook_endpoints"),
+    ("attempts", "delivery", "webhook_deliveries"),
+    ("messages", "patient", "patients"),
+)
+"""The fields that contain the id of another object, or None where they may be empty: the list, the name of the field,
+and the collection that has the other object."""
+
+
+def check_references(saved: "SavedTenant") -> None:
+    """Check the parts of a tenant.
+
+    Raises:
+        ServiceError: an object refers to one that the organization does not have, or two have the same id, or an id has
+            characters that no URL of the API can have.
+    """
+    _check_id("organization.id", saved.organization.id, "org_")
+    known = {(part, field): _unique(saved, part, field) for part, field in _UNIQUE}
+    for path, found, collection in _references(saved):
+        if found is not None and found not in known[collection, "id"]:
+            what = collection.replace("_", " ")
+            raise wrong(path, f"This must be the id of one of the {what} of the organization.")
+    for position, endpoint in enumerate(saved.webhook_endpoints):
+        if not is_webhook_target(endpoint.url):
+            message = "This must be an https URL, or an http URL of a loopback address."
+            raise wrong(f"webhookEndpoints[{position}].url", message)
+        if endpoint.id not in saved.secrets:
+            raise wrong("secrets", "This must have a secret for each webhook endpoint.")
+    for position, delivery in enumerate(saved.webhook_deliveries):
+        is_pending = delivery.status == "pending"
+        if delivery.attempts < 0 or (is_pending and delivery.attempts >= MAX_WEBHOOK_ATTEMPTS):
+            expected = f"0 to {MAX_WEBHOOK_ATTEMPTS - 1} while the delivery is pending" if is_pending else "0 or more"
+            raise wrong(f"webhookDeliveries[{position}].attempts", f"This must be {expected}.")
+
+
+def _unique(saved: "SavedTenant", part: str, field: str) -> set[Any]:
+    """Return the values of a field of the items of a list, of which no two are the same."""
+    found: set[Any] = set()
+    for position, item in enumerate(getattr(saved, part)):
+        value, path = getattr(item, field), f"{camel(part)}[{position}].{field}"
+        if field == "id":
+            _check_id(path, value)
+        if value in found:
+            raise wrong(path, "This must be unique.")
+        found.add(value)
+    return found
+
+
+def _check_id(path: str, value: str, prefix: str = "") -> None:
+    if not value.startswith(prefix):
+        raise wrong(path, f"This must be an id that begins with {prefix}.")
+    if not _ID.fullmatch(value):
+        raise wrong(path, "This must have letters, digits, _ and - only, at most 255.")
+
+
+def _references(saved: "SavedTenant") -> Iterator[tuple[str, str | None, str]]:
+    """Iterate over the references between the parts: the path, the id, and the collection that has the object."""
+    for part, field, collection in _REFERENCES:
+        for position, item in enumerate(getattr(saved, part)):
+            yield f"{camel(part)}[{position}].{camel(field)}", getattr(item, field), collection
+    for position, job in enumerate(saved.jobs):
+        yield f"jobs[{position}].about", job.about, SUBJECT_OF_JOB[job.kind]
+    faults = saved.webhook_faults
+    for path, ids, collection in (
+        ("secrets", saved.secrets, "webhook_endpoints"),
+        ("webhookFaults.applied", faults.applied, "webhook_deliveries"),
+        ("webhookFaults.heldByEndpoint", faults.held_by_endpoint, "webhook_endpoints"),
+        ("webhookFaults.heldByEndpoint", faults.held_by_endpoint.values(), "webhook_deliveries"),
+        ("webhookFaults.heldByOvertaker", faults.held_by_overtaker, "webhook_deliveries"),
+        ("webhookFaults.heldByOvertaker", faults.held_by_overtaker.values(), "webhook_deliveries"),
+    ):
+        yield from ((path, each, collection) for each in ids)
+
+
+_REPLACEMENTS: Mapping[str, Callable[[int], str]] = {
+    "fullName": "Person {}".format,
+    "phone": lambda number: f"+54911{40_000_000 + number}",
+    "email": "person{}@example.com".format,
+    "dni": lambda number: f"{10_000_000 + number}",
+    "dateOfBirth": lambda number: f"{1930 + number % 80}-01-01",
+}
+"""By the name of a field: the replacement with a number. That of all other texts is ``Text`` and a number."""
+
+_REPLACED = {*COLLECTIONS, "messages", "intakeRequests", "webhookDeliveries"} - {"webhook_endpoints"}
+"""The parts of an organization with data of patients and doctors, besides the attempts."""
+
+_WORDS = {"object", "status", "stage", "source", "missing", "kind", "apiVersion", "eventType", "lastError"}
+"""Fields whose values are words of the API or of the mock."""
+
+_KEPT = re.compile(
+    r"(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|msg|req)_[0-9A-Za-z]+"
+    r"|\d{4}-\d\d-\d\d(?:T[0-9:.]+(?:Z|[+-]\d\d:\d\d))?"
+    r"|(?:appointment|conversation|intake|order|patient|treatment|visit|webhook)\.[a-z]+|"
+)
+"""Ids, dates and times, and the types of events."""
+
+
+_LONG_NUMBER = 100_000
+"""From here on, a number may be a document or a phone. No field of a record has such a number of its own."""
+
+
+def anonymized(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a snapshot without names, phones, documents, e-mail addresses, texts and bodies.
+
+    Idempotency keys are dropped, because their responses and the hashes of their requests are personal: the mock that
+    loads the snapshot takes a repeated request for a new one.
+
+    Args:
+        document: what ``save`` returned.
+    """
+    return {**document, "organizations": [_organization(each) for each in document["organizations"]]}
+
+
+def _organization(saved: Mapping[str, Any]) -> dict[str, Any]:
+    numbers: dict[tuple[str, str], int] = defaultdict(itertools.count(1).__next__)
+    parts = {name: _replaced(part, name, numbers) if name in _REPLACED else part for name, part in saved.items()}
+    return {**parts, "attempts": [_attempt(each) for each in saved["attempts"]], "idempotency": []}
+
+
+def _replaced(value: Any, field: str, numbers: Mapping[tuple[str, str], int]) -> Any:
+    if isinstance(value, dict):
+        return {name: _replaced(each, name, numbers) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, field, numbers) for each in value]
+    if isinstance(value, (int, float)) and abs(value) >= _LONG_NUMBER:
+        return numbers[field, str(value)]
+    if not isinstance(value, str) or field in _WORDS:
+        return value
+    if field in _REPLACEMENTS:
+        return _REPLACEMENTS[field](numbers[field, value])
+    return value if _KEPT.fullmatch(value) else f"Text {numbers['', value]}"
+
+
+def _attempt(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an attempt without what the receiver wrote, and without the signature, which confirms a guessed body."""
+    response = saved.get("response") and {**saved["response"], "headers": {}, "body": "", "bodyIsWhole": False}
+    return {**saved, "signature": f"sha256={0:064}", "traceback": None, "response": response}

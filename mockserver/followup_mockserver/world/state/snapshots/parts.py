@@ -4,7 +4,7 @@ The history consists of tables of columns, because a history may have five times
 and columns of texts are quick to save, to check and to load. They contain outcomes as positions in a list, from 1, or 0
 for none: many records have the same outcome.
 
-A new attribute of ``Tenant`` belongs into ``SavedTenant`` too: see ``state/mock_state.py``.
+A new attribute of ``Tenant`` belongs into ``SavedTenant`` too: see ``state/registry.py``.
 """
 
 import itertools
@@ -21,16 +21,14 @@ from followup._for_mockserver import IDEMPOTENCY_KEY, Limits, MinItems, MinLengt
 from followup_mockserver.world.schema.checks import LATEST_TIME, field, matching
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER
-from followup_mockserver.world.settings.options import Options
-from followup_mockserver.world.settings.settings import KeyRecord, Organization
-from followup_mockserver.world.state.clock import Clock
+from followup_mockserver.world.settings import KeyRecord, Options, Organization
+from followup_mockserver.world.state.clock import Clock, Job, JobKind, Timer
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import History, Receipt, Record
 from followup_mockserver.world.state.ids import IdFactory
-from followup_mockserver.world.state.jobs import Job, JobKind, Timer
-from followup_mockserver.world.state.mock_state import AS_THEY_ARE, CONTAINERS, MockState
 from followup_mockserver.world.state.outcomes import Outcome
 from followup_mockserver.world.state.records import Attempt, Message
+from followup_mockserver.world.state.registry import AS_THEY_ARE, CONTAINERS, MockState
 from followup_mockserver.world.state.requests import MAX_RECORDS, IdempotencyRecord
 from followup_mockserver.world.state.snapshots.codecs import Count, plain, wrong
 from followup_mockserver.world.state.tenant import Tenant

@@ -1,22 +1,182 @@
-"""The options of ``followup-mock serve``, ``MockServer`` and ``MockService``: meanings, defaults and checks.
+"""The options of a mock, the settings of an organization with its API keys, and the file that has options.
 
-Also settings files: TOML, with options of a mock in the table ``settings``. ``followup-mock calibrate`` writes them.
+The options are those of ``followup-mock serve``, ``MockServer`` and ``MockService``. A settings file is TOML, with
+options in the table ``settings``; ``followup-mock calibrate`` writes it (specification, sections 2 and 5).
 """
 
+import functools
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import attrs
 
-from followup._for_mockserver import REQUESTS_PER_MINUTE, descriptions_in
+from followup._for_mockserver import (
+    REQUESTS_PER_MINUTE,
+    IntakeRequests,
+    OutboundEventType,
+    ServiceLine,
+    Value,
+    descriptions_in,
+    zone_of,
+)
+from followup_mockserver.world.schema import checks
 from followup_mockserver.world.schema.checks import Check, boolean, field, instant, integer, matching, number, optional
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.schema.formats import is_webhook_target
-from followup_mockserver.world.settings.settings import Organization
+from followup_mockserver.world.schema.shapes import shape_of_parameters
+
+_WRITABLE = ("patients", "appointments", "visits", "intake_requests", "treatments", "events", "webhooks")
+ALL_SCOPES = ("doctors:read", *(f"{resource}:{access}" for resource in _WRITABLE for access in ("read", "write")))
+ALL_SERVICE_LINES: tuple[ServiceLine, ...] = get_args(ServiceLine)
+
+NOT_YET_SENT: tuple[OutboundEventType, ...] = ("order.issued", "conversation.handoff", "patient.silent")
+"""Outbound event types that the service does not send until they are activated (specification, section 6.2)."""
+
+KEY_PREFIX_LENGTH = 8
+"""Characters of a key that ``account.retrieve`` shows. They distinguish production keys from test keys."""
+
+
+MAX_MESSAGE_HOURS = 180 * 24
+"""Maximum number of hours between an appointment or a visit and a message about it."""
+
+Language = Literal["es", "en", "pt"]
+Mobiles = Literal["keep", "assume"]
+Ref = Literal["described", "trigger"]
+
+_hours = checks.number(0, MAX_MESSAGE_HOURS, unit="hours")
+
+
+def is_time_zone(name: str) -> bool:
+    """Return whether this is the IANA name of a time zone."""
+    if name == _DEFAULT_TIME_ZONE:
+        return True  # without the import, which every start would wait for
+
+    try:
+        zone_of(name)
+    except (KeyError, ValueError, OSError):
+        return False
+    return True
+
+
+def _is_country(code: str) -> bool:
+    if code == _DEFAULT_COUNTRY:
+        return True  # without the import
+
+    import phonenumbers
+
+    return code in phonenumbers.SUPPORTED_REGIONS
+
+
+_DEFAULT_COUNTRY = "AR"
+_DEFAULT_TIME_ZONE = "America/Argentina/Buenos_Aires"
+
+
+def is_intake_field(name: str) -> bool:
+    """Return whether this is a field of the patient, or the path of a field of the request body."""
+    schema = _intake_schema()
+    for step in name.split("."):
+        schema = schema.get("properties", {}).get(step, {})
+    return name in _PATIENT_FIELDS or bool(schema)
+
+
+_PATIENT_FIELDS = ("fullName", "dni", "phone")
+
+
+@functools.cache
+def _intake_schema() -> Mapping[str, Any]:
+    return shape_of_parameters(IntakeRequests.create.parameters).schema
+
+
+def _setting(default: Any, check: checks.Check) -> Any:
+    if isinstance(default, tuple):
+        return attrs.field(
+            factory=lambda: list(default), converter=checks.as_list, validator=checks.validator(checks.list_of(check))
+        )
+    return checks.field(check, default)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Settings:
+    """The settings of an organization that the options of a mock set for new ones; ``MockOptions`` describes them."""
+
+    time_zone: str = _setting(
+        _DEFAULT_TIME_ZONE, checks.matching(is_time_zone, "the IANA name of a time zone, such as Europe/Madrid")
+    )
+    country: str = _setting(
+        _DEFAULT_COUNTRY, checks.matching(_is_country, "the ISO 3166 code of a country, such as AR")
+    )
+    language: str = _setting("es", checks.one_of(get_args(Language)))
+    mobiles: str = _setting("keep", checks.one_of(get_args(Mobiles)))
+    ref: str = _setting("described", checks.one_of(get_args(Ref)))
+    reminder_hours: list[float] = _setting((24.0, 3.0), _hours)
+    post_visit_hours: float = _setting(4.0, _hours)
+    intake_required: list[str] = _setting(
+        ("fullName", "dni", "phone", "coverage.insurer", "address", "requestedService"),
+        checks.matching(is_intake_field, "a field of an intake request, such as dni or coverage.insurer"),
+    )
+
+
+SHARED_SETTINGS = tuple(attrs.fields_dict(Settings))
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Organization(Settings):
+    """An organization and its settings, validated.
+
+    Attributes:
+        id: organization id.
+        name: name of the organization.
+        type: kind of institution, such as ``clinic``.
+        service_lines: ``follow_up``, ``network``, or both (specification, section 1).
+        livemode: whether this is a production organization instead of a test one.
+        intake_messages: whether the service asks patients for the data that an intake request is missing.
+        activated_events: outbound event types of ``NOT_YET_SENT`` that the service sends nevertheless.
+
+    Raises:
+        ValueError: an invalid setting; the message names it.
+    """
+
+    id: str
+    name: str = _setting("Clínica de prueba", checks.text)
+    type: str = "clinic"
+    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, checks.one_of(ALL_SERVICE_LINES))
+    livemode: bool = _setting(False, checks.boolean)
+    intake_messages: bool = _setting(True, checks.boolean)
+    activated_events: list[OutboundEventType] = _setting((), checks.one_of(NOT_YET_SENT))
+
+
+_key_value = checks.matching(
+    lambda value: re.fullmatch("[!-~]{1,255}", value) is not None, "1 to 255 printable ASCII characters without spaces"
+)
+
+
+@attrs.define(kw_only=True, eq=False, repr=False)
+class KeyRecord(Value):
+    """An API key of an organization. ``repr`` does not show its value.
+
+    Attributes:
+        name: name of the key.
+        value: the key itself, for ``Authorization: Bearer`` and the ``api_key`` of a client.
+        prefix: the first characters of the value.
+        scopes: its permissions, such as ``patients:read`` (specification, section 5).
+        revoked: whether requests with the key are rejected.
+        expires_at: when the key expires, on the mock's clock; None: never.
+    """
+
+    name: str
+    value: str = attrs.field(repr=False, validator=checks.validator(_key_value))
+    prefix: str = attrs.field(
+        init=False, default=attrs.Factory(lambda key: key.value[:KEY_PREFIX_LENGTH], takes_self=True)
+    )
+    scopes: list[str]
+    revoked: bool = False
+    expires_at: datetime | None = None
+
 
 if TYPE_CHECKING:
     import httpx
@@ -98,18 +258,12 @@ def meanings() -> dict[str, str]:
     return {name: text.partition(" Default: ")[0] for name, text in descriptions_in(MockOptions, "Keys").items()}
 
 
-def _setting(name: str) -> Any:
-    """Return a field for a setting of new organizations, with the setting's default and check."""
-    setting = attrs.fields_dict(Organization)[name]
-    return attrs.field(default=setting.default, converter=setting.converter, validator=setting.validator)
-
-
 def _start(value: datetime | str | None) -> datetime | None:
     return None if value is None else instant("start_time", value)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class Options:
+class Options(Settings):
     """The options of a mock, validated, those of a settings file included; ``MockOptions`` describes them.
 
     Raises:
@@ -123,23 +277,11 @@ class Options:
     seed: int | None = field(optional(integer()), None)
     idempotency_hours: float = field(number(0, MAX_IDEMPOTENCY_HOURS, unit="hours", above=True), 24.0)
     refuse_unknown_fields: bool = field(boolean, True)
-    country: str = _setting("country")
-    reminder_hours: Sequence[float] = _setting("reminder_hours")
-    post_visit_hours: float = _setting("post_visit_hours")
-    intake_required: Sequence[str] = _setting("intake_required")
-    language: str = _setting("language")
-    time_zone: str = _setting("time_zone")
-    mobiles: str = _setting("mobiles")
-    ref: str = _setting("ref")
 
     def organization(self, id: str, **settings: Any) -> Organization:
         """Return a new organization. ``settings`` take precedence over those of these options."""
-        defaults = {name: getattr(self, name) for name in ORGANIZATION_SETTINGS}
+        defaults = {name: getattr(self, name) for name in SHARED_SETTINGS}
         return Organization(id=id, **defaults | settings)
-
-
-ORGANIZATION_SETTINGS = tuple(name for name in attrs.fields_dict(Options) if name in attrs.fields_dict(Organization))
-"""The options that are settings of new organizations."""
 
 
 SETTINGS = "settings"

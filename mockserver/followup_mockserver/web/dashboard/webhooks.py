@@ -1,18 +1,26 @@
-"""The pages of a webhook delivery, with its attempts and what the receiver responded, and of a webhook endpoint."""
+"""The pages of webhooks: outbound events and what became of each, deliveries with their attempts, and endpoints."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, takewhile
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.control.titles import STOPPED, state_of
 from followup_mockserver.deliveries.deliveries import url_of
 from followup_mockserver.deliveries.payloads import body_of, headers_of
-from followup_mockserver.web.dashboard.objects import page_of
+from followup_mockserver.web.dashboard.columns import day_in
+from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of
 from followup_mockserver.web.dashboard.texts import body_text, json_body, redacted_headers
+from followup_mockserver.world.schema.errors import missing
+from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, ReceiverResponse
 from followup_mockserver.world.state.tenant import Tenant
 
@@ -31,7 +39,7 @@ _LONGEST_SENTENCE = 300
 
 def delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
     """Return the variables of the page of a delivery."""
-    attempts = [*_shown(tenant.attempts.of(delivery.id))]
+    attempts = [*_shown_attempts(tenant.attempts.of(delivery.id))]
     # A repetition by a webhook fault does not count, and neither does a manual retry that failed after the end.
     counted = [each for each in attempts if each["attempt"].trigger != "disturbance"]
     fault = tenant.webhook_faults.applied.get(delivery.id)
@@ -48,7 +56,7 @@ def delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any
     }
 
 
-def _shown(attempts: Sequence[Attempt]) -> Iterator[dict[str, Any]]:
+def _shown_attempts(attempts: Sequence[Attempt]) -> Iterator[dict[str, Any]]:
     waits = [None, *(after.at - before.at for before, after in pairwise(attempts))]
     for attempt, wait in zip(attempts, waits, strict=False):
         yield {
@@ -165,3 +173,119 @@ def disabling_call(tenant: Tenant, endpoint: WebhookEndpoint) -> JournalEntry | 
             if call.entry.error_code is None and isinstance(body, dict) and body.get("disabled") is True:
                 return call.entry
     return None
+
+
+OUTBOUND_EVENTS = "outbound_events"
+"""The name of the view, and the first part of its addresses."""
+
+_WORDS = {
+    "failed": "failed",
+    STOPPED: STOPPED,
+    "pending": "pending",
+    "succeeded": "delivered",
+    "deleted": "deleted with the endpoint",
+}
+"""Status of a delivery to its word in the summary, the most urgent first."""
+
+_SHORT_REASONS = {Kind.NOT_SUBSCRIBED: "not subscribed", Kind.ENDPOINT_DISABLED: "disabled"}
+
+
+class _Found(NamedTuple):
+    """An event that is in the history; many are counted for each one that is shown."""
+
+    record: Record
+    number: int
+    statuses: frozenset[str]
+
+    @property
+    def key(self) -> str:
+        """What identifies it in addresses: the id of its object, its type, and its number among such events."""
+        return f"{self.record.id}.{self.record.kind}.{self.number}"
+
+
+_FILTERS: Mapping[str, Callable[[_Found], bool]] = {
+    "": lambda _: True,
+    "not_sent": lambda event: event.statuses <= {"not_sent"},
+    "pending": lambda event: "pending" in event.statuses,
+    "failed": lambda event: "failed" in event.statuses,
+    STOPPED: lambda event: STOPPED in event.statuses,
+    "delivered": lambda event: "succeeded" in event.statuses,
+}
+"""Name of a filter to whether it selects an event."""
+
+
+def list_of_events(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
+    """Return a page of the list.
+
+    Args:
+        tenant: the state of the organization.
+        query: ``show``, ``type`` and ``day`` are filters. The page begins after the event with the key ``after``.
+    """
+    facets: dict[str, Callable[[_Found], str]] = {
+        "type": lambda event: event.record.kind,
+        "day": lambda event: day_in(tenant, event.record.at),
+    }
+    page = list_page(OUTBOUND_EVENTS, [*_find_events(tenant)], query, attrgetter("key"), facets, _FILTERS)
+    return attrs.evolve(page, rows=[_shown_event(tenant, event) for event in page.rows])
+
+
+def one_event(tenant: Tenant, key: str) -> dict[str, Any]:
+    """Return one event.
+
+    Raises:
+        ServiceError: 404 if there is no event with this key.
+    """
+    found = next((each for each in _find_events(tenant) if each.key == key), None)
+    if found is None:
+        raise missing("outbound event", param="id")
+    return _shown_event(tenant, found)
+
+
+def _find_events(tenant: Tenant) -> Iterator[_Found]:
+    """Yield all outbound events that the history has, newest first, also those that nobody received."""
+    records = [record for record in reversed(tenant.history.records) if record.receipts]
+    left = Counter((record.id, record.kind) for record in records)
+    for record in records:
+        number = left[record.id, record.kind]
+        left[record.id, record.kind] -= 1
+        yield _Found(record, number, frozenset(_status(tenant, receipt) for receipt in record.receipts))
+
+
+def _status(tenant: Tenant, receipt: Receipt) -> str:
+    """Return what became of an event at an endpoint: the status of its delivery, ``deleted`` or ``not_sent``."""
+    if receipt.delivery is None:
+        return "not_sent"
+    delivery = tenant.webhook_deliveries.get(receipt.delivery)
+    return "deleted" if delivery is None else state_of(delivery)
+
+
+def _shown_event(tenant: Tenant, found: _Found) -> dict[str, Any]:
+    return {
+        "key": found.key,
+        "record": found.record,
+        "summary": _summary(tenant, found.record),
+        "receipts": [
+            {
+                "endpoint": receipt.endpoint,
+                "exists": receipt.endpoint is not None and receipt.endpoint in tenant.webhook_endpoints,
+                "delivery": tenant.webhook_deliveries.get(receipt.delivery or ""),
+                "status": _status(tenant, receipt),
+                "reason": "" if receipt.reason is None else receipt.reason.why,
+            }
+            for receipt in found.record.receipts
+        ],
+    }
+
+
+def _summary(tenant: Tenant, record: Record) -> list[tuple[str, str]]:
+    """Return texts with the class of their colour, such as ``2 delivered`` and ``1 failed``."""
+    counts = Counter(_status(tenant, receipt) for receipt in record.receipts)
+    made = [(f"{counts[status]} {word}", status) for status, word in _WORDS.items() if counts[status]]
+    reasons = [each.reason for each in record.receipts if each.reason is not None and each.delivery is None]
+    if not reasons:
+        return made
+    shortened = Counter(_SHORT_REASONS.get(reason.kind, reason.why) for reason in reasons)
+    is_one = len(record.receipts) == 1
+    listed = ", ".join(reason if is_one else f"{count} {reason}" for reason, count in sorted(shortened.items()))
+    # Where some endpoint received it, others that did not are normal.
+    return [*made, (f"not sent: {listed}", "quiet" if made else "not_sent")]

@@ -1,1 +1,0 @@
-"""Options of a mock, settings of an organization, and the file that sets both."""
