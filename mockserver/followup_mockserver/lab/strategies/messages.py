@@ -3,7 +3,6 @@
 The functions of ``followup.inbound`` build the events, and the rules of the mock make the webhooks.
 """
 
-import copy
 import functools
 import inspect
 import json
@@ -22,10 +21,9 @@ from followup._for_mockserver import OutboundEventType
 from followup_mockserver.deliveries import payloads
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.lab.strategies import values
-from followup_mockserver.rules import doctors, patients, webhook_endpoints
+from followup_mockserver.rules import appointments, doctors, intake_requests, patients, webhook_endpoints
 from followup_mockserver.rules.events import process
 from followup_mockserver.service.service import SUBSCRIBERS
-from followup_mockserver.world.schema.formats import parse_timestamp
 from followup_mockserver.world.settings import NOT_YET_SENT, Options
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
@@ -107,23 +105,22 @@ def events() -> SearchStrategy[EventInput]:
 
 
 @functools.cache
-def event_of(type: sdk.EventType, *, processable: bool = False) -> SearchStrategy[EventInput]:
+def event_of(type: sdk.EventType, patient: tuple[str, ...] = ()) -> SearchStrategy[EventInput]:
     """Return events of one type.
 
     Args:
         type: the type.
-        processable: whether all objects that an event refers to exist in a new organization, or are created.
+        patient: fields of the patient, of which an event has at least one; then a new organization can process it,
+            because all other objects that it refers to exist. None: the objects need not exist.
     """
     build: Callable[..., EventInput] = getattr(inbound, type.replace(".", "_"))
     declared = inspect.unwrap(build)
-    annotations = {name: each for name, each in sdk.annotations_of(declared).items() if name not in ("id", "return")}
+    kinds = {name: each for name, each in sdk.kinds_in(declared).items() if name not in ("id", "return")}
     parameters = inspect.signature(declared).parameters
-    required = [name for name in annotations if parameters[name].default is inspect.Parameter.empty]
+    required = [name for name in kinds if parameters[name].default is inspect.Parameter.empty]
     # The id of a doctor who does not exist makes an event invalid.
-    replaced = _existing() if processable else {"doctor": values.input_dict(DoctorInput)}
-    drawn = values.arguments(
-        annotations, required, replaced={name: replaced[name] for name in replaced if name in annotations}
-    )
+    replaced = _existing(patient) if patient else {"doctor": values.input_dict(DoctorInput)}
+    drawn = values.arguments(kinds, required, replaced={name: replaced[name] for name in replaced if name in kinds})
     return st.builds(
         functools.partial(_built, build), drawn, st.text(max_size=_LONGEST_ID_PREFIX), versioned=st.booleans()
     )
@@ -138,19 +135,14 @@ def _built(build: Callable[..., EventInput], drawn: dict[str, Any], prefix: str,
     return event
 
 
-def _existing() -> dict[str, SearchStrategy[Any]]:
+def _existing(patient: tuple[str, ...]) -> dict[str, SearchStrategy[Any]]:
     # The agent, which is the source of some events, books with active doctors only.
     roster = st.sampled_from([{"external_id": f"D-{number}"} for number in range(1, len(doctors.ROSTER))])
     return {
-        "patient": values.identified(PatientInput, ("phone", "dni")),
+        "patient": values.identified(PatientInput, patient),
         "doctor": roster.map(dict) | values.input_dict(DoctorInput),
         "appointment": st.none(),
     }
-
-
-_Histories = SearchStrategy[list[EventInput]]
-
-_TEXT = st.text(min_size=1, max_size=values.LONGEST_TEXT)
 
 
 def webhook_event(type: OutboundEventType | None = None) -> SearchStrategy[bytes]:
@@ -207,43 +199,71 @@ def _deliveries(type: OutboundEventType | None) -> SearchStrategy[WebhookDeliver
 
 _ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [payloads.EVERY_TYPE]}
 _EARLIEST, _LATEST = datetime(2020, 1, 1), datetime(2099, 1, 1)  # noqa: DTZ001 - the strategy adds the time zone
+_CAUSES: Mapping[OutboundEventType, sdk.EventType | None] = {
+    "appointment.rescheduled": "appointment.created",
+    "appointment.cancelled": "appointment.created",
+    "intake.created": "intake.requested",
+    "intake.ready": "intake.requested",
+    "conversation.handoff": "patient.upserted",
+    "patient.silent": "patient.upserted",
+    "webhook.ping": None,
+}
+"""The inbound event that precedes a webhook; for all others it is the event of the same type, which causes it."""
 
 
 @functools.cache
 def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
+    cause = _CAUSES.get(type, cast("sdk.EventType", type))
     return st.builds(
         functools.partial(_delivery, type),
         now=st.datetimes(_EARLIEST, _LATEST, timezones=st.just(UTC)),
         livemode=st.booleans(),
-        history=_history_of(type),
+        # A patient without a phone neither falls silent nor is handed off.
+        event=st.none() if cause is None else event_of(cause, ("phone", "dni") if cause == type else ("phone",)),
         source=st.sampled_from(get_args(sdk.EventSource)),
         opted_out=st.booleans(),
-        # The bodies of other types do not show these.
-        endpoint=_endpoints() if type == "webhook.ping" else st.just(_ENDPOINT),
-        reason=st.none() | st.text(max_size=values.LONGEST_TEXT) if type == "conversation.handoff" else st.none(),
+        detail=_detail_of(type),
     )
 
 
-def _endpoints() -> SearchStrategy[dict[str, Any]]:
-    shown = ("url", "enabled_events", "description")
-    return operation("webhook_endpoints.create").map(
-        lambda call: {name: call[1][name] for name in shown if name in call[1]}
-    )
+def _detail_of(type: OutboundEventType) -> SearchStrategy[Any]:
+    """Return what only the webhooks of one type depend on."""
+    text = st.text(min_size=1, max_size=values.LONGEST_TEXT)
+    match type:
+        case "appointment.rescheduled":
+            return st.integers(1, 30).map(lambda days: timedelta(days=days))
+        case "appointment.cancelled" | "conversation.handoff":
+            return st.none() | text
+        case "intake.ready":
+            identity = {name: values.value_of(str, name) for name in ("dni", "phone")}
+            answer = {
+                "patient": st.fixed_dictionaries({"full_name": text, **identity}),
+                "coverage": st.fixed_dictionaries({"insurer": text}),
+                "address": text,
+                "requested_service": text,
+            }
+            return st.fixed_dictionaries(answer)
+        case "webhook.ping":
+            shown = ("url", "enabled_events", "description")
+            create = operation("webhook_endpoints.create")
+            return create.map(lambda call: {name: call[1][name] for name in shown if name in call[1]})
+    return st.none()
 
 
 def _delivery(type: OutboundEventType, *, opted_out: bool, **drawn: Any) -> WebhookDelivery:
-    """Let the mock send a webhook from a new organization, in which these events happened, and return its delivery."""
+    """Let the mock send a webhook from a new organization, and return its delivery."""
     options = Options(start_time=drawn["now"], seed=int(values.digest_of(type, opted_out, drawn), 16))
     settings = {"livemode": drawn["livemode"], "activated_events": NOT_YET_SENT}
     subscribers = (_opt_out, *SUBSCRIBERS) if opted_out else SUBSCRIBERS
     tenant = Tenant(options.organization("org_strategies", **settings), (), options, subscribers)
     with tenant.lock, tenant.caused_by(None):
         doctors.add_roster(tenant)
-        webhook_endpoints.create(tenant, **drawn["endpoint"])
-        for event in drawn["history"]:
-            result = process(tenant, json.loads(sdk.Events.create.call((event,), {}).content or ""), drawn["source"])
+        webhook_endpoints.create(tenant, **(drawn["detail"] if type == "webhook.ping" else _ENDPOINT))
+        if drawn["event"] is not None:
+            body = sdk.Events.create.call((drawn["event"],), {}).content or ""
+            result = process(tenant, json.loads(body), drawn["source"])
             assert result.accepted, result.error
-        _end(tenant, type, drawn["reason"])
+        _end(tenant, type, drawn["detail"])
         return [each for each in tenant.webhook_deliveries if each.event_type == type][-1]
 
 
@@ -253,85 +273,22 @@ def _opt_out(tenant: Tenant, event: DomainEvent) -> None:
         patients.set_service_fields(tenant, event.patient, opted_out=True)
 
 
-def _end(tenant: Tenant, type: OutboundEventType, reason: str | None) -> None:
-    """Cause the webhook, if no inbound event causes it."""
+def _end(tenant: Tenant, type: OutboundEventType, detail: Any) -> None:
+    """Cause the webhook, if the inbound event did not cause it."""
     match type:
+        case "appointment.rescheduled":
+            (booked,) = tenant.appointments
+            appointments.update(tenant, booked, start_at=booked.start_at + detail)
+        case "appointment.cancelled":
+            (booked,) = tenant.appointments
+            appointments.cancel(tenant, booked, reason=detail)
+        case "intake.ready":
+            (intake,) = tenant.intake_requests
+            intake_requests.answer(tenant, intake, **detail)
         case "conversation.handoff":
-            patients.hand_off(tenant, [*tenant.patients][-1], reason=reason)
+            patients.hand_off(tenant, [*tenant.patients][-1], reason=detail)
         case "patient.silent":
             patients.fall_silent(tenant, [*tenant.patients][-1])
         case "webhook.ping":
             (endpoint,) = tenant.webhook_endpoints
             webhook_endpoints.ping(tenant, endpoint)
-
-
-def _history_of(type: OutboundEventType) -> _Histories:
-    """Return lists of inbound events, all of which a new organization can process."""
-    match type:
-        case "appointment.rescheduled":
-            shifts = st.integers(-30, 30).filter(bool).map(lambda days: timedelta(days=days))
-            return st.builds(_rescheduled, _event("appointment.created"), _event(type), shifts)
-        case "appointment.cancelled":
-            return st.builds(_cancelled, _event("appointment.created"), _event(type))
-        case "visit.completed":
-            attended = st.builds(_attended, _event("appointment.created"), _event(type), _TEXT)
-            return _event(type).map(_alone) | attended
-        case "intake.created":
-            return _event("intake.requested").map(_alone)
-        case "intake.ready":
-            complete = st.fixed_dictionaries(
-                dict.fromkeys(("fullName", "insurer", "address", "requestedService"), _TEXT)
-            )
-            return st.builds(_complete, _event("intake.requested"), _identity("dni"), _identity("phone"), complete)
-        case "conversation.handoff" | "patient.silent":
-            return st.builds(_with_phone, _event("patient.upserted"), _identity("phone"))
-        case "webhook.ping":
-            return st.builds(list)
-    return _event(cast("sdk.EventType", type)).map(_alone)
-
-
-_event = functools.partial(event_of, processable=True)
-
-
-def _alone(event: EventInput) -> list[EventInput]:
-    return [event]
-
-
-def _identity(name: str) -> SearchStrategy[str]:
-    return cast("SearchStrategy[str]", values.value_of(str, name))
-
-
-def _rescheduled(booking: EventInput, event: EventInput, shift: timedelta) -> list[EventInput]:
-    start = parse_timestamp(event["data"]["appointment"]["startAt"]) + shift
-    return [_changed(booking, appointment={**_id_of(event), "startAt": start.isoformat()}), event]
-
-
-def _cancelled(booking: EventInput, event: EventInput) -> list[EventInput]:
-    return [_changed(booking, appointment=_id_of(event)), event]
-
-
-def _attended(booking: EventInput, event: EventInput, external_id: str) -> list[EventInput]:
-    booked = _changed(booking, appointment={"externalId": external_id}, patient=event["data"]["patient"])
-    return [booked, _changed(event, visit={"appointment": external_id})]
-
-
-def _complete(event: EventInput, dni: str, phone: str, drawn: Mapping[str, str]) -> list[EventInput]:
-    texts = dict(drawn)
-    patient = {"fullName": texts.pop("fullName"), "dni": dni, "phone": phone}
-    return [_changed(event, patient=patient, coverage={"insurer": texts.pop("insurer")}, **texts)]
-
-
-def _with_phone(event: EventInput, phone: str) -> list[EventInput]:
-    return [_changed(event, patient={"phone": phone})]
-
-
-def _id_of(event: EventInput) -> dict[str, Any]:
-    return {"externalId": event["data"]["appointment"]["externalId"]}
-
-
-def _changed(event: EventInput, **changes: Any) -> EventInput:
-    """Return an event with other data: objects are merged, other values replaced."""
-    data = copy.deepcopy(dict(event["data"]))
-    for name, value in changes.items():
-        data[name] = {**data.get(name, {}), **value} if isinstance(value, dict) else value
-    return {**event, "id": values.digest_of(event, changes), "data": data}
