@@ -14,8 +14,8 @@ from typing import Any
 from measure import Figure, compare
 
 from followup_mockserver import MockService
-from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
 from followup_mockserver.rules import patients
+from followup_mockserver.service.transport import InProcessTransport
 from followup_mockserver.world.state.clock import Job, Scheduler
 
 FEW, MANY = 1_000, 1_000_000

@@ -6,17 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import flask
-
 ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "sdk/followup", ROOT / "mockserver/followup_mockserver")
 
-LISTED = {
-    "_got_first_request": flask.Flask(__name__),
-    "_set_running_loop": asyncio,
-    "_getframe": sys,
-    "_current_frames": sys,
-}
+LISTED = {"_set_running_loop": asyncio, "_getframe": sys, "_current_frames": sys}
 DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_get_current_object", "_Decompress"}
 """Public in spite of their underscore: methods of named tuples and of a proxy of Werkzeug, and a type of typeshed."""
 

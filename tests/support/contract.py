@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
 from followup_mockserver.gateway.contract.openapi import document
+from followup_mockserver.service.transport import InProcessTransport
 
 
 @functools.cache

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from followup._for_mockserver import redacted, virtual_time
-from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
 from followup_mockserver.service.service import MockService
+from followup_mockserver.service.transport import InProcessTransport
 
 
 class RejectedRequest(AssertionError):
@@ -36,7 +36,7 @@ class MockEnvironment:
         self.url: str = service.url
         self.api_key: str = service.api_key
         self._origin = _origin(httpx.URL(service.url))
-        self._transport = InProcessTransport(service.app)
+        self._transport = InProcessTransport(service._wsgi_app)
         self._allowed: list[str] = []
         self._rejected_unseen: dict[str, None] = {}
         self._thread = threading.current_thread()

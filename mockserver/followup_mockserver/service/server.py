@@ -115,7 +115,9 @@ class MockServer(Mock):
             if self._web_server is not None:
                 raise RuntimeError("this server has been started already")
             gateway = self._gateway
-            self._web_server = WebServer(self.app, self._socket, lambda status: gateway.reject(http_error(status)))
+            self._web_server = WebServer(
+                self._wsgi_app, self._socket, lambda status: gateway.reject(http_error(status))
+            )
             self._engine.start()
 
     def stop(self) -> None:

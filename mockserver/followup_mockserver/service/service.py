@@ -1,5 +1,6 @@
 """``MockService``, the mock in this process, and ``Mock``, which assembles the parts of either kind of mock."""
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
@@ -15,7 +16,7 @@ from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.receivers import Mounts
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.rules import doctors, intake_requests, messages, stages
-from followup_mockserver.web.app import create_app
+from followup_mockserver.web.app import App, served
 from followup_mockserver.web.dashboard.routes import dashboard
 from followup_mockserver.web.guard import Guard, WaitingCalls
 from followup_mockserver.world.schema.checks import boolean
@@ -51,10 +52,6 @@ IN_PROCESS_URL = f"http://{IN_PROCESS_HOST}"
 class Mock(Control):
     """A mock with all its parts: tenants, engine, gateway and WSGI application.
 
-    Attributes:
-        app: the Flask application: the API under ``/v1`` and ``/api/v1``, its contract at ``/api/v1/openapi.json``, the
-            control API under ``/_mock``, and the dashboard at ``/_mock/``.
-
     Args:
         options: the options of the mock.
         threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
@@ -73,7 +70,16 @@ class Mock(Control):
         self._gateway = Gateway(registry)
         self._guard = guard
         self._waiting_calls = WaitingCalls()
-        self.app: Flask = create_app(self, dashboard)
+        self._wsgi_app = served(self, dashboard)
+
+    @functools.cached_property
+    def app(self) -> "Flask":
+        """The Flask application of this mock alone, for other WSGI tools.
+
+        It has the API under ``/v1`` and ``/api/v1``, its contract at ``/api/v1/openapi.json``, the control API under
+        ``/_mock``, and the dashboard at ``/_mock/``.
+        """
+        return App(dashboard, self)
 
     @property
     def url(self) -> str:
@@ -142,7 +148,7 @@ class MockService(Mock):
     returns to the state at start.
 
     Attributes:
-        app: the Flask application, for other WSGI tools.
+        app: the Flask application, for other WSGI tools; made when it is first read.
 
     Args:
         allow_network: whether webhooks for URLs at which nothing is mounted are sent over the network. Without it,
@@ -243,9 +249,9 @@ class MockService(Mock):
         return self._connected(followup.AsyncFollowUp(**self._options(options)), options)
 
     def _connected(self, client: AnyClient, options: ClientOptions) -> AnyClient:
-        from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
+        from followup_mockserver.service.transport import InProcessTransport
 
-        transport = InProcessTransport(self.app) if options.get("http_client") is None else None
+        transport = InProcessTransport(self._wsgi_app) if options.get("http_client") is None else None
         sdk.use_virtual_time(client, self._time_of, transport)
         return client
 
@@ -266,7 +272,7 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
     from followup_mockserver.deliveries.wsgi_asgi import call_wsgi
 
     def respond(request: "httpx.Request") -> "httpx.Response":
-        return call_wsgi(service.app, request)
+        return call_wsgi(service._wsgi_app, request)
 
     router.route(url__startswith=f"{service.url}/").mock(side_effect=respond)
     with sdk.virtual_time(service.url, service._time_of):

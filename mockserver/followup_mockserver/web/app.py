@@ -1,27 +1,26 @@
-"""The Flask app of a mock: the 32 operations, under ``/v1`` and ``/api/v1``, their contract, control API and dashboard.
+"""The Flask application: the 32 operations, under ``/v1`` and ``/api/v1``, their contract, control API and dashboard.
 
-Each app is a copy of one template, so that routes are registered only once.
+One application serves all mocks of a process. The WSGI environment of a request names its mock.
 """
 
-import copy
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import flask
 from flask import Blueprint, Flask, jsonify, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Rule
 
 from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
 from followup_mockserver.web.control import control_api
 from followup_mockserver.web.control_routes import PREFIX
-from followup_mockserver.web.guard import EXTENSION, ServedMock, current_mock
+from followup_mockserver.web.guard import MOCK, ServedMock, current_mock
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from followup_mockserver.world.state import faults, observers
+from followup_mockserver.world.state.faults import WSGIApp
 from followup_mockserver.world.state.journal import JournalEntry
 
 if TYPE_CHECKING:
@@ -116,26 +115,6 @@ _REQUESTED = "followup_mockserver.requested_path"
 """Key of the WSGI environment: the path with ``API_PREFIX``; absent in requests without it."""
 
 
-def create_app(mock: ServedMock, dashboard: Blueprint) -> Flask:
-    """Return one WSGI application with the operations, their OpenAPI document, the control API and the dashboard.
-
-    The routes are the same in every mock, and registering them takes longer than all other set-up of a mock. So an app
-    is a shallow copy of one template, and the views read their mock from ``current_app.extensions``.
-
-    Args:
-        mock: the mock that the views act on.
-        dashboard: the views of the dashboard, the same for every mock.
-
-    Returns:
-        The app. Its routes and hooks are shared with the apps of other mocks and cannot be changed.
-    """
-    template = _template(dashboard)
-    app = copy.copy(template)
-    app.config = copy.copy(template.config)
-    app.extensions = {EXTENSION: mock}
-    return app
-
-
 def reject_web_pages() -> None:
     """Reject a request that a web page of another host could have sent, where the guard protects the operations."""
     guard = current_mock()._guard
@@ -219,47 +198,50 @@ _HTTP_ERRORS = {
 }
 
 
-class _Rule(Rule):
-    """A route whose URL builder is compiled when a URL is built; most are only matched.
+class App(Flask):
+    """The operations, their contract, the control API and the dashboard, as an application of one mock.
 
-    Compiling the builders of all routes takes as long as the rest of a mock's set-up.
+    Args:
+        dashboard: the views of the dashboard.
+        mock: the mock; None: ``MOCK`` in the environment names the mock of each request.
     """
 
-    # A private method of Werkzeug. If it is renamed, the builders are compiled at once, and nothing else changes.
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        compiled = functools.cache(super()._compile_builder)
-        return lambda rule, /, **values: compiled(append_unknown)(rule, **values)
-
-
-class _App(Flask):
-    """An application that knows the other prefix of the API."""
+    def __init__(self, dashboard: Blueprint, mock: ServedMock | None = None) -> None:
+        super().__init__("followup_mockserver", static_folder=None)
+        self._mock = mock
+        self.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
+        self.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
+        self.before_request(reject_web_pages)
+        self.register_blueprint(api)
+        self.register_blueprint(control_api)
+        self.register_blueprint(dashboard)
+        self.add_url_rule(CONTRACT_PATH, view_func=contract)
+        self.register_error_handler(ServiceError, handle_service_error)
+        self.register_error_handler(HTTPException, handle_http_exception)
 
     def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        """Serve a request."""
+        if self._mock is not None:
+            environ = {**environ, MOCK: self._mock}
         environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
         path = f"/{environ.get('PATH_INFO', '').lstrip('/')}"
         if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
             # Here, because 32 further routes would make each start of a server slower.
-            environ = {**environ, "PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
+            environ |= {"PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
         return super().wsgi_app(environ, start_response)
 
 
-@functools.cache
-def _template(dashboard: Blueprint) -> Flask:
-    app = _App("followup_mockserver", static_folder=None)
-    app.url_rule_class = _Rule
-    app.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
-    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.before_request(reject_web_pages)
-    app.register_blueprint(api)
-    app.register_blueprint(control_api)
-    app.register_blueprint(dashboard)
-    app.add_url_rule(CONTRACT_PATH, view_func=contract)
-    app.register_error_handler(ServiceError, handle_service_error)
-    app.register_error_handler(HTTPException, handle_http_exception)
-    # The copies share routes and hooks. From now on Flask rejects changes to them, which would affect every mock; if it
-    # renames the attribute, it accepts them.
-    app._got_first_request = True
-    return app
+_shared = functools.cache(App)
+"""The application of every mock of this process: to register the routes takes longer than all else that a mock does."""
+
+
+def served(mock: ServedMock, dashboard: Blueprint) -> WSGIApp:
+    """Return the WSGI application of a mock."""
+
+    def serve(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
+        return _shared(dashboard)({**environ, MOCK: mock}, start_response)
+
+    return serve
 
 
 control_api.add_url_rule("/openapi.json", view_func=control_contract, provide_automatic_options=False)

@@ -59,14 +59,14 @@ def resend(server: MockServer) -> httpx.Response:
 
 
 def count_requests(server: MockServer) -> threading.Semaphore:
-    """Return a semaphore that every request releases once it has reached the application."""
-    arrived, app = threading.Semaphore(0), server.app.wsgi_app
+    """Return a semaphore that every request to a server that will start releases when it reaches the application."""
+    arrived, app = threading.Semaphore(0), server._wsgi_app
 
     def counting(environ: Any, start_response: Any) -> Any:
         arrived.release()
         return app(environ, start_response)
 
-    server.app.wsgi_app = counting
+    server._wsgi_app = counting
     return arrived
 
 
@@ -80,14 +80,15 @@ def test_stopping_is_prompt_and_silent(
 ) -> None:
     with ScriptedServer() as receiver, ThreadPoolExecutor(5) as pool:
         receiver.script = [hang(receiver.released)]
-        with PatientServer(allow_http_webhooks=True) as server, server.client() as client:
+        server = PatientServer(allow_http_webhooks=True)
+        arrived = count_requests(server)
+        with server, server.client() as client:
             if mounted:
                 server.mount(receiver.url, lambda _: httpx.Response(200 + receiver.released.wait()))
             client.webhook_endpoints.create(url=receiver.url, enabled_events=["*"])
             client.patients.create(phone="+5491155550000")
-            arrived = count_requests(server)
             calls = [pool.submit(call, server) for _ in range(4)]
-            assert all(arrived.acquire(timeout=GUARD) for _ in calls)
+            assert all(arrived.acquire(timeout=GUARD) for _ in range(2 + len(calls)))
             pool.submit(server.stop).result(GUARD)
             with pytest.raises(httpx.ConnectError):
                 httpx.get(f"{server.url}/_mock/health", timeout=GUARD, trust_env=False)

@@ -16,7 +16,7 @@ from werkzeug.test import EnvironBuilder
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
-from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
+from followup_mockserver.service.transport import InProcessTransport
 from followup_mockserver.world.settings import ClientOptions
 from followup_mockserver.world.state import observers
 from followup_mockserver.world.state.observers import EndedCall

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from followup_mockserver import MockService
-from followup_mockserver.deliveries.wsgi_asgi import InProcessTransport
+from followup_mockserver.service.transport import InProcessTransport
 
 MEBIBYTE = 1024 * 1024
 

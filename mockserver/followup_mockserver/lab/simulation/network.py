@@ -178,7 +178,7 @@ class Network:
         """Pass a request to the service, and note the fields before an update."""
         before = self._fields_of(path_id) if request.method == "PATCH" else {}
         try:
-            return call_wsgi(self._service.app, request)
+            return call_wsgi(self._service._wsgi_app, request)
         finally:
             if before:
                 self._updates.append((str(path_id), operation, before))
