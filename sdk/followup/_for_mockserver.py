@@ -35,7 +35,7 @@ from followup.resources.account import ServiceLine
 from followup.resources.appointments import Appointments, AppointmentSource, AppointmentStatus
 from followup.resources.event_batches import EventResultStatus
 from followup.resources.events import Events, EventSource, EventStatus
-from followup.resources.intake_requests import IntakeRequests, IntakeStatus
+from followup.resources.intake_requests import IDENTIFYING, IntakeRequests, IntakeStatus
 from followup.resources.patients import PatientStage
 from followup.resources.treatments import DEFAULT_TREATMENT_KIND, TreatmentKind, Treatments
 from followup.resources.visits import Visits, VisitSource

@@ -31,6 +31,7 @@ from followup._core.codec.names import camel
 from followup._core.declarations.operations import Described
 from followup._core.privacy.frames import clears_frames
 from followup._core.time import new_uuid
+from followup.resources.intake_requests import IDENTIFYING
 from followup.resources.treatments import TreatmentKind
 
 P = ParamSpec("P")
@@ -40,13 +41,16 @@ _ENVELOPE = ("id", "occurred_at", "source")
 """The parameters that are keys of the event; the others are part of its data."""
 
 
-def event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder[P]], Builder[P]]:
+def event(
+    type: EventType, *, fields_of: str | None = None, one_of: Mapping[str, tuple[str, ...]] | None = None
+) -> Callable[[Builder[P]], Builder[P]]:
     """Return a decorator that turns a function without a body into a builder of events.
 
     Args:
         type: the event type.
         fields_of: name of an object in the data, such as ``appointment``. The arguments become its fields, except for
             ``patient``, which is a key of the data itself. None if all arguments are keys of the data.
+        one_of: the arguments of which at least one is needed, with at least one of these keys.
     """
 
     def make(declared: Builder[P]) -> Builder[P]:
@@ -65,7 +69,7 @@ def event(type: EventType, *, fields_of: str | None = None) -> Callable[[Builder
             }
             return _assembled(type, fields_of, encoded)
 
-        build.__wrapped__ = Described(declared)  # type: ignore[assignment]
+        vars(build).update(__wrapped__=Described(declared), one_of=one_of or {})
         parameters = inspect.signature(declared).parameters.values()
         required = {each.name for each in parameters if each.default is inspect.Parameter.empty}
         return build
@@ -98,7 +102,7 @@ __all__ = [
 ]
 
 
-@event("intake.requested")
+@event("intake.requested", one_of=IDENTIFYING)
 def intake_requested(
     *,
     id: NonEmpty | None = None,

@@ -4,13 +4,15 @@ import contextlib
 import functools
 import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from followup._for_mockserver import Declaration, Parameter
 from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError
 from followup_mockserver.world.schema.shapes import shape_of_parameters
 from followup_mockserver.world.schema.validation import Shape
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _MUST_BE = "This must be "
 
@@ -64,6 +66,16 @@ def encoded_argument(parameter: Parameter, value: Any) -> Any:
         problem = str(error)
     argument, is_rule, expected = problem.partition(" must be ")
     raise InvalidArgument(argument, expected) if is_rule else InvalidArgument(parameter.name, f"valid: {problem}")
+
+
+def takes_body_of(declaration: Declaration) -> Callable[[F], F]:
+    """Mark a method whose input over HTTP is the body of an operation: null is invalid there, and omitted in Python."""
+
+    def mark(method: F) -> F:
+        vars(method)["body_of"] = declaration
+        return method
+
+    return mark
 
 
 @contextlib.contextmanager

@@ -47,7 +47,7 @@ class BookingControls:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them. The agent books active doctors only.
             type: type of appointment or procedure.
             external_id: the appointment's id in the organization's own system.
@@ -89,7 +89,7 @@ class BookingControls:
 
         Args:
             id: id of the appointment.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
 
         Returns:
             The appointment after the change.
@@ -139,7 +139,7 @@ class BookingControls:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
+            visited_at: time of the visit; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them.
             type: type of visit.
             external_id: the visit's id in the organization's own system.

@@ -99,7 +99,7 @@ class ClockControls:
             minutes: minutes to advance by.
             hours: hours to advance by.
             days: days to advance by.
-            to: time to advance to, instead of a duration; an aware ``datetime`` or an ISO 8601 string.
+            to: time to advance to, instead of a duration; a time with an offset: 2030-05-17T14:30:00-03:00.
 
         Returns:
             The time afterwards, and the jobs that ran.
@@ -134,7 +134,7 @@ class ClockControls:
             minutes: minutes to advance by.
             hours: hours to advance by.
             days: days to advance by.
-            to: time to advance to, instead of a duration; an aware ``datetime`` or an ISO 8601 string.
+            to: time to advance to, instead of a duration; a time with an offset: 2030-05-17T14:30:00-03:00.
 
         Returns:
             The time afterwards, and the jobs that ran.

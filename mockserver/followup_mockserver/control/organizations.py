@@ -162,8 +162,8 @@ class OrganizationControls:
         Args:
             value: the key itself, such as ``fu_test_mock``.
             revoked: whether requests with the key are rejected.
-            expires_at: when the key expires, on the mock's clock; an aware ``datetime`` or an ISO 8601 string; None:
-                never.
+            expires_at: when the key expires, on the mock's clock; a time with an offset: 2030-05-17T14:30:00-03:00;
+                None: never.
 
         Returns:
             The key after the change.

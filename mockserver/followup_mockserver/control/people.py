@@ -15,7 +15,7 @@ from followup import (
     SenderInput,
 )
 from followup._for_mockserver import IntakeRequests, PatientStage
-from followup_mockserver.control.arguments import arguments_of, rule_arguments
+from followup_mockserver.control.arguments import arguments_of, rule_arguments, takes_body_of
 from followup_mockserver.rules import doctors, intake_requests, patients
 from followup_mockserver.world.schema.checks import Check, boolean, matching, one_of, optional, text
 from followup_mockserver.world.schema.shapes import MAX_STRING_LENGTH
@@ -127,6 +127,7 @@ class PeopleControls:
         _check(changes, _PATIENT)
         return self._access.change_object("update_patient", "patient", id, patients.set_service_fields, **changes)
 
+    @takes_body_of(IntakeRequests.create)
     def answer_intake_request(
         self,
         id: str,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from followup import IntakeRequest, PatientInput
-from followup._for_mockserver import IntakeRequests
+from followup._for_mockserver import IDENTIFYING, IntakeRequests, camel
 from followup_mockserver.rules import messages, patients
 from followup_mockserver.rules.messages import patient_of
 from followup_mockserver.rules.patients import normalized_phone
@@ -123,9 +123,9 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> Data:
 
 def _identifying_values(data: Data) -> Iterator[Any]:
     patient = data.get("patient", {})
-    yield from (patient.get(name) for name in ("fullName", "dni", "phone"))
+    yield from (patient.get(camel(name)) for name in IDENTIFYING["patient"])
     for contact in data.get("contacts", ()):
-        yield from (contact.get(name) for name in ("name", "phone"))
+        yield from (contact.get(camel(name)) for name in IDENTIFYING["contacts"])
 
 
 def _patient_details(data: Data) -> PatientInput:

@@ -14,8 +14,7 @@ import attrs
 import werkzeug
 from flask import Blueprint, Response, request
 
-from followup._for_mockserver import IntakeRequests, Model, annotations_of, camel, encode, format_timestamp
-from followup_mockserver.control import Control
+from followup._for_mockserver import Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.gateway.request import body_too_large, check_json_type, parse_json, query_values
 from followup_mockserver.web.control_routes import LONGEST_WAIT, PREFIX, ROUTES
 from followup_mockserver.web.guard import current_control, current_mock
@@ -68,9 +67,8 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
 @functools.cache
 def input_of(function: Callable[..., Any]) -> Shape:
     """Return the shape of a route's input, derived from the keyword arguments of its function."""
-    if function is Control.answer_intake_request:
-        # Its input has the shape of the creation body, in which null is invalid; in Python None means omitted.
-        return shape_of_parameters(IntakeRequests.create.parameters)
+    if declaration := vars(function).get("body_of"):
+        return shape_of_parameters(declaration.parameters)
     parameters = [
         parameter
         for parameter in [*inspect.signature(function).parameters.values()][1:]

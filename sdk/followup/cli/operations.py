@@ -126,7 +126,7 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
 
 def _listing(declaration: Declaration) -> Listing | None:
     """Return the listing of an operation that returns a list; None for one that returns an object."""
-    if declaration.name == "events.create":
+    if declaration.batch_error is not None:
         return Listing.of(EventResult)
     return None if declaration.item_type is None else Listing.of(declaration.item_type)
 

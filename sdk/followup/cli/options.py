@@ -126,10 +126,7 @@ _PATTERNS = (
 _PHRASES = (
     ("; otherwise unused-faults lists it until it has matched", ""),
     ("; None clears a field", "; --clear clears one"),
-    ("an aware ``datetime`` or an ISO 8601 string", "ISO 8601 with the offset, such as 2030-01-01T10:00:00-03:00"),
-    ("a ``date``, or ``YYYY-MM-DD``", "YYYY-MM-DD"),
     ('``["*"]``', "*"),
-    ("an iterable of 1 to 100", "an array of 1 to 100"),
     ("``", ""),
 )
 """Patterns and phrases about Python values and about the specification, and their replacements. Patterns come first."""

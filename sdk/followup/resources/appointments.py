@@ -67,7 +67,7 @@ class Appointments(Resource, group="appointments"):
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them.
             type: type of appointment or procedure.
             external_id: the appointment's id in your system; inbound events refer to the appointment by it.
@@ -107,7 +107,7 @@ class Appointments(Resource, group="appointments"):
 
         Args:
             id: id of the appointment, begins with ``apt_``.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them; None for no doctor.
             type: type of appointment or procedure; None clears it.
 

@@ -61,7 +61,7 @@ class Events(Resource, group="events"):
         (specification, section 4, Events).
 
         Args:
-            events: one event, or an iterable of 1 to 100.
+            events: one event, or a list of 1 to 100.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:

@@ -51,7 +51,7 @@ class SyncPatients:
             dni: number of the national identity document; dots are ignored.
             external_id: the patient's id in your system.
             email: e-mail address.
-            date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+            date_of_birth: a date, YYYY-MM-DD.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -82,7 +82,7 @@ class SyncPatients:
             email: e-mail address.
             dni: number of the national identity document; dots are ignored.
             external_id: the patient's id in your system.
-            date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+            date_of_birth: a date, YYYY-MM-DD.
 
         Returns:
             The patient after the update.
@@ -147,7 +147,7 @@ class SyncAppointments:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them.
             type: type of appointment or procedure.
             external_id: the appointment's id in your system; inbound events refer to the appointment by it.
@@ -177,7 +177,7 @@ class SyncAppointments:
 
         Args:
             id: id of the appointment, begins with ``apt_``.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them; None for no doctor.
             type: type of appointment or procedure; None clears it.
 
@@ -234,7 +234,7 @@ class SyncVisits:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
+            visited_at: time of the visit; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them.
             type: type of visit.
             external_id: the visit's id in your system.
@@ -341,8 +341,8 @@ class SyncTreatments:
             dosage: dosage, for example ``1 tablet``.
             frequency: frequency, for example ``every 12 h``.
             instructions: the doctor's instructions.
-            start_date: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
-            end_date: time at which it ends; an aware ``datetime`` or an ISO 8601 string.
+            start_date: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
+            end_date: time at which it ends; a time with an offset: 2030-05-17T14:30:00-03:00.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -386,7 +386,7 @@ class SyncEvents:
         (specification, section 4, Events).
 
         Args:
-            events: one event, or an iterable of 1 to 100.
+            events: one event, or a list of 1 to 100.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -644,7 +644,7 @@ class AsyncPatients:
             dni: number of the national identity document; dots are ignored.
             external_id: the patient's id in your system.
             email: e-mail address.
-            date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+            date_of_birth: a date, YYYY-MM-DD.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -675,7 +675,7 @@ class AsyncPatients:
             email: e-mail address.
             dni: number of the national identity document; dots are ignored.
             external_id: the patient's id in your system.
-            date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+            date_of_birth: a date, YYYY-MM-DD.
 
         Returns:
             The patient after the update.
@@ -740,7 +740,7 @@ class AsyncAppointments:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them.
             type: type of appointment or procedure.
             external_id: the appointment's id in your system; inbound events refer to the appointment by it.
@@ -770,7 +770,7 @@ class AsyncAppointments:
 
         Args:
             id: id of the appointment, begins with ``apt_``.
-            start_at: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
+            start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them; None for no doctor.
             type: type of appointment or procedure; None clears it.
 
@@ -827,7 +827,7 @@ class AsyncVisits:
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
+            visited_at: time of the visit; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them.
             type: type of visit.
             external_id: the visit's id in your system.
@@ -934,8 +934,8 @@ class AsyncTreatments:
             dosage: dosage, for example ``1 tablet``.
             frequency: frequency, for example ``every 12 h``.
             instructions: the doctor's instructions.
-            start_date: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
-            end_date: time at which it ends; an aware ``datetime`` or an ISO 8601 string.
+            start_date: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
+            end_date: time at which it ends; a time with an offset: 2030-05-17T14:30:00-03:00.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -979,7 +979,7 @@ class AsyncEvents:
         (specification, section 4, Events).
 
         Args:
-            events: one event, or an iterable of 1 to 100.
+            events: one event, or a list of 1 to 100.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:

@@ -60,6 +60,10 @@ class SenderInput(TypedDict, total=False):
     email: Email | None
 
 
+IDENTIFYING = {"patient": ("full_name", "dni", "phone"), "contacts": ("name", "phone")}
+"""An intake request needs one of these data, of the patient or of a contact (specification, section 4)."""
+
+
 @attrs.define(kw_only=True, eq=False, repr=False)
 class IntakeRequest(Result):
     """A request to admit a patient to follow-up, as the API returns it (specification, section 2).
@@ -97,7 +101,7 @@ class IntakeRequest(Result):
 class IntakeRequests(Resource, group="intake_requests"):
     """Requests to admit patients to follow-up; the service completes their data by messaging app."""
 
-    @post("/v1/intake_requests")
+    @post("/v1/intake_requests", one_of=IDENTIFYING)
     def create(
         self,
         *,

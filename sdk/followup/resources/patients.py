@@ -25,7 +25,7 @@ class PatientInput(TypedDict, total=False):
         dni: number of the national identity document.
         email: e-mail address.
         external_id: the patient's id in your system.
-        date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+        date_of_birth: a date, YYYY-MM-DD.
     """
 
     phone: NonEmpty | None
@@ -88,7 +88,7 @@ class Patients(Resource, group="patients"):
             dni: number of the national identity document; dots are ignored.
             external_id: the patient's id in your system.
             email: e-mail address.
-            date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+            date_of_birth: a date, YYYY-MM-DD.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -131,7 +131,7 @@ class Patients(Resource, group="patients"):
             email: e-mail address.
             dni: number of the national identity document; dots are ignored.
             external_id: the patient's id in your system.
-            date_of_birth: a ``date``, or ``YYYY-MM-DD``.
+            date_of_birth: a date, YYYY-MM-DD.
 
         Returns:
             The patient after the update.

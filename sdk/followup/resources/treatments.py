@@ -69,8 +69,8 @@ class Treatments(Resource, group="treatments"):
             dosage: dosage, for example ``1 tablet``.
             frequency: frequency, for example ``every 12 h``.
             instructions: the doctor's instructions.
-            start_date: time at which it begins; an aware ``datetime`` or an ISO 8601 string.
-            end_date: time at which it ends; an aware ``datetime`` or an ISO 8601 string.
+            start_date: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
+            end_date: time at which it ends; a time with an offset: 2030-05-17T14:30:00-03:00.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:

@@ -66,7 +66,7 @@ class Visits(Resource, group="visits"):
 
         Args:
             patient: id of the patient, or data by which to find or create them.
-            visited_at: time of the visit; an aware ``datetime`` or an ISO 8601 string.
+            visited_at: time of the visit; a time with an offset: 2030-05-17T14:30:00-03:00.
             doctor: id of the doctor, or data by which to find them.
             type: type of visit.
             external_id: the visit's id in your system.

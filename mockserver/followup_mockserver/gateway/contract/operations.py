@@ -100,9 +100,6 @@ _ROWS: dict[str, Row] = {
 
 _OF_PYTHON = {
     r"\s*\(specification,[^)]*\)": "",  # the readers of the contract do not have it
-    r"an aware ``datetime`` or an ISO 8601 string": "an RFC 3339 timestamp with an offset",
-    r"a ``date``, or ``YYYY-MM-DD``": "a date, ``YYYY-MM-DD``",
-    r"an iterable of": "an array of",
     r"(?-i:\bNone\b)": "null",
     r"``external_id``": "``externalId``",
     r"``": "`",

@@ -70,6 +70,7 @@ def _calls(name: str) -> SearchStrategy[Call]:
     keywords = values.arguments(
         {each.name: each.kinds for each in named},
         [each.name for each in named if each.required],
+        declaration.one_of,
         nullable=declaration.method != "PATCH",
     )
     if not declaration.idempotent:
@@ -120,7 +121,8 @@ def event_of(type: sdk.EventType, patient: tuple[str, ...] = ()) -> SearchStrate
     required = [name for name in kinds if parameters[name].default is inspect.Parameter.empty]
     # The id of a doctor who does not exist makes an event invalid.
     replaced = _existing(patient) if patient else {"doctor": values.input_dict(DoctorInput)}
-    drawn = values.arguments(kinds, required, replaced={name: replaced[name] for name in replaced if name in kinds})
+    replaced = {name: each for name, each in replaced.items() if name in kinds}
+    drawn = values.arguments(kinds, required, vars(build)["one_of"], replaced=replaced)
     return st.builds(
         functools.partial(_built, build), drawn, st.text(max_size=_LONGEST_ID_PREFIX), versioned=st.booleans()
     )

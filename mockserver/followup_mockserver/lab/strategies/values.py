@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from followup import ContactInput, PatientInput
+from followup import PatientInput
 from followup import _for_mockserver as sdk
 from followup_mockserver.rules.patients import IN_EVENTS
 from followup_mockserver.world.state.ids import ALPHABET
@@ -22,10 +22,6 @@ Fields = Mapping[str, Any]
 NOTHING: Mapping[str, Values] = MappingProxyType({})
 
 _CURSORS = ("starting_after", "ending_before")
-
-_PATIENT_OF_AN_INTAKE = ("full_name", "dni", "phone")
-_CONTACT_OF_AN_INTAKE = ("name", "phone")
-"""An intake request needs one of these data, of the patient or of a contact (specification, section 4)."""
 
 LONGEST_TEXT = 40
 LONGEST_LIST = 4
@@ -48,12 +44,38 @@ _FIRST, _LAST = datetime(1900, 1, 2), datetime(2099, 12, 30)  # noqa: DTZ001 - t
 
 
 def arguments(
-    annotations: Fields, required: Iterable[str], *, nullable: bool = True, replaced: Mapping[str, Values] = NOTHING
+    annotations: Fields,
+    required: Iterable[str],
+    one_of: Mapping[str, tuple[str, ...]],
+    *,
+    nullable: bool = True,
+    replaced: Mapping[str, Values] = NOTHING,
 ) -> SearchStrategy[dict[str, Any]]:
-    """Return keyword arguments of a function; the parameters are those of ``dictionary``."""
-    if "contacts" in annotations:
-        return _intake_arguments(annotations, replaced)
-    return dictionary(annotations, required, nullable=nullable, replaced=replaced).map(_with_one_cursor)
+    """Return keyword arguments of a function; most parameters are those of ``dictionary``.
+
+    Args:
+        annotations: the annotations of its parameters.
+        required: names of the required ones.
+        one_of: the parameters of which at least one is needed, with at least one of these keys.
+        nullable: whether others may be None.
+        replaced: values to use instead of those of the annotation.
+    """
+    if not one_of:
+        return dictionary(annotations, required, nullable=nullable, replaced=replaced).map(_with_one_cursor)
+    sufficient = {name: _with_one(annotations[name], keys) for name, keys in one_of.items()}
+    return st.one_of(
+        [dictionary(annotations, [name], replaced={name: each, **replaced}) for name, each in sufficient.items()]
+    )
+
+
+def _with_one(annotation: Any, keys: tuple[str, ...]) -> Values:
+    """Return the input dicts, or lists of them, in which one has at least one of these keys."""
+    kinds = sdk.kinds_of(annotation)
+    (declared,) = kinds.inputs
+    if list_of := kinds.any_of[0].items:
+        rest = st.lists(value_of(list_of), max_size=2)
+        return st.builds(lambda first, rest: [first, *rest], identified(declared, keys), rest)
+    return identified(declared, keys)
 
 
 def digest_of(*parts: object) -> str:
@@ -70,18 +92,6 @@ def _with_one_cursor(drawn: dict[str, Any]) -> dict[str, Any]:
     if drawn.get(after) is not None and drawn.get(before) is not None:
         del drawn[before]
     return drawn
-
-
-def _intake_arguments(annotations: Fields, replaced: Mapping[str, Values]) -> SearchStrategy[dict[str, Any]]:
-    contact = identified(ContactInput, _CONTACT_OF_AN_INTAKE)
-    others = st.lists(input_dict(ContactInput), max_size=2)
-    sufficient = {
-        "patient": identified(PatientInput, _PATIENT_OF_AN_INTAKE),
-        "contacts": st.builds(lambda first, rest: [first, *rest], contact, others),
-    }
-    return st.one_of(
-        [dictionary(annotations, [name], replaced={name: values, **replaced}) for name, values in sufficient.items()]
-    )
 
 
 def value_of(annotation: Any, name: str = "") -> Values:

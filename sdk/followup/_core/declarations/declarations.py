@@ -158,17 +158,26 @@ class Declaration:
 
     Attributes:
         name: name of the operation, such as ``patients.create``; its group sets it.
+        batch_error: the error of a batch of which nothing was accepted; None where the operation takes no batch.
+        one_of: the parameters of which at least one is needed, with at least one of these keys.
     """
 
     name: str
 
     def __init__(
-        self, method: str, path: str, declared: Callable[..., Any], *, batch_error: type[APIStatusError] | None = None
+        self,
+        method: str,
+        path: str,
+        declared: Callable[..., Any],
+        *,
+        batch_error: type[APIStatusError] | None = None,
+        one_of: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self.method = method
         self.path = path
         self.declared = declared
         self.batch_error = batch_error
+        self.one_of = one_of or {}
         self.method_name: str = declared.__name__
 
     @property
