@@ -149,7 +149,7 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     delivery, outcome = prepared.due.delivery, result.outcome
     now = tenant.at
     attempt_id = f"{delivery.id}.{prepared.number}"
-    tenant.history.add(
+    tenant.history.records.append(
         Record(at=now, kind=ATTEMPT, id=attempt_id, cause=tenant.cause, outcome=outcome, about=delivery.id)
     )
     _release(tenant, delivery)
@@ -277,7 +277,9 @@ def queue(
     receipts: list[Receipt] = []
     if not is_reported:
         sent = Outcome(Kind.SENT)
-        tenant.history.add(Record(at=tenant.at, kind=type, id=ref, cause=tenant.cause, outcome=sent, receipts=receipts))
+        tenant.history.records.append(
+            Record(at=tenant.at, kind=type, id=ref, cause=tenant.cause, outcome=sent, receipts=receipts)
+        )
     if not endpoints:
         return []  # an event that nobody receives uses up no ``occurredAt``
     now, occurred_at = tenant.at, sdk.format_timestamp(tenant.next_event_time())

@@ -34,16 +34,12 @@ def find_tenant(exchange: Exchange) -> None:
 
 
 def match_fault(exchange: Exchange) -> None:
-    """Find the fault that applies to this call, if any, and count it."""
+    """Find the fault that applies to this call, if any, and count it. Apply one before the rule, except a delay."""
     tenant = exchange.tenant
-    if tenant.faults.pending:
-        with tenant.lock:
-            exchange.fault = tenant.faults.match(exchange.request.operation.name)
-
-
-def apply_fault(exchange: Exchange) -> None:
-    """Apply a fault that precedes the rule, except a delay."""
-    fault = exchange.fault
+    if not tenant.faults.pending:
+        return
+    with tenant.lock:
+        fault = exchange.fault = tenant.faults.match(exchange.request.operation.name)
     if fault is not None and fault.when == "before" and fault.kind != "delay":
         apply(fault, exchange)
 
@@ -179,7 +175,6 @@ logger: logging.Logger = logging.getLogger("followup_mockserver")
 STEPS: tuple[Callable[[Exchange], None], ...] = (
     find_tenant,
     match_fault,
-    apply_fault,
     authenticate,
     authorize,
     limit_rate,

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
-from followup_mockserver.gateway.request import Exchange, Request, Response, arguments_of
+from followup_mockserver.gateway.request import Exchange, Response, arguments_of
 from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, invalid, missing
 from followup_mockserver.world.state import observers
 from followup_mockserver.world.state.clock import RealTime
@@ -33,7 +33,8 @@ def claim_idempotency_key(exchange: Exchange) -> None:
     key = request.headers.get("idempotency-key")
     if not request.operation.declaration.idempotent:
         return
-    fingerprint = exchange.fingerprint = _fingerprint(request)
+    source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
+    fingerprint = exchange.fingerprint = hashlib.sha256(source).digest()
     if key is None:
         return
     if not _IDEMPOTENCY_KEY.fullmatch(key):
@@ -62,11 +63,6 @@ def release_idempotency_key(exchange: Exchange) -> None:
     if exchange.claimed is not None:
         with exchange.tenant.lock:
             exchange.tenant.idempotency.release(exchange.claimed)
-
-
-def _fingerprint(request: Request) -> bytes:
-    source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
-    return hashlib.sha256(source).digest()
 
 
 def respond(exchange: Exchange) -> None:
@@ -146,7 +142,7 @@ def record_call(exchange: Exchange) -> None:
     error, fault = exchange.error, exchange.fault if exchange.is_fault_applied else None
     # A fault of kind status invents the results of a batch.
     results = () if fault is not None and fault.kind == "status" else exchange.results
-    code = None if error is None else error.code
+    code, is_replay = None if error is None else error.code, exchange.is_replay
     with tenant.lock:
         request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
         key, method = request.headers.get("idempotency-key"), request.method
@@ -161,7 +157,7 @@ def record_call(exchange: Exchange) -> None:
             error_code=code,
             param=None if error is None else error.param,
             attempt=1 if code == KEY_REUSED else tenant.journal.next_attempt(key, method, request.path),
-            replayed=exchange.is_replay,
+            replayed=is_replay,
             fault=None if fault is None else fault.kind,
             events=len(results),
             refused=sum(not each["accepted"] for each in results),
@@ -171,8 +167,8 @@ def record_call(exchange: Exchange) -> None:
             exchange.entry,
             CallOutcome(
                 about=exchange.about or request.path_id,
-                replay_of=exchange.replay_of if exchange.is_replay else None,
-                fault=copied(fault),
+                replay_of=exchange.replay_of if is_replay else None,
+                fault=None if fault is None else copied(fault),
                 fingerprint=exchange.fingerprint if request.body else None,
             ),
             CallDetails(

@@ -1,8 +1,9 @@
-"""Doctors (specification, section 4, Doctors). The API cannot change the roster; the test controls can."""
+"""Doctors (specification, section 4, Doctors). The API cannot change the roster; test controls can."""
 
 from typing import Any
 
-from followup import Doctor
+from followup import Doctor, DoctorInput
+from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state.tenant import Tenant
 
 ROSTER = (
@@ -33,3 +34,19 @@ def update(tenant: Tenant, doctor: Doctor, **changes: Any) -> Doctor:
     """Update a doctor. Omitted fields stay unchanged."""
     tenant.doctors.update(doctor, **changes)
     return doctor
+
+
+def doctor_id(tenant: Tenant, reference: str | DoctorInput | None) -> str | None:
+    """Return the id of the doctor that a reference identifies; None if an object matches no doctor of the roster.
+
+    Raises:
+        ServiceError: 400: no doctor has this id.
+    """
+    if reference is None:
+        return None
+    if isinstance(reference, str):
+        if reference not in tenant.doctors:
+            raise missing("doctor", status=400, param="doctor")
+        return reference
+    doctor = tenant.doctors.find_first(reference, ("external_id", "full_name"))
+    return doctor.id if doctor else None

@@ -13,7 +13,7 @@ import attrs
 from followup import Appointment, Patient, PatientInput
 from followup import _for_mockserver as sdk
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits
-from followup_mockserver.rules.references import PatientReference
+from followup_mockserver.rules.patients import PatientReference
 from followup_mockserver.world.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.world.schema.shapes import object_shape, shape_of, shape_of_parameters
 from followup_mockserver.world.schema.validation import Path, Problem, Reading, Shape, UnknownKey, dotted, object_of

@@ -101,7 +101,7 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResul
         if _is_changed(tenant, raw, result):
             about = None if known.result is None else known.result.id
             lost = Outcome(Kind.CHANGED_DUPLICATE)
-            tenant.history.add(
+            tenant.history.records.append(
                 Record(at=tenant.at, kind=EVENT_RESENT, id=known.id, cause=tenant.cause, outcome=lost, about=about)
             )
         return result
@@ -132,7 +132,7 @@ def _apply(
     outcome, problem, code = None, None, None
     event_id = tenant.ids.new(EVENT_PREFIX) if stored is None else stored.id
     begun = Record(at=tenant.at, kind=EVENT, id=event_id, cause=tenant.cause)
-    tenant.history.add(begun)
+    tenant.history.records.append(begun)
     if source == "api" and tenant.faults.pending and tenant.faults.match_event() is not None:
         status, problem, code = "failed", INJECTED, "fault"
     elif effect.apply is not None:
@@ -151,7 +151,7 @@ def _apply(
             status, code = "failed", error.code
     stored = _store(tenant, event, event_id, stored, source, status=status, result=outcome, error=problem)
     result_id = None if outcome is None else outcome.id
-    tenant.history.add(
+    tenant.history.records.append(
         Record(at=tenant.at, kind=EVENT, id=event_id, outcome=_history_outcome(status, code), about=result_id)
     )
     if status == "unhandled":

@@ -76,7 +76,7 @@ def _write(
             about=about.id,
         )
     )
-    tenant.history.add(
+    tenant.history.records.append(
         Record(
             at=now,
             kind=MESSAGE,

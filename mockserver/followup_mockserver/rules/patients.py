@@ -1,12 +1,13 @@
-"""Patients, their phones and documents, and their conversations (specification, sections 2, 4 and 6.2)."""
+"""Patients, references to them, their phones, documents and conversations (specification, sections 2, 4 and 6.2)."""
 
+from collections.abc import Callable
 from typing import Any, cast
 from unicodedata import category
 
 from followup import Patient, PatientInput
 from followup._for_mockserver import camel, phones
 from followup_mockserver.rules.paging import page
-from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.schema.errors import invalid, missing
 from followup_mockserver.world.state.collection import PageResult
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
@@ -86,14 +87,9 @@ def normalized(tenant: Tenant, details: PatientInput, path: str) -> PatientInput
     return result
 
 
-def find(tenant: Tenant, details: PatientInput, found_by: FoundBy) -> Patient | None:
-    """Return the patient whom normalized details identify, by the first field that matches; None if none does."""
-    return tenant.patients.find_first(details, found_by)
-
-
 def save(tenant: Tenant, details: PatientInput) -> Patient:
     """Find the patient whom normalized details identify and fill in missing fields, or create the patient."""
-    patient = find(tenant, details, BY_PHONE_OR_DNI)
+    patient = tenant.patients.find_first(details, BY_PHONE_OR_DNI)
     if patient is None:
         return add(tenant, details)
     fill(tenant, patient, details)
@@ -126,6 +122,47 @@ def overwrite(tenant: Tenant, patient: Patient, details: PatientInput) -> None:
     """Update a patient with normalized details. An existing phone is not overwritten."""
     keep_phone = patient.phone is not None
     _change(tenant, patient, {name: value for name, value in details.items() if name != "phone" or not keep_phone})
+
+
+class PatientReference:
+    """A validated reference to a patient.
+
+    ``resolve`` cannot fail. A rule calls it after all its other checks, so that a rejected request creates no patient.
+
+    Attributes:
+        patient: the patient, if there is one already.
+
+    Args:
+        tenant: the organization.
+        reference: id of a patient, or an object with identifying fields.
+        found_by: the fields of an object that identify a patient; without phone and DNI it is always the external id.
+
+    Raises:
+        ServiceError: 400: there is no such patient, and the reference lacks the phone or DNI to create one.
+    """
+
+    def __init__(self, tenant: Tenant, reference: str | PatientInput, found_by: FoundBy = BY_PHONE_OR_DNI) -> None:
+        self._tenant = tenant
+        self._details = PatientInput()
+        if isinstance(reference, str):
+            self.patient = tenant.patients.get(reference)
+            if self.patient is None:
+                raise missing("patient", status=400, param="patient")
+            return
+        if reference.keys().isdisjoint(IN_EVENTS):
+            raise invalid("parameter_missing", "A patient needs a phone, dni or externalId.", "patient.phone")
+        self._details = normalized(tenant, reference, "patient")
+        creatable = "phone" in reference or "dni" in reference
+        self.patient = tenant.patients.find_first(self._details, found_by if creatable else BY_EXTERNAL_ID)
+        if self.patient is None and not creatable:
+            raise missing("patient; pass a phone or a DNI to create one", status=400, param="patient.externalId")
+
+    def resolve(self, change: Callable[[Tenant, Patient, PatientInput], None] = fill) -> Patient:
+        """Return the patient: created, or changed; by default, missing fields are filled in."""
+        if self.patient is None:
+            return add(self._tenant, self._details)
+        change(self._tenant, self.patient, self._details)
+        return self.patient
 
 
 def set_service_fields(tenant: Tenant, patient: Patient, **changes: Any) -> Patient:

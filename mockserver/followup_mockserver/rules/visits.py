@@ -6,8 +6,8 @@ from followup import Appointment, DoctorInput, PatientInput, Visit
 from followup._for_mockserver import VisitSource
 from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
-from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy
-from followup_mockserver.rules.references import PatientReference, doctor_id
+from followup_mockserver.rules.doctors import doctor_id
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference
 from followup_mockserver.world.schema.errors import invalid, missing
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 

@@ -57,18 +57,17 @@ class BrokenResponse(flask.Response):
 
 def call_operation(operation: Operation, path_id: str | None = None) -> flask.Response:
     """Call an operation of the current mock."""
-    # Each access through the proxy ``flask.request`` costs time, and this view runs for every call.
-    current: flask.Request = flask.request._get_current_object()  # type: ignore[attr-defined]
-    environ = current.environ
-    response = current_mock()._gateway.handle(
+    environ = request.environ
+    mock: ServedMock = environ[MOCK]
+    response = mock._gateway.handle(
         Request(
             operation=operation,
-            method=current.method,
-            path=current.path,
+            method=environ["REQUEST_METHOD"],
+            path=request.path,
             path_id=path_id,
             headers=_headers(environ),
-            query=list(current.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
-            body=_body(current) if operation.takes_body else b"",
+            query=list(request.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
+            body=_body() if operation.takes_body else b"",
             read_timeout=environ.get(faults.READ_TIMEOUT),
             client_has_left=environ.get(faults.CLIENT_HAS_LEFT, lambda: False),
         )
@@ -98,8 +97,8 @@ def _header_name(key: str) -> str | None:
     return "content-type" if key == "CONTENT_TYPE" else None
 
 
-def _body(current: flask.Request) -> bytes | None:
-    return None if (current.content_length or 0) > MAX_BODY_BYTES else current.get_data(cache=False)
+def _body() -> bytes | None:
+    return None if (request.content_length or 0) > MAX_BODY_BYTES else request.get_data(cache=False)
 
 
 def flask_response(response: Response) -> flask.Response:
@@ -117,7 +116,8 @@ _REQUESTED = "followup_mockserver.requested_path"
 
 def reject_web_pages() -> None:
     """Reject a request that a web page of another host could have sent, where the guard protects the operations."""
-    guard = current_mock()._guard
+    mock: ServedMock = request.environ[MOCK]
+    guard = mock._guard
     if guard.protects_api or request.path == PREFIX:  # no view runs before Werkzeug redirects to the dashboard
         guard.check_host(request.environ.get("HTTP_HOST", ""), request.environ.get("HTTP_ORIGIN"))
 

@@ -159,17 +159,17 @@ class Operation:
     def _shape(self, place: str) -> Shape:
         return shape_of_parameters(each for each in self.declaration.parameters if each.place == place)
 
-    @property
+    @sdk.lazy
     def has_path_id(self) -> bool:
         """Whether the path has the id of an object."""
         return self.declaration.id_prefix is not None
 
-    @property
+    @sdk.lazy
     def takes_body(self) -> bool:
         """Whether a request can have a body."""
         return self.method in ("POST", "PATCH")
 
-    @property
+    @sdk.lazy
     def body_required(self) -> bool:
         """Whether a request without a body is invalid."""
         has_fields = self.body is None or bool(self.body.schema["properties"])

@@ -285,7 +285,7 @@ class _Play:
         with tenant.lock:
             with suppress(ServiceError):
                 details["phone"] = patients.normalized_phone(tenant, key, "phone")
-            return patients.find(tenant, details, ("external_id", "phone"))
+            return tenant.patients.find_first(details, ("external_id", "phone"))
 
     def _appointments(self) -> list[Any]:
         tenant = self._service._access.tenant

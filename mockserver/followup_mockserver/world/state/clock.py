@@ -17,10 +17,8 @@ from followup._for_mockserver import REAL_TIME
 class RealTime:
     """Real time, which keeps running while a test has frozen time in this process."""
 
-    @staticmethod
-    def monotonic() -> float:
-        """Return seconds since an arbitrary instant, as ``time.monotonic`` does."""
-        return REAL_TIME.monotonic()
+    monotonic = staticmethod(REAL_TIME.monotonic)
+    """Returns seconds since an arbitrary instant, as ``time.monotonic`` does."""
 
 
 class Clock:
@@ -165,7 +163,10 @@ class Scheduler:
 
     def schedule(self, at: datetime, job: Job) -> Timer:
         """Schedule a job, and return its timer."""
-        return self._add(Timer(at, self.next_number(), job))
+        self.scheduled += 1
+        timer = Timer(at, self.scheduled, job)
+        self._add(timer)
+        return timer
 
     def restore(self, timer: Timer) -> None:
         """Add a timer of a saved scheduler, with its number."""
@@ -177,10 +178,9 @@ class Scheduler:
         self.scheduled += 1
         return self.scheduled
 
-    def _add(self, timer: Timer) -> Timer:
+    def _add(self, timer: Timer) -> None:
         heapq.heappush(self._heap, timer)
         self._about.setdefault(timer.job.about, []).append(timer)
-        return timer
 
     def cancel(self, timer: Timer) -> None:
         """Cancel a timer. A timer that has run, or is cancelled already, is ignored."""

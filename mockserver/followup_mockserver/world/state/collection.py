@@ -151,6 +151,7 @@ class Collection(Generic[S]):
     ) -> None:
         self._indexes = {name: _Index(key_of) for name, key_of in (indexes or {}).items()}
         self._ranges = {name: _Range(key_of) for name, key_of in (ranges or {}).items()}
+        self._orders: list[_Index[S] | _Range[S]] = [*self._indexes.values(), *self._ranges.values()]
         self._arrived = 0
         self._number_of: dict[str, int] = {}
         self._objects: dict[int, S] = {}
@@ -165,15 +166,12 @@ class Collection(Generic[S]):
         twin: Collection[S] = Collection()
         twin._indexes = {name: index.copy() for name, index in self._indexes.items()}
         twin._ranges = {name: order.copy() for name, order in self._ranges.items()}
+        twin._orders = [*twin._indexes.values(), *twin._ranges.values()]
         twin._arrived = self._arrived
         twin._number_of = self._number_of.copy()
         twin._objects = {number: copy.copy(obj) for number, obj in self._objects.items()}
         twin._all = self._all.copy()
         return twin
-
-    @property
-    def _orders(self) -> list[_Index[S] | _Range[S]]:
-        return [*self._indexes.values(), *self._ranges.values()]
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -225,8 +223,10 @@ class Collection(Generic[S]):
 
     def find_first(self, values: Mapping[str, Any], indexes: Iterable[str]) -> S | None:
         """Return the newest object with the first of several keys that has one; None if none has."""
-        keys = ((index, values[index]) for index in indexes if values.get(index) is not None)
-        return next(filter(None, (self.find(index, key) for index, key in keys)), None)
+        for index in indexes:
+            if (key := values.get(index)) is not None and (found := self.find(index, key)) is not None:
+                return found
+        return None
 
     def find_all(self, index: str, key: Key) -> list[S]:
         """Return the objects with a key, oldest first."""

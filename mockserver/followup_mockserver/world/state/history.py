@@ -76,7 +76,7 @@ class History:
     """The most recent records of an organization, oldest first.
 
     Attributes:
-        records: the records.
+        records: the records. Appending to them drops the oldest beyond the limit.
         controls: the number of the last control call.
 
     Args:
@@ -88,10 +88,6 @@ class History:
         self.records: deque[Record] = deque(records, maxlen=LENGTH)
         self.controls: int = controls
 
-    def add(self, record: Record) -> None:
-        """Record something, and drop the oldest record beyond the limit."""
-        self.records.append(record)
-
     def copy(self) -> "History":
         """Return an independent history with the same records, which never change."""
         return History(self.records, self.controls)
@@ -101,7 +97,7 @@ class History:
         self.controls += 1
         control = f"{CONTROL_PREFIX}{self.controls}"
         record = Record(at=at, kind=CONTROL, id=control, outcome=other(name), about=about)
-        self.add(record)
+        self.records.append(record)
         return record
 
     def drop(self, record: Record) -> None:

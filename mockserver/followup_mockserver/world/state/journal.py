@@ -38,7 +38,7 @@ def _beginning(text: str) -> str:
 
 
 def _beginnings(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(each[:LONGEST_TEXT] for each in texts)
+    return tuple(map(_beginning, texts))
 
 
 def _size_of(pairs: Iterable[tuple[str, str]]) -> int:

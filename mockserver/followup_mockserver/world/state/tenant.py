@@ -174,7 +174,7 @@ class Tenant:
         receipts: list[Receipt] = []
         subject, patient = event.subject, event.patient
         outcome = event.change or other(getattr(subject, "status", "created"))
-        self.history.add(
+        self.history.records.append(
             Record(
                 at=self.at,
                 cause=self.cause,
@@ -192,7 +192,9 @@ class Tenant:
 
     def note(self, kind: str, about: str, outcome: Outcome, patient: str | None = None) -> None:
         """Record a change of an object that no domain event reports, such as ``appointment.completed``."""
-        self.history.add(Record(at=self.at, cause=self.cause, kind=kind, id=about, outcome=outcome, patient=patient))
+        self.history.records.append(
+            Record(at=self.at, cause=self.cause, kind=kind, id=about, outcome=outcome, patient=patient)
+        )
 
     @contextmanager
     def caused_by(self, cause: str | None, at: datetime | None = None) -> Iterator[None]:
@@ -249,7 +251,7 @@ class Tenant:
             hours: of a reminder, the hours before the start of the appointment.
         """
         number = self.scheduler.schedule(at, job).number
-        self.history.add(
+        self.history.records.append(
             Record(
                 at=self.at,
                 cause=self.cause,
@@ -264,7 +266,7 @@ class Tenant:
     def skip_job(self, job: Job, outcome: Outcome) -> None:
         """Record that a job is not scheduled, because the time at which it would have been due is past."""
         job_id = f"{JOB_PREFIX}{self.scheduler.next_number()}"
-        self.history.add(
+        self.history.records.append(
             Record(
                 at=self.at,
                 cause=self.cause,
@@ -293,7 +295,7 @@ class Tenant:
         """
         job = timer.job
         job_id = f"{JOB_PREFIX}{timer.number}"
-        self.history.add(
+        self.history.records.append(
             Record(at=self.at, kind=job.kind, id=job_id, cause=by, outcome=outcome, about=job.about, due=timer.at)
         )
 
