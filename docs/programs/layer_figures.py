@@ -23,7 +23,6 @@ DESCRIPTIONS = {
     "outbox": "events that cannot be lost (public)",
     "_store": "database and leases of both",
     "webhooks": "verifies webhooks (public)",
-    "_webhook_event": "the event of a webhook",
     "resources": "operations, result classes, input dicts",
     "_core": "what a call is: declared, encoded, sent, decoded",
     "_version": "the version of both packages",

@@ -20,7 +20,7 @@ _NAMES = {
     ),
     "_core.results.display": "show_personal_data",
     "_core.results.results": "ResponseInfo",
-    "_webhook_event": "WebhookEvent",
+    "resources.webhook_event": "WebhookEvent",
     "resources.account": "Account ApiKey",
     "resources.appointments": "Appointment",
     "resources.doctors": "Doctor DoctorInput",
@@ -55,4 +55,4 @@ def __dir__() -> list[str]:
 
 def _modules_for_freezers() -> None:
     """Name the modules above for PyInstaller, cx_Freeze and Nuitka, which look for imports. This is never called."""
-    from followup import _client, _webhook_event, webhooks  # noqa: F401
+    from followup import _client, webhooks  # noqa: F401

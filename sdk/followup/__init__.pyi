@@ -25,7 +25,6 @@ from followup._core.results.errors import ResponseDecodeError as ResponseDecodeE
 from followup._core.results.errors import WebhookSignatureError as WebhookSignatureError
 from followup._core.results.results import ResponseInfo as ResponseInfo
 from followup._version import __version__ as __version__
-from followup._webhook_event import WebhookEvent as WebhookEvent
 from followup.resources.account import Account as Account
 from followup.resources.account import ApiKey as ApiKey
 from followup.resources.appointments import Appointment as Appointment
@@ -50,5 +49,6 @@ from followup.resources.webhook_deliveries import WebhookDelivery as WebhookDeli
 from followup.resources.webhook_endpoints import DeletedObject as DeletedObject
 from followup.resources.webhook_endpoints import DeliveryFailure as DeliveryFailure
 from followup.resources.webhook_endpoints import WebhookEndpoint as WebhookEndpoint
+from followup.resources.webhook_event import WebhookEvent as WebhookEvent
 from followup.webhooks import construct_event as construct_event
 from followup.webhooks import verify_signature as verify_signature

@@ -25,7 +25,7 @@ from followup._core.plain import Late
 from followup._core.privacy.frames import clears_frames, clears_frames_of
 from followup._core.results.errors import ConfigurationError
 from followup._core.results.results import Result
-from followup._core.time import with_current_time
+from followup._core.time import TimeOf
 from followup.resources import all_groups
 from followup.resources.groups import AsyncGroups, SyncGroups
 
@@ -190,6 +190,16 @@ class _Client(Generic[HttpClient, AnyConnections]):
         derived._set_up(attrs.evolve(self._options, **changes), self._connections, owns_connections=False)
         return derived
 
+    def _live_in(self, time_of: TimeOf, transport: object = None) -> None:
+        """Let this client, and those derived from it, live in virtual time. It has not made a call yet.
+
+        Args:
+            time_of: returns the time of a client by its API key.
+            transport: a transport of httpx that sends its requests; None to send them as ever.
+        """
+        self._options = attrs.evolve(self._options, time=time_of(self._options.api_key))
+        self._connections.transport = transport
+
     def __repr__(self) -> str:
         options = self._options
         return f"{type(self).__name__}(base_url={options.base_url!r}, service_version={options.service_version!r})"
@@ -217,7 +227,7 @@ class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
         return Connections(options.base_url, own)
 
     def _perform(self, call: Call[R]) -> R:
-        options = with_current_time(self._options)
+        options = self._options.at_present()
         return drive(run_call(call, options), self._connections.send, options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> Page[Any]:
@@ -229,7 +239,7 @@ class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
     @clears_frames
     def _results(self, batches: Iterator[list[Any]], steps_of: StepsOfBatch) -> Iterator[Any]:
         for batch in batches:
-            options = with_current_time(self._options)
+            options = self._options.at_present()
             yield from drive(steps_of(batch, options), self._connections.send, options.time)
 
     def close(self) -> None:
@@ -267,7 +277,7 @@ class AsyncFollowUp(AsyncGroups, _Client["httpx.AsyncClient", AsyncConnections])
 
     @clears_frames
     async def _perform(self, call: Call[R]) -> R:
-        options = with_current_time(self._options)
+        options = self._options.at_present()
         return await drive_async(run_call(call, options), self._connections.send, options.time)
 
     def _start_listing(self, listing: Listing[Any]) -> AsyncListing[Any]:
@@ -278,7 +288,7 @@ class AsyncFollowUp(AsyncGroups, _Client["httpx.AsyncClient", AsyncConnections])
         self, items: Iterable[Any] | AsyncIterable[Any], size: int, steps_of: StepsOfBatch
     ) -> AsyncIterator[Any]:
         async for batch in batches_async(items, size):
-            options = with_current_time(self._options)
+            options = self._options.at_present()
             results = await drive_async(steps_of(batch, options), self._connections.send, options.time)
             for result in results:
                 yield result

@@ -17,19 +17,17 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
-from followup._core.plain import Late, surroundings, unwrapped
+from followup._core.plain import TYPE_CHECKING, Late, surroundings, unwrapped
 from followup._core.privacy.frames import clears_frames
 from followup._core.results.errors import WebhookSignatureError
 
-# Not imported from `typing`, whose import takes longer than all that verifies a webhook.
-TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
 if TYPE_CHECKING:
     import datetime
     from typing import Any
 
-    from followup import _webhook_event as events
+    from followup.resources import webhook_event as events
 else:
-    datetime, events = Late("datetime"), Late("followup._webhook_event")
+    datetime, events = Late("datetime"), Late("followup.resources.webhook_event")
 
 
 WEBHOOK_TOLERANCE = 300
@@ -137,7 +135,7 @@ def construct_event(
     """
     verify_signature(payload, headers, secret, tolerance=tolerance, now=now)
     from followup._core.codec.wire import WireError
-    from followup._webhook_event import decode_event
+    from followup.resources.webhook_event import decode_event
 
     try:
         return decode_event(json.loads(_raw(payload)))

@@ -120,7 +120,7 @@ def test_an_event_needs_the_standard_library_alone() -> None:
     blocked = f"import sys; sys.modules.update(dict.fromkeys({DEPENDENCIES!r}))"
     script = f"{blocked}\nfrom datetime import UTC, datetime\nfrom followup import construct_event"
     loaded = imported_by(f"{script}\nevent = construct_event({arguments})\nrepr(event), event == event")
-    assert "followup._webhook_event" in loaded
+    assert "followup.resources.webhook_event" in loaded
     files = {getattr(sys.modules.get(name), "__file__", None) or "" for name in loaded - {*DEPENDENCIES}}
     ours = str(Path(followup.__file__).parent)
     assert [file for file in files if "site-packages" in file and not file.startswith(ours)] == []

@@ -11,7 +11,7 @@ from support.databases import engine_of
 from support.stores import receive, record
 
 from followup import FollowUp, inbound
-from followup._for_mockserver import Time, reproducible_randomness, virtual_store_time
+from followup._for_mockserver import Time, reproducible_randomness, virtual_time
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 from followup_mockserver import MockService
@@ -50,7 +50,7 @@ def rows(engine: Engine, table: str, *columns: str) -> list[tuple[Any, ...]]:
 
 
 def test_an_event_is_recorded_at_the_time_of_the_mock(outbox: Outbox, engine: Engine, time: Time) -> None:
-    with virtual_store_time(time):
+    with virtual_time(None, lambda _: time):
         record(outbox, engine, {"type": "order.issued", "data": {}})
     [(recorded_at, stored)] = rows(engine, "followup_outbox", "recorded_at", "event")
     assert recorded_at == NOON
@@ -61,7 +61,7 @@ def test_status_and_purge_take_the_clock_of_the_mock_without_a_client(
     outbox: Outbox, inbox: Inbox, engine: Engine, service: MockService, client: FollowUp
 ) -> None:
     inbox.on("appointment.created")(lambda _: None)
-    with virtual_store_time(service._time_of(service.api_key)):
+    with virtual_time(None, lambda _: service._time_of(service.api_key)):
         record(outbox, engine, order())
         receive(inbox)
         service.advance(hours=2)
@@ -91,7 +91,7 @@ def test_run_waits_on_the_clock_of_the_mock(outbox: Outbox, inbox: Inbox, engine
             if service.clock.now >= until:
                 stop.set()
 
-    with virtual_store_time(Stopping()), service.client() as client:  # type: ignore[arg-type]
+    with virtual_time(None, lambda _: Stopping()), service.client() as client:  # type: ignore[arg-type]
         outbox.run(client, stop)
         assert service.clock.now >= until
         stop.clear()
@@ -123,7 +123,7 @@ def test_no_statement_reads_the_clock_of_the_database(
         inbox.purge(older_than=timedelta(0))
 
     clocks = ("julianday", "clock_timestamp", "now(", "current_timestamp", "strftime", "datetime(")
-    with virtual_store_time(service._time_of(service.api_key)):
+    with virtual_time(None, lambda _: service._time_of(service.api_key)):
         everything()
     assert statements
     assert not [each for each in statements if any(clock in each.lower() for clock in clocks)]
@@ -142,7 +142,7 @@ def test_the_same_seed_gives_the_same_rows(sqlite_url: str) -> None:
         with (
             MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=seed) as service,
             service.client() as client,
-            virtual_store_time(service._time_of(service.api_key)),
+            virtual_time(None, lambda _: service._time_of(service.api_key)),
             reproducible_randomness(seed),
         ):
             for number in range(3):

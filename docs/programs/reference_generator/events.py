@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from followup import inbound
 from followup._core.api_rules import EventType, OutboundEventType
-from followup._webhook_event import decode_event
+from followup.resources.webhook_event import decode_event
 from followup_mockserver import MockService
 from followup_mockserver.world.settings import NOT_YET_SENT
 

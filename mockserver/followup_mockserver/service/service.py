@@ -252,7 +252,7 @@ class MockService(Mock):
         from followup_mockserver.service.transport import InProcessTransport
 
         transport = InProcessTransport(self._wsgi_app) if options.get("http_client") is None else None
-        sdk.use_virtual_time(client, self._time_of, transport)
+        client._live_in(self._time_of, transport)
         return client
 
     def _time_of(self, api_key: str) -> sdk.Time:

@@ -5,6 +5,10 @@ It imports nothing, because the cold start of a function in the cloud imports it
 
 from __future__ import annotations
 
+# Not imported from `typing`, whose import takes longer than all that verifies a webhook. Nor the literal False, because
+# jedi skips what depends on that.
+TYPE_CHECKING = bool()  # noqa: UP018
+
 QUOTES = "\"'`“”‘’«»"
 
 

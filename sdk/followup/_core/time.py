@@ -2,8 +2,8 @@
 
 A call reads the clock for its deadline and the request rate, and sleeps between attempts. An outbox and an inbox
 take the date and time of their rows from it, when they are in virtual time, in which sleeping takes no real time. Only
-the mock sets a virtual time: for one client, for every client of a base URL, or for outboxes and inboxes. In production
-nothing is set, and a call checks this with one look at an empty tuple.
+the mock sets a virtual time: for one client, for every client of a base URL, or for every Outbox and Inbox. In
+production nothing is set, and a call checks this with one look at an empty tuple.
 """
 
 import random
@@ -13,15 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import module_from_spec
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
 import attrs
-
-if TYPE_CHECKING:
-    from followup._client import AsyncFollowUp, FollowUp
-    from followup._core.call.options import Options
-    from followup._core.call.request_rate import Governor
 
 
 class Time(Protocol):
@@ -86,42 +81,40 @@ TimeOf = Callable[[str], Time]
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Replacement:
-    """The time of all clients of a base URL, while a test replaces it.
+class Replacement:
+    """The time of all clients of a base URL, or of every Outbox and Inbox, while a test replaces it.
 
     Attributes:
-        governors: a governor for each client that has a request rate, since the slots of its own are on another clock.
+        base_url: None for every Outbox and Inbox.
+        time_of: returns the time by an API key.
+        memory: what is kept for this time, such as the governor of a client, whose own has slots on another clock.
     """
 
-    base_url: str
+    base_url: str | None
     time_of: TimeOf
-    governors: "WeakKeyDictionary[Governor, Governor]" = attrs.field(factory=WeakKeyDictionary)
-
-    def applies_to(self, options: "Options") -> bool:
-        return f"{options.base_url}/".startswith(f"{self.base_url}/")
-
-    def apply(self, options: "Options") -> "Options":
-        own = options.governor
-        governor = own and self.governors.setdefault(own, type(own)(own.requests_per_minute))
-        return attrs.evolve(options, time=self.time_of(options.api_key), governor=governor)
+    memory: WeakKeyDictionary[Any, Any] = attrs.field(factory=WeakKeyDictionary)
 
 
-_replacements: tuple[_Replacement, ...] = ()
-_time_of_stores: Time | None = None
+_replacements: tuple[Replacement, ...] = ()
 
 
 @contextmanager
-def virtual_time(base_url: str, time_of: TimeOf) -> Iterator[None]:
-    """Replace the time of every client of a base URL, also of those that exist already, until the with block ends.
+def virtual_time(base_url: str | None, time_of: TimeOf) -> Iterator[None]:
+    """Replace the time of every client of a base URL, or of every Outbox and Inbox, until the with block ends.
 
-    It applies to the calls that begin within the with block, in all threads of the process.
+    It applies to those that exist already too, and to the calls that begin within the with block, in all threads of the
+    process.
+
+    No Outbox or Inbox reads the clock of its database meanwhile, and waiting advances the virtual time. One that is
+    created again on the same database, as after a crash, goes on in the same time. Two things stay real: the check of a
+    webhook's timestamp, and how long a database waits for a lock.
 
     Args:
-        base_url: the base URL; those that begin with it, at a ``/``, are included.
-        time_of: returns the time of a client by its API key.
+        base_url: the base URL; those that begin with it, at a ``/``, are included. None for every Outbox and Inbox.
+        time_of: returns the time by an API key, which is empty for an Outbox or Inbox.
     """
     global _replacements  # replaced as a whole, because other threads read it
-    mine = _Replacement(base_url.rstrip("/"), time_of)
+    mine = Replacement(base_url and base_url.rstrip("/"), time_of)
     _replacements = (*_replacements, mine)
     try:
         yield
@@ -129,52 +122,12 @@ def virtual_time(base_url: str, time_of: TimeOf) -> Iterator[None]:
         _replacements = tuple(each for each in _replacements if each is not mine)
 
 
-def with_current_time(options: "Options") -> "Options":
-    """Return the options for a call that begins now."""
-    if not _replacements:
-        return options
+def find_replacement(base_url: str | None) -> Replacement | None:
+    """Return the latest replacement of the time of a client's base URL, or of every Outbox and Inbox."""
     for each in reversed(_replacements):
-        if each.applies_to(options) and options.time is REAL_TIME:
-            return each.apply(options)
-    return options
-
-
-def use_virtual_time(client: "FollowUp | AsyncFollowUp", time_of: TimeOf, transport: object = None) -> None:
-    """Let one client, and those derived from it, live in virtual time.
-
-    Args:
-        client: the client. It has not made a call yet.
-        time_of: returns the time of a client by its API key.
-        transport: a transport of httpx that sends its requests; None to send them as ever.
-    """
-    client._options = attrs.evolve(client._options, time=time_of(client._options.api_key))
-    client._connections.transport = transport
-
-
-@contextmanager
-def virtual_store_time(time: Time) -> Iterator[None]:
-    """Replace the time of every Outbox and Inbox of this process until the with block ends.
-
-    None of them reads the clock of its database meanwhile, also if it existed before, and waiting advances ``time``.
-    An Outbox or Inbox that is created again on the same database, as after a crash, goes on in the same time. Two
-    things stay real: the check of a webhook's timestamp, and how long a database waits for a lock. Jitter, event ids
-    and lease tokens are random, unless ``reproducible_randomness`` is set too.
-
-    Args:
-        time: the time. Its ``now`` is what the rows of the tables contain.
-    """
-    global _time_of_stores
-    before = _time_of_stores
-    _time_of_stores = time
-    try:
-        yield
-    finally:
-        _time_of_stores = before
-
-
-def virtual_time_of_stores() -> Time | None:
-    """Return the time that replaces that of every Outbox and Inbox; None if nothing does."""
-    return _time_of_stores
+        if each.base_url == base_url or (base_url and each.base_url and base_url.startswith(f"{each.base_url}/")):
+            return each
+    return None
 
 
 _seeded: random.Random | None = None

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, literal, literal_column, select
 
-from followup._core.time import REAL_TIME, Time, virtual_time_of_stores, with_current_time
+from followup._core.time import REAL_TIME, Time, find_replacement
 
 if TYPE_CHECKING:
-    from followup._client import FollowUp
+    from followup import FollowUp
 
 
 def _expression(sql: str) -> ColumnElement[int]:
@@ -38,7 +38,7 @@ class StoreTime:
         self._own = virtual
 
     def _virtual(self) -> Time | None:
-        return virtual_time_of_stores() if self._own is None else self._own
+        return _virtual_time_of_stores() if self._own is None else self._own
 
     def sql(self, dialect: str) -> ColumnElement[int]:
         """Return the current time as an expression of SQL, in milliseconds since the epoch."""
@@ -76,8 +76,13 @@ def _milliseconds_of(time: Time) -> int:
 
 def time_of(client: "FollowUp", default: StoreTime) -> StoreTime:
     """Return the time of a relay: that of a client of a mock, unless all stores are in virtual time already."""
-    time = with_current_time(client._options).time
-    return default if time is REAL_TIME or virtual_time_of_stores() is not None else StoreTime(time)
+    time = client._options.at_present().time
+    return default if time is REAL_TIME or _virtual_time_of_stores() is not None else StoreTime(time)
+
+
+def _virtual_time_of_stores() -> Time | None:
+    replacement = find_replacement(None)
+    return None if replacement is None else replacement.time_of("")
 
 
 def datetime_of(milliseconds: int) -> datetime:

@@ -24,7 +24,7 @@ from followup._store.cipher import RowCipher
 from followup._store.clock import StoreTime, datetime_of, time_of
 from followup._store.database import insert_if_absent
 from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
-from followup._webhook_event import WebhookEvent, decode_event
+from followup.resources.webhook_event import WebhookEvent, decode_event
 
 if TYPE_CHECKING:
     from followup.inbox.inbox import Inbox

@@ -13,8 +13,8 @@ from sqlalchemy.orm import Session
 from followup._core.api_rules import OutboundEventType
 from followup._core.plain import Late
 from followup._core.privacy.frames import clears_frames
-from followup._webhook_event import WebhookEvent
 from followup.inbox.handler_transaction import transaction_on
+from followup.resources.webhook_event import WebhookEvent
 
 if TYPE_CHECKING:
     from followup.outbox import connections

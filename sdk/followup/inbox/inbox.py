@@ -20,12 +20,12 @@ from followup._core.privacy.frames import clears_frames_of
 from followup._core.threads import NoThreadError, result_within
 from followup._store.cipher import Cipher
 from followup._store.failures import reason_of
-from followup._webhook_event import Headers
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store
 from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, checked_types
 from followup.inbox.upkeep import DrainReport, ReceivedEvents
 from followup.inbox.worker import Worker
+from followup.resources.webhook_event import Headers
 from followup.webhooks import SECRET_VARIABLE, checked_secrets, construct_event, secrets_in
 
 LONGEST_HANDLER_TIMEOUT = 86_400

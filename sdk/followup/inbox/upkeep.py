@@ -13,8 +13,8 @@ from followup._store.clock import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import milliseconds_of
-from followup._webhook_event import WebhookEvent, decode_event
 from followup.inbox.arrivals import CURSORS, DONE, EVENTS, SCHEMA, UNHANDLED
+from followup.resources.webhook_event import WebhookEvent, decode_event
 
 FinishedState = Literal["done", "dead", "unhandled"]
 

@@ -22,11 +22,11 @@ from followup._core.privacy.frames import clear_frames
 from followup._store.cipher import UnreadableRows
 from followup._store.failures import kind_of_error
 from followup._store.leases import limit_idle_time
-from followup._webhook_event import decode_event
 from followup.inbox import claims
 from followup.inbox.handler_transaction import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
 from followup.inbox.handlers import Received, check_result
 from followup.inbox.upkeep import DrainReport
+from followup.resources.webhook_event import decode_event
 
 if TYPE_CHECKING:
     from followup._store.execution import Execution

@@ -1,8 +1,15 @@
-"""The groups of operations. Each has a module with its result classes, its input dicts and its operations."""
+"""The groups of operations. Each has a module with its result classes, its input dicts and its operations.
+
+The event of a webhook has one too.
+"""
+
+from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from followup._core.declarations.operations import Resource
+if TYPE_CHECKING:  # the event of a webhook, which is in this package, needs no attrs
+    from followup._core.declarations.operations import Resource
 
 GROUPS = {
     "account": "AccountGroup",
@@ -38,6 +45,7 @@ def _modules_for_freezers() -> None:
         visits,
         webhook_deliveries,
         webhook_endpoints,
+        webhook_event,
     )
 
 

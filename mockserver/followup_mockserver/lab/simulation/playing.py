@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from followup import Patient, PatientInput
-from followup._for_mockserver import reproducible_randomness, virtual_store_time
+from followup._for_mockserver import reproducible_randomness, virtual_time
 from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation import promises
 from followup_mockserver.lab.simulation.clinic import Clinic, bookings_of, handled_of, patients_of
@@ -116,7 +116,7 @@ class _Play:
         self._traffic = Traffic(service, self._runner, self._pending, self._story, clinic.receiver_url, secret)
 
     def play(self, history: History) -> Finding | None:
-        with _reproducible_random(), reproducible_randomness(0), virtual_store_time(self._runner.time):
+        with _reproducible_random(), reproducible_randomness(0), virtual_time(None, lambda _: self._runner.time):
             try:
                 if not any(isinstance(first, steps.CrashAtStart) for first in history[:1]):
                     self._runner.up()

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from followup import FollowUp
-from followup._for_mockserver import SIGNATURE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT, Time, use_virtual_time
+from followup._for_mockserver import SIGNATURE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT, Time
 from followup_mockserver.deliveries.applications import Applications
 from followup_mockserver.deliveries.receivers import Mount, ReceiverKind, kind_of
 from followup_mockserver.deliveries.wsgi_asgi import call_asgi, call_wsgi, caught
@@ -50,7 +50,7 @@ class Process:
         self.client: FollowUp = service.client()
         asynchronous = service.async_client()
         for client in (self.client, asynchronous):
-            use_virtual_time(client, lambda _: time, transport)
+            client._live_in(lambda _: time, transport)
         self.clinic: Clinic = clinic()
         self.clinic.async_client, self.clinic._client = asynchronous, self.client
         self.clinic._clock = time.now

@@ -3,23 +3,22 @@
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import urlsplit
 
 import attrs
 
 from followup._core.api_rules import SERVICE_VERSION
 from followup._core.call.request_rate import Governor
+from followup._core.call.steps import Call, Steps
 from followup._core.codec.kinds import NotGiven
 from followup._core.plain import surroundings, unwrapped
 from followup._core.results.errors import ConfigurationError
-from followup._core.time import REAL_TIME, Time
+from followup._core.time import REAL_TIME, Time, find_replacement
 
 if TYPE_CHECKING:
     import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
-
-    from followup._core.telemetry.calls import CallObserver
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds for each attempt as a whole."""
@@ -59,7 +58,16 @@ class Options:
     deadline: float | None
     governor: Governor | None = None
     time: Time = REAL_TIME
-    observe: "CallObserver | None" = attrs.field(default=None, eq=False)
+    observe: Callable[[Call[Any], Steps[Any]], Steps[Any]] | None = None
+
+    def at_present(self) -> "Options":
+        """Return the options for a call that begins now: a test may have replaced the time of their base URL."""
+        replacement = find_replacement(self.base_url) if self.time is REAL_TIME else None
+        if replacement is None:
+            return self
+        own = self.governor
+        governor = own and replacement.memory.setdefault(own, Governor(own.requests_per_minute))
+        return attrs.evolve(self, time=replacement.time_of(self.api_key), governor=governor)
 
 
 Timeouts = tuple[Mapping[str, float | None] | None, float | None]

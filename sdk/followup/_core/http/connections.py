@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from followup._core.http import CLOSED
 from followup._core.results.errors import ConfigurationError
 from followup._core.threads import NoThreadError, result_within, unforked
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", "httpx.Client", "httpx.AsyncClient")
 
-CLOSED = "the client has been closed: create a new one"
 _OTHER_PROCESS = (
     "http_client was passed in another process, before a fork: two processes on the same connections would read each "
     "other's responses. Create the httpx client and the FollowUp client in the process that uses them, or omit "

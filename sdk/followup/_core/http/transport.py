@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import httpcore
 
 from followup._core.call.steps import NotSent, Outcome, Send
-from followup._core.http.connections import CLOSED
+from followup._core.http import CLOSED
 from followup._core.http.network import AsyncBackend, Backend
 from followup._core.http.outcomes import headers_of, outcome_of, read, read_async
 from followup._core.http.routes import ASYNC, SYNC, Route, World

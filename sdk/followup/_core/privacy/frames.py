@@ -26,8 +26,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from types import FrameType, FunctionType
 
-# Not imported from `typing`, whose import takes longer than all that verifies a webhook.
-TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
+from followup._core.plain import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 

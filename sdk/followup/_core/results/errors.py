@@ -26,10 +26,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from followup._core.plain import Late
+from followup._core.plain import TYPE_CHECKING, Late
 
-# Not imported from `typing`, whose import takes longer than all that verifies a webhook.
-TYPE_CHECKING = bool()  # noqa: UP018 - jedi skips what depends on the literal False
 if TYPE_CHECKING:
     import typing
     from datetime import datetime
