@@ -277,7 +277,7 @@ def test_a_thread_that_sends_while_another_computes_its_wait_does_not_disturb_it
     assert second
     assert third
     first.sent(0.0)
-    first.done(0.0)
+    first.done(lambda: 0.0)
     other = threading.Thread(target=second.sent, args=(60.0,))
 
     lines: list[int] = []
@@ -308,7 +308,7 @@ def test_the_minute_of_a_request_begins_when_its_attempt_ends_however_long_it_ta
     first.sent(0.0)
     assert second.wait(10.0) == pytest.approx(50.0)
     assert second.wait(60.0) == pytest.approx(60.0), "the service may receive the first one only now"
-    first.done(75.0)
+    first.done(lambda: 75.0)
     assert second.wait(120.0) == pytest.approx(15.0)
     assert second.wait(135.0) == 0.0
 

@@ -32,7 +32,7 @@ from followup._core.call.options import Options
 from followup._core.call.request_rate import Governor, Slot
 from followup._core.call.responses import ACCEPT_ENCODING, error_of, result_of, with_response
 from followup._core.call.retries import seconds_before_retry
-from followup._core.call.steps import Call, NotSendable, NotSent, Outcome, Response, Send, Steps, Wait
+from followup._core.call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._core.privacy.redaction import redacted
 from followup._core.results.results import Result
 from followup._version import __version__
@@ -64,14 +64,15 @@ def _attempts(call: Call[R], options: Options) -> Steps[R]:
     now = options.time.monotonic
     send = _first_step(call, options)
     deadline = _Deadline(options.deadline, now)
-    history = _History()
+    was_sent: WasSent = "no"
+    may_be_done = False
     outcome: Outcome | None = None
     for attempt in itertools.count(1):
         slot = None
         if options.governor is not None:
             slot = yield from _slot(options.governor, deadline, now)
             if slot is None:
-                raise error_of(call, options, outcome, attempt - 1, history.was_sent)
+                raise error_of(call, options, outcome, attempt - 1, was_sent)
         started = now()
         try:
             if slot is not None:
@@ -79,20 +80,22 @@ def _attempts(call: Call[R], options: Options) -> Steps[R]:
             outcome = yield deadline.bounded(send)
         finally:  # also when the call is cancelled
             if slot is not None:
-                _end(slot, now)
+                slot.done(now)
         assert outcome is not None
         _log_attempt(call, attempt, outcome, now() - started)
         if isinstance(outcome, Response):
             if outcome.is_success:
                 return result_of(call, outcome, attempt)
-            if outcome.status_code == 404 and call.when_gone and history.may_be_done:
+            if outcome.status_code == 404 and call.when_gone and may_be_done:
                 return with_response(call.when_gone(), outcome)
-        history.add(outcome)
+        if was_sent == "no" or outcome.was_sent == "yes":
+            was_sent = outcome.was_sent
+        may_be_done |= outcome.may_be_done
         wait = None
         if attempt <= options.max_retries:
             wait = seconds_before_retry(outcome, attempt, options.time)
         if wait is None or deadline.expires_within(wait):
-            raise error_of(call, options, outcome, attempt, history.was_sent, late=deadline.is_reached())
+            raise error_of(call, options, outcome, attempt, was_sent, late=deadline.is_reached())
         if wait > 0:
             yield Wait(wait)
     raise AssertionError("unreachable")  # pragma: no cover
@@ -113,14 +116,6 @@ def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -
         governor.release(slot)
         raise
     return slot
-
-
-def _end(slot: Slot, now: Callable[[], float]) -> None:
-    try:
-        slot.done(now())
-    except BaseException:  # of a signal handler; a slot that is never done would block the calls that wait for it
-        slot.is_done = True
-        raise
 
 
 class _Deadline:
@@ -146,21 +141,6 @@ class _Deadline:
     def is_reached(self) -> bool:
         # A timer may fire a little early, so a millisecond before the deadline counts as reached.
         return self._ends is not None and self._now() > self._ends - 0.001
-
-
-class _History:
-    """The attempts so far: whether the request was sent, and whether it may have taken effect."""
-
-    def __init__(self) -> None:
-        self.was_sent: WasSent = "no"
-        self.may_be_done = False
-
-    def add(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Response):
-            self.was_sent = "yes"
-        elif self.was_sent == "no" and _may_have_reached_the_service(outcome):
-            self.was_sent = "maybe"
-        self.may_be_done |= _may_have_been_done(outcome)
 
 
 def _first_step(call: Call[Any], options: Options) -> Send:
@@ -203,15 +183,3 @@ def _log_attempt(call: Call[Any], attempt: int, outcome: Outcome, seconds: float
         attempt,
         request_id,
     )
-
-
-def _may_have_reached_the_service(outcome: Outcome) -> bool:
-    """Return whether the service may have received the request."""
-    return not isinstance(outcome, (NotSendable, NotSent))
-
-
-def _may_have_been_done(outcome: Outcome) -> bool:
-    """Return whether the service may have carried out the request although the attempt failed."""
-    if isinstance(outcome, Response):
-        return outcome.status_code >= 500 or outcome.status_code == 408
-    return _may_have_reached_the_service(outcome)

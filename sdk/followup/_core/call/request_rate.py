@@ -7,6 +7,7 @@ program with the same key can send some as well.
 """
 
 from collections import deque
+from collections.abc import Callable
 
 from followup._core.threads import unforked
 
@@ -69,10 +70,11 @@ class Slot:
             self.is_sent = True
             self._before = None  # frees a chain of earlier slots
 
-    def done(self, now: float) -> None:
+    def done(self, clock: Callable[[], float]) -> None:
         """Record that the attempt has ended: by now the service has received the request, if at all."""
-        self.time = now
-        self.is_done = True
+        with unforked():
+            self.is_done = True  # first, for a signal handler may raise: a slot that is never done would block others
+            self.time = clock()
 
 
 class Governor:

@@ -17,10 +17,11 @@ independent of that library::
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import attrs
 
+from followup._core.api_rules import WasSent
 from followup._core.results.errors import APIStatusError
 from followup._core.results.results import Result
 from followup._core.time import Time
@@ -43,6 +44,12 @@ class Response:
     content: bytes
     problem: str | None = None
     note: str = ""
+    was_sent: ClassVar[WasSent] = "yes"
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the service may have carried out the request although the attempt failed."""
+        return self.status_code >= 500 or self.status_code == 408
 
     @property
     def is_success(self) -> bool:
@@ -64,14 +71,24 @@ class NoResponse:
     name: str
     detail: str = ""
     timed_out: bool = attrs.field(default=False, kw_only=True)
+    was_sent: ClassVar[WasSent] = "maybe"
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the service may have carried out the request."""
+        return self.was_sent == "maybe"
 
 
 class NotSendable(NoResponse):
     """The request is invalid for the HTTP library."""
 
+    was_sent = "no"
+
 
 class NotSent(NoResponse):
     """There was no connection to send the request on."""
+
+    was_sent = "no"
 
 
 class Broken(NoResponse):
