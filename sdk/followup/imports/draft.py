@@ -7,7 +7,17 @@ from followup.imports.cells import Cell, has_text, text_of
 from followup.imports.documents import DocumentError, document_of
 from followup.imports.doubts import Doubt, column_in, doubt
 from followup.imports.maps import DATE_OF_BIRTH, PLACEHOLDER, TIMES, Column, Status
-from followup.imports.values import EMPTY, At, Invalid, checked, checked_length, cleaned, date_of, is_damaged
+from followup.imports.values import (
+    EMPTY,
+    EMPTY_STARTS,
+    At,
+    Invalid,
+    checked,
+    checked_length,
+    cleaned,
+    date_of,
+    is_damaged,
+)
 
 if TYPE_CHECKING:
     from followup.imports.rows import Row, Rows
@@ -111,19 +121,14 @@ class Draft:
             found = source.text(self._cells) if source else ""
             if field == "patient.full_name":
                 found = _as_sent(found, source.column) if source else ""
-            if len(found) < 13 and field not in _AS_WRITTEN and found.casefold() in EMPTY:
+            if found[:1] in EMPTY_STARTS and field not in _AS_WRITTEN and found.casefold() in EMPTY:
                 found = ""
             self._texts[field] = found
         return found
 
-    def content(self) -> int:
-        """Return a hash of all mapped fields but those in which rows of one appointment may differ."""
-        fields = self._map.columns
-        return hash(tuple(self.text(each) for each in fields if each != "type" and not each.startswith("doctor.")))
-
-    def doctor(self) -> int:
-        """Return a hash of the fields of the doctor."""
-        return hash(tuple(self.text(each) for each in self._map.columns if each.startswith("doctor.")))
+    def hash_of(self, positions: Sequence[int]) -> int:
+        """Return a hash of the cells of some columns."""
+        return hash(tuple([self._cells[each] for each in positions]))
 
     def _row(
         self,

@@ -1,5 +1,6 @@
 """The rows of a file as the states of objects that they ask for: each is read once, and judged when all are known."""
 
+import operator
 import pickle
 import sqlite3
 import tempfile
@@ -95,6 +96,10 @@ class Rows:
         self.table: Table = Table(file, map.layout)
         header = self.table.header
         self.fields: dict[str, Field] = {field: Field(column, header) for field, column in map.columns.items()}
+        places = {field: self.fields[field].positions for field in map.columns}
+        self._of_doctor = [each for field in places if field.startswith("doctor.") for each in places[field]]
+        varying = {*self._of_doctor, *places.get("type", ())}
+        self._own = sorted({each for field in places for each in places[field]} - varying)
         self.ignored: list[tuple[int, frozenset[str]]] = [(header.index(each), map.ignore[each]) for each in map.ignore]
         self.phone: Callable[[str], tuple[str, str | None]] = lru_cache(_REMEMBERED)(
             lambda text: phone_of(text, map.country, map.mobiles)
@@ -144,6 +149,7 @@ class Rows:
         self._seen.executescript(_SEEN)
         self._seen.execute("BEGIN")
         batch: list[Row] = []
+        identities: list[tuple[object, ...]] = []
         for number, sheet, cells in self.table.rows(on_progress):
             draft = Draft(self, number, sheet, cells)
             row = draft.row()
@@ -151,11 +157,11 @@ class Rows:
             if row.at is not None and row.outcome != "ignored":
                 self._note_time(row.at)
             if row.outcome != "ignored":
-                self._seen.execute(_INSERT, self._identity(row, draft))
+                identities.append(self._identity(row, draft))
             if len(batch) == _AT_ONCE:
-                self._store(batch)
-                batch = []
-        self._store(batch)
+                self._store(batch, identities)
+                batch, identities = [], []
+        self._store(batch, identities)
         self._end = self._stored.tell()
         self._seen.executescript(_REPEATED)
         self._find_shared("phone", "shared_phones", lambda people: not are_all_one(people))
@@ -164,9 +170,9 @@ class Rows:
         tables = ("repeated", "joined", "shared_phones", "shared_documents")
         self._is_filled = {each: self._seen.execute(f"SELECT 1 FROM {each}").fetchone() is not None for each in tables}  # noqa: S608
 
-    def _store(self, batch: Sequence[Row]) -> None:
-        names = [each.name for each in attrs.fields(Row)]
-        pickle.dump([tuple(getattr(row, name) for name in names) for row in batch], self._stored, protocol=5)
+    def _store(self, batch: Sequence[Row], identities: Sequence[tuple[object, ...]]) -> None:
+        self._seen.executemany(_INSERT, identities)
+        pickle.dump([_VALUES(row) for row in batch], self._stored, protocol=5)
 
     def _note_time(self, at: At) -> None:
         if not at.is_written_midnight:
@@ -179,8 +185,17 @@ class Rows:
         patient = row.patient if row.outcome == "wanted" else draft.identity
         key = None if row.external_id is None else hash(row.external_id)
         phone, dni, external_id = (value and hash(value) for value in map(patient.get, _IDENTITY))
-        name = " ".join(str(hash(each)) for each in words_of(patient.get("full_name", ""))) if phone or dni else ""
-        return key, draft.content(), draft.text("type"), draft.doctor(), phone, dni, external_id, name
+        name = _hashed_words(patient.get("full_name", "")) if phone or dni else ""
+        return (
+            key,
+            draft.hash_of(self._own),
+            draft.text("type"),
+            draft.hash_of(self._of_doctor),
+            phone,
+            dni,
+            external_id,
+            name,
+        )
 
     def _find_shared(self, column: str, table: str, judge: Callable[[Sequence[Person]], bool]) -> None:
         """Store the hashes of what different people have; more than so many are not looked at one by one."""
@@ -229,6 +244,14 @@ class Rows:
             return False
         query = f"SELECT 1 FROM {table} WHERE hash = ?"  # noqa: S608 - a constant
         return self._seen.execute(query, (hash(text),)).fetchone() is not None
+
+
+_VALUES = operator.attrgetter(*attrs.fields_dict(Row))
+
+
+@lru_cache(_REMEMBERED)
+def _hashed_words(name: str) -> str:
+    return " ".join(str(hash(each)) for each in words_of(name))
 
 
 _IDENTITY = ("phone", "dni", "external_id")

@@ -52,6 +52,8 @@ EMPTY: Final = frozenset(
 ) | {"no tiene", "não tem", "nao tem", "sin datos", "sem dados"}
 """What people and systems write where there is nothing, in lower case."""
 
+EMPTY_STARTS: Final = frozenset(each[0] for word in EMPTY for each in (word, word.upper()))
+
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"(?=.{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")

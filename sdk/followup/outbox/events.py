@@ -126,6 +126,7 @@ class Recorded:
 
 _TYPES = get_args(EventType)
 _DATE_AND_TIME = re.compile(r"[+-]?[0-9][0-9W-]*[Tt ][0-9][0-9:.,]*(?:[Zz]|[+-][0-9][0-9:]*)?")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _KEYS = {camel(name): name for name in EventInput.__annotations__}
 WIRE_NAMES = frozenset(_KEYS)
 """The keys of an event in JSON."""
@@ -157,7 +158,7 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
         raise ValueError(str(error)) from None
     text = json_bytes(encoded, "event").decode()
     if not text.isascii():  # a database may have an encoding that lacks a character
-        text = "".join(each if each.isascii() else json.dumps(each)[1:-1] for each in text)
+        text = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
     if len(text) > LARGEST_EVENT:
         raise ValueError(f"event has {len(text):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
     event_id = checked_text(encoded["id"], "event.id")
