@@ -157,7 +157,7 @@ def verify(
     cipher: Annotated[str | None, stores.CIPHER] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare a file with what the service has: what is missing, and which times and statuses differ.
+    """Compare a file with the service: what is missing or rejected, and which times, statuses and patients differ.
 
     With a database, appointments that earlier files had and this one has not are shown, too. It keeps to the rate
     limit of the service, and shows no personal data.
@@ -181,7 +181,7 @@ def verify(
     else:
         for each in differences:
             here, there = (_in_words(side, job.map.zone) for side in (each.here, each.there))
-            say(f"{each.external_id}  {each.kind}: {here} in the file, {there} at the service")
+            say(f"{each.external_id or '-'}  {each.kind}: {here} in the file, {there} at the service")
         say(f"{len(differences):,} differences" if differences else f"{file.name} and the service agree.")
     if differences:
         raise CommandFailed("")

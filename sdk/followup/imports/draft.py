@@ -112,7 +112,7 @@ class Draft:
         self._check_decoding()
         is_rejected = external_id is None or status == "unknown" or any(each.rejects for each in self._doubts)
         outcome: Literal["rejected", "wanted"] = "rejected" if is_rejected else "wanted"
-        return self._row(outcome, external_id, at, "cancelled" if status == "cancelled" else "booked", data)
+        return self._row(outcome, external_id, at, "booked" if status == "ignore" else status, data)
 
     def text(self, field: str) -> str:
         """Return the text of a field as the file has it; empty if the map has no such field, or it means nothing."""
@@ -135,7 +135,7 @@ class Draft:
         outcome: Literal["wanted", "rejected", "ignored"],
         external_id: str | None,
         at: At | Invalid | None,
-        status: Literal["booked", "cancelled"] = "booked",
+        status: Literal["booked", "cancelled", "unknown"] = "booked",
         data: dict[str, Any] | None = None,
     ) -> "Row":
         from followup.imports.rows import Row

@@ -1,6 +1,7 @@
 """The import of a clinic's own files: the public class, and the comparison of a file with the service."""
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from datetime import datetime
@@ -23,8 +24,9 @@ from followup.imports.files import EncodingDoubtfulError
 from followup.imports.maps import Map
 from followup.imports.rows import Row, Rows
 from followup.imports.spool import Expected, Spool
-from followup.imports.state import CANCELLED, State, StoredState, milliseconds
+from followup.imports.state import CANCELLED, UNKNOWN, State, StoredState, milliseconds
 from followup.imports.summary import Summary
+from followup.imports.who import Person, is_another, words_of
 from followup.outbox import Outbox
 
 _LOOKED_UP = 100
@@ -38,15 +40,17 @@ class Difference:
     """A difference between a file and the service.
 
     Attributes:
-        external_id: id of the object in the file.
+        external_id: id of the object in the file; None for a rejected row without one.
         kind: ``missing``: it is not at the service; ``unexpected``: it is at the service under an id that was recorded
-            from an earlier file, but this file does not have it; ``time``, ``status``: they differ.
-        here: time or status in the file, in UTC; None if it is not there.
-        there: time or status at the service; None if it is not there.
+            from an earlier file, but this file does not have it; ``time``, ``status``: they differ; ``patient``: it is
+            another patient's there; ``rejected``: the row is rejected, and the service does not have it as it is in
+            the file.
+        here: time or status in the file, in UTC; the row of what has none; None if it is not there.
+        there: time or status at the service, or the id of the other patient; None if it is not there.
     """
 
-    external_id: str
-    kind: Literal["missing", "unexpected", "time", "status"]
+    external_id: str | None
+    kind: Literal["missing", "unexpected", "time", "status", "patient", "rejected"]
     here: datetime | str | None
     there: datetime | str | None
 
@@ -70,28 +74,42 @@ class Verification:
         self._now = now
         self._is_appointments = map.kind == "appointments"
         self._spool = Spool()
+        self._expected = 0
+        self._has_listed_patients = False
 
     def differences(self) -> Iterator[Difference]:
         """Iterate over the differences."""
         for row in self._rows:
-            if row.external_id is not None:
-                expected = self._expected(row) if row.outcome == "wanted" else None
-                self._spool.add_key(self._state.hash(self._map.kind, row.external_id), expected)
+            if row.outcome not in ("ignored", "joined") and not self._expect(row):
+                yield Difference(row.external_id, "rejected", f"row {row.number}", None)
         for query in self._queries():
             for page in getattr(self._client, self._map.kind).list(limit=_PAGE, **query).pages():
                 yield from self._compare(page.data)
         for each in self._spool.not_found():
-            if each.is_required:
-                yield Difference(each.external_id, "missing", _time(each.at), None)
+            if each.absent is not None:
+                here = _time(each.at) or (f"row {each.row}" if each.absent == "rejected" else None)
+                yield Difference(each.external_id, each.absent, here, None)
 
-    def _expected(self, row: Row) -> Expected | None:
-        """Return what the service should have because of a row; None if ``run`` skips it."""
-        if self._map.skips(row.at, self._now):
-            return None
-        phone = row.patient.get("phone")
-        is_rejected = phone is not None and self._map.shared_phones == "reject" and self._rows.is_shared(phone)
+    def _expect(self, row: Row) -> bool:
+        """Note what the service should have because of a row; return False if nobody can look for it there."""
+        is_skipped = self._map.skips(row.at, self._now)
+        if row.external_id is None:
+            return is_skipped
+        absent: Literal["missing", "rejected"] | None = "missing"
+        if row.outcome == "rejected" or self._is_shared(row.patient):
+            absent = "rejected"
+        elif row.status == CANCELLED:
+            absent = None
         at = None if row.at is None else milliseconds(row.at.instant)
-        return Expected(str(row.external_id), row.status, at, row.status != CANCELLED and not is_rejected)
+        known = Expected(row.external_id, row.status, at, absent, row.number, json.dumps(row.patient))
+        key = self._state.hash(self._map.kind, row.external_id)
+        self._expected += not is_skipped
+        return self._spool.add_key(key, None if is_skipped else known) or is_skipped
+
+    def _is_shared(self, patient: Mapping[str, Any]) -> bool:
+        phone, dni = patient.get("phone"), patient.get("dni")
+        is_shared = phone is not None and self._map.shared_phones == "reject" and self._rows.is_shared(phone)
+        return is_shared or (dni is not None and self._rows.has_shared_document(dni))
 
     def _queries(self) -> Iterator[Mapping[str, Any]]:
         """Iterate over the queries that find all objects in few calls. Each is made when the one before was read."""
@@ -126,12 +144,51 @@ class Verification:
         return not is_over and bool(found.start_at > self._now)
 
     def _differences_of(self, expected: Expected, found: Any) -> Iterator[Difference]:
-        if self._is_appointments and (expected.status == CANCELLED) != (found.status == CANCELLED):
-            yield Difference(expected.external_id, "status", expected.status, found.status)
-        elif expected.status != CANCELLED and expected.at is not None:
+        difference = self._difference_of(expected, found)
+        if difference is not None and expected.absent == "rejected":
+            here = _time(expected.at) or f"row {expected.row}"
+            yield attrs.evolve(difference, kind="rejected", here=here)
+        elif difference is not None:
+            yield difference
+
+    def _difference_of(self, expected: Expected, found: Any) -> Difference | None:
+        number = expected.external_id
+        if expected.status == UNKNOWN or (
+            self._is_appointments and (expected.status == CANCELLED) != (found.status == CANCELLED)
+        ):
+            return Difference(number, "status", expected.status, found.status)
+        if expected.status == CANCELLED:
+            return None
+        if self._map.kind != "patients":
             there = found.start_at if self._is_appointments else found.visited_at
-            if milliseconds(there) != expected.at:
-                yield Difference(expected.external_id, "time", _time(expected.at), there)
+            if expected.at is None or milliseconds(there) != expected.at:
+                return Difference(number, "time", _time(expected.at), there)
+        patient = found.id if self._map.kind == "patients" else found.patient
+        if is_another(_person(json.loads(expected.patient)), self._patient(patient)):
+            return Difference(number, "patient", None, patient)
+        return None
+
+    def _patient(self, id: str) -> Person:
+        """Return a patient of the service. For a large file, all are listed at once, which needs fewer calls."""
+        text = self._spool.patient(id)
+        if text is None and self._expected > _LOOKED_UP and not self._has_listed_patients:
+            self._has_listed_patients = True
+            for page in self._client.patients.list(limit=_PAGE).pages():
+                self._spool.add_patients((each.id, _in_json(each)) for each in page.data)
+            text = self._spool.patient(id)
+        if text is None:
+            text = _in_json(self._client.patients.retrieve(id))
+            self._spool.add_patients([(id, text)])
+        return _person(json.loads(text))
+
+
+def _in_json(patient: Any) -> str:
+    return json.dumps({name: getattr(patient, name) for name in ("phone", "dni", "external_id", "full_name")})
+
+
+def _person(patient: Mapping[str, Any]) -> Person:
+    name = words_of(patient.get("full_name") or "")
+    return Person(patient.get("phone"), patient.get("dni"), patient.get("external_id"), name)
 
 
 def _time(at: int | None) -> datetime | None:

@@ -37,7 +37,8 @@ class Row:
         outcome: ``wanted``; ``rejected``: at least one doubt rejects it; ``ignored``: it is no appointment, visit or
             patient; ``joined``: an earlier row says the same.
         external_id: id of the object; that of the patient in a file of patients. None if it cannot be read.
-        status: ``booked`` or ``cancelled``; visits and patients have no other than the former.
+        status: ``booked`` or ``cancelled``, or ``unknown`` if the row is rejected for that; visits and patients have no
+            other than the first.
         at: start of the appointment or time of the visit; None if the row has no valid one.
         data: the other arguments of the object's first event, such as ``patient``, a ``PatientInput`` whose phone and
             document are normalized. A cancelled appointment, which needs only its id, has the ``reason`` alone.
@@ -49,7 +50,7 @@ class Row:
     sheet: str
     outcome: Literal["wanted", "rejected", "ignored", "joined"]
     external_id: str | None
-    status: Literal["booked", "cancelled"]
+    status: Literal["booked", "cancelled", "unknown"]
     at: At | None
     data: dict[str, Any] = attrs.field(repr=False)
     written: Mapping[str, str] = attrs.field(repr=False)

@@ -6,7 +6,7 @@ It is a temporary database of SQLite that nobody else can open, and that ends wi
 import sqlite3
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import attrs
 
@@ -26,13 +26,16 @@ _TABLES = (
     "CREATE TABLE events (id, subject, text)",
     "CREATE TABLE changes (key, phone, external_id, dni, name, patient, status, at, number)",
     "CREATE TABLE doubts (line, col, code, value, text)",
-    "CREATE TABLE keys (key BLOB PRIMARY KEY, external_id, status, at, is_required, is_found DEFAULT 0) WITHOUT ROWID",
+    "CREATE TABLE keys (key BLOB PRIMARY KEY, external_id, status, at, absent, line, patient, is_found DEFAULT 0) "
+    "WITHOUT ROWID",
+    "CREATE TABLE patients (id PRIMARY KEY, patient) WITHOUT ROWID",
     "BEGIN",
 )
 
 _CHANGED = tuple(attrs.fields_dict(Known))
 
-_EXPECTED = "external_id, status, at, is_required FROM keys WHERE external_id IS NOT NULL AND NOT is_found"
+_COLUMNS = "external_id, status, at, absent, line, patient"
+_EXPECTED = f"{_COLUMNS} FROM keys WHERE external_id IS NOT NULL AND NOT is_found"
 
 
 @attrs.frozen
@@ -43,13 +46,18 @@ class Expected:
         external_id: its external id.
         status: its status in the file.
         at: its time in the file, in milliseconds since the epoch.
-        is_required: whether it is missing if the service does not have it.
+        absent: the kind of the difference if the service does not have it: ``missing``, or ``rejected`` for a row that
+            no run records; None if it need not be there.
+        row: number of its row.
+        patient: the patient's data in JSON.
     """
 
     external_id: str
     status: str | None
     at: int | None
-    is_required: bool
+    absent: Literal["missing", "rejected"] | None
+    row: int
+    patient: str = attrs.field(repr=False)
 
 
 class Spooled(Collection[T]):
@@ -109,8 +117,8 @@ class Spool:
 
     def add_key(self, key: bytes, expected: Expected | None = None) -> bool:
         """Add a key, with the object that the service should have under it; return whether it is new."""
-        values = (None,) * 4 if expected is None else attrs.astuple(expected)
-        add = "INSERT OR IGNORE INTO keys (key, external_id, status, at, is_required) VALUES (?, ?, ?, ?, ?)"
+        values = (None,) * 6 if expected is None else attrs.astuple(expected)
+        add = f"INSERT OR IGNORE INTO keys (key, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
         before = (
             self._database.total_changes
         )  # in a Turkish locale, sqlite3 before Python 3.13 counts no rows of INSERT
@@ -127,6 +135,15 @@ class Spool:
         found = self._database.execute(query, (key,)).fetchone()
         self._database.execute("UPDATE keys SET is_found = 1 WHERE key = ?", (key,))
         return found and Expected(*found)
+
+    def add_patients(self, patients: Iterable[tuple[str, str]]) -> None:
+        """Add patients of the service, by their ids, in JSON."""
+        self._database.executemany("INSERT OR REPLACE INTO patients VALUES (?, ?)", patients)
+
+    def patient(self, id: str) -> str | None:
+        """Return a patient of the service."""
+        found = self._database.execute("SELECT patient FROM patients WHERE id = ?", (id,)).fetchone()
+        return found and str(found[0])
 
     def not_found(self) -> Iterator[Expected]:
         """Iterate over the objects that the service should have, and that ``find`` was not asked for."""

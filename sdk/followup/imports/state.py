@@ -19,6 +19,7 @@ from followup.outbox.events import Recorded
 
 BOOKED: Final = "booked"
 CANCELLED: Final = "cancelled"
+UNKNOWN: Final = "unknown"
 RECORDED: Final = "recorded"
 """The status of a patient or a visit, which has no other."""
 

@@ -55,6 +55,12 @@ def is_recorded_as(row: Person, known: Person) -> Verdict:
     return "patient_changed" if _have_other_names(row, known) else "same"
 
 
+def is_another(row: Person, known: Person) -> bool:
+    """Return whether the service has another patient for an object than a row has."""
+    is_named_otherwise = _have_other_names(row, known) and not _share_an_identity(row, known)
+    return is_named_otherwise or is_recorded_as(row, known) != "same"
+
+
 def are_one(row: Person, other: Person) -> bool:
     """Return whether two who have the same phone can be one patient."""
     if _contradict(row, other):
