@@ -282,12 +282,15 @@ class TestVerify:
     def test_differences(self, clinic: Shell, server: MockServer) -> None:
         clinic.run(*RUN, "--send")
         agreed = clinic.run(*VERIFY)
-        assert (agreed.returncode, agreed.stdout) == (0, "turnos.csv and the service agree.\n")
+        assert agreed.returncode == 1
+        assert "48213  rejected: 2030-05-14 10:00 in the file, not there at the service\n" in agreed.stdout
+        assert agreed.stdout.endswith("2 differences\n")
         edit(clinic, "turnos.csv", "48201;13/05/2030;08:00", "48201;13/05/2030;08:30")
         edit(clinic, "turnos.csv", "48202;", "48999;")
         result = clinic.run(*VERIFY, "--json")
         assert (result.returncode, result.stderr) == (1, "")
         found = {each["externalId"]: each for each in json.loads(result.stdout)["differences"]}
+        assert [found.pop(each)["kind"] for each in ("48213", "48214")] == ["rejected", "rejected"]
         assert found == {
             "48201": {
                 "externalId": "48201",

@@ -153,9 +153,9 @@ class Verification:
 
     def _difference_of(self, expected: Expected, found: Any) -> Difference | None:
         number = expected.external_id
-        if expected.status == UNKNOWN or (
-            self._is_appointments and (expected.status == CANCELLED) != (found.status == CANCELLED)
-        ):
+        is_cancelled = self._is_appointments and found.status == CANCELLED
+        has_other_status = self._is_appointments and (expected.status == CANCELLED) != is_cancelled
+        if expected.status == UNKNOWN or has_other_status:
             return Difference(number, "status", expected.status, found.status)
         if expected.status == CANCELLED:
             return None

@@ -26,8 +26,7 @@ _TABLES = (
     "CREATE TABLE events (id, subject, text)",
     "CREATE TABLE changes (key, phone, external_id, dni, name, patient, status, at, number)",
     "CREATE TABLE doubts (line, col, code, value, text)",
-    "CREATE TABLE keys (key BLOB PRIMARY KEY, external_id, status, at, absent, line, patient, is_found DEFAULT 0) "
-    "WITHOUT ROWID",
+    "CREATE TABLE keys (key PRIMARY KEY, external_id, status, at, absent, line, patient, is_found DEFAULT 0)",
     "CREATE TABLE patients (id PRIMARY KEY, patient) WITHOUT ROWID",
     "BEGIN",
 )
@@ -118,7 +117,7 @@ class Spool:
     def add_key(self, key: bytes, expected: Expected | None = None) -> bool:
         """Add a key, with the object that the service should have under it; return whether it is new."""
         values = (None,) * 6 if expected is None else attrs.astuple(expected)
-        add = f"INSERT OR IGNORE INTO keys (key, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        add = f"INSERT OR IGNORE INTO keys (key, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
         before = (
             self._database.total_changes
         )  # in a Turkish locale, sqlite3 before Python 3.13 counts no rows of INSERT
