@@ -17,7 +17,7 @@ from followup._core.call.call import run_call
 from followup._core.call.options import DEFAULT_MAX_RETRIES, Options
 from followup._core.call.pagination import AsyncListing, Listing, Page
 from followup._core.call.steps import Call, drive, drive_async
-from followup._core.codec.names import kind_of
+from followup._core.codec.kinds import kind_of
 from followup._core.declarations.declarations import lazy
 from followup._core.declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._core.http.connections import AsyncConnections, Connections, import_transport

@@ -12,7 +12,6 @@ from followup._core.codec import phones
 from followup._core.codec.decode import decode
 from followup._core.codec.encode import encode
 from followup._core.codec.kinds import *  # noqa: F403 - all of its public names
-from followup._core.codec.names import *  # noqa: F403 - all of its public names
 from followup._core.codec.wire import format_timestamp
 from followup._core.declarations.declarations import Declaration, Parameter, descriptions_in, lazy
 from followup._core.declarations.operations import declarations_of, group_name

@@ -26,8 +26,7 @@ from followup import ContactInput, CoverageInput, DoctorInput, EventInput, Event
 from followup._core.api_rules import DoctorId, EventType, NonEmpty
 from followup._core.codec.encode import Encoder, encoder_for
 from followup._core.codec.ids import id_of as id_of
-from followup._core.codec.kinds import kinds_in
-from followup._core.codec.names import camel
+from followup._core.codec.kinds import camel, kinds_in
 from followup._core.declarations.operations import Described
 from followup._core.privacy.frames import clears_frames
 from followup._core.time import new_uuid

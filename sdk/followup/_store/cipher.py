@@ -16,7 +16,7 @@ from typing import Any, AnyStr, Final, Protocol
 
 import sqlalchemy as sa
 
-from followup._core.codec.names import kind_of
+from followup._core.codec.kinds import kind_of
 from followup._core.results.errors import ConfigurationError
 from followup._store.database import insert_if_absent
 from followup._store.execution import Execution, Rows

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import attrs
 from rich.cells import cell_len, set_cell_size
 
-from followup._core.codec.names import camel
+from followup._core.codec.kinds import camel
 from followup._core.package_data import package_text
 from followup._core.privacy.redaction import HIDDEN, visible
 from followup.cli.output import json_line, say, say_wrapped, write_line

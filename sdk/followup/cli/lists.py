@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import attrs
 import typer
 
-from followup._core.codec.names import wire_fields
+from followup._core.codec.kinds import wire_fields
 from followup._core.privacy.redaction import visible
 from followup.cli.options import AsJson, keyword, spelling
 from followup.cli.output import json_line, limited_to, reject, say, write_line

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from followup._core.codec.names import camel
+from followup._core.codec.kinds import camel
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output

@@ -14,7 +14,7 @@ import typer
 
 from followup import EventInput
 from followup._core.api_rules import REQUESTS_PER_MINUTE
-from followup._core.codec.names import camel
+from followup._core.codec.kinds import camel
 from followup._core.privacy.redaction import visible
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
 from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT, argument_names

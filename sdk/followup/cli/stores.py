@@ -16,7 +16,7 @@ import attrs
 import typer
 
 from followup import ConfigurationError, FollowUpError
-from followup._core.codec.names import camel
+from followup._core.codec.kinds import camel
 from followup._version import installation
 from followup.cli.application import Application
 from followup.cli.modules import named

@@ -11,8 +11,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from followup._core.codec.kinds import kinds_of
-from followup._core.codec.names import camel
+from followup._core.codec.kinds import camel, kinds_of
 from followup._core.codec.wire import format_exactly, in_utc
 from followup.cli.output import reject
 from followup.cli.texts import zone_of

@@ -12,8 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 import followup
 from followup._core.api_rules import OutboundEventType
 from followup._core.call.options import checked_deadline
-from followup._core.codec.kinds import NOT_GIVEN
-from followup._core.codec.names import kind_of
+from followup._core.codec.kinds import NOT_GIVEN, kind_of
 from followup._core.codec.wire import in_utc
 from followup._core.declarations.declarations import lazy
 from followup._core.privacy.frames import clears_frames_of

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_s
 from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
-from followup._core.codec.names import kind_of
+from followup._core.codec.kinds import kind_of
 from followup._store.database import Dialect, checked_dialect, unprepared
 from followup._store.execution import Execution, Parameters, Rows, Statement, executing, run, tables_in
 from followup.outbox.recording import Recording

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._core.codec.encode import Encoder, encoder_for, json_bytes
-from followup._core.codec.names import camel, kind_of
+from followup._core.codec.kinds import camel, kind_of
 from followup._core.codec.wire import format_timestamp
 from followup._core.privacy.redaction import redacted
 from followup._core.time import new_uuid

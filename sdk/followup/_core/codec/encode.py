@@ -7,7 +7,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,7 @@ import attrs
 
 from followup._core.api_rules import IdPrefix, Limits
 from followup._core.codec import wire
-from followup._core.codec.kinds import NOT_GIVEN, Kind, kinds_in, kinds_of
-from followup._core.codec.names import ABSENT_IF_NONE, NOT_IN_JSON, camel, kind_of
+from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_GIVEN, NOT_IN_JSON, Kind, camel, kind_of, kinds_in, kinds_of
 from followup._core.privacy.redaction import redacted
 
 if TYPE_CHECKING:
@@ -43,44 +42,39 @@ def json_bytes(value: Any, path: str) -> bytes:
     except (TypeError, ValueError, RecursionError):
         pass
     # Raised outside the handler, because the original error holds the body.
-    steps, problem = next(_problems(value), ((), "is nested too deeply, or contains itself"))
+    try:
+        found = _problem_in(value, ())
+    except RecursionError:
+        found = None
+    steps, problem = found or ((), "is nested too deeply, or contains itself")
     place = path + "".join(steps) if path else "".join(steps).lstrip(".")
     raise ValueError(f"{place or 'the body'} {problem}; JSON cannot represent it")
 
 
-def _problems(value: Any) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield path and problem of each part that JSON cannot represent; visit each container once, against cycles."""
-    left: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
-    seen = set[int]()
-    while left:
-        each, path = left.pop()
-        if problem := _problem(each):
-            yield path, problem
-        elif isinstance(each, (dict, list, tuple)) and id(each) not in seen:
-            seen.add(id(each))
-            if isinstance(each, dict):
-                steps = [f".{redacted(str(key), max_length=64)}" for key in each]
-                items = list(each.values())
-            else:
-                steps, items = [f"[{position}]" for position in range(len(each))], list(each)
-            left += [(item, (*path, step)[:_LONGEST_PATH]) for step, item in zip(steps, items, strict=True)]
-
-
-def _problem(value: Any) -> str | None:
+def _problem_in(value: Any, path: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
+    """Return path and problem of the first part that JSON cannot represent; None if there is none."""
+    problem: str | None = None
+    parts: Iterable[tuple[str, Any]] = ()
     match value:
         case None | bool():
-            return None
+            pass
         case str():
-            return text_problem(value)
+            problem = text_problem(value)
         case int():
-            return "is an integer with too many digits" if value.bit_length() > 10_000 else None
+            problem = "is an integer with too many digits" if value.bit_length() > 10_000 else None
         case float():
-            return None if math.isfinite(value) else "is not a finite number"
+            problem = None if math.isfinite(value) else "is not a finite number"
         case dict():
-            return next((problem for key in value if (problem := _key_problem(key))), None)
+            problem = next((found for key in value if (found := _key_problem(key))), None)
+            parts = ((f".{redacted(str(key), max_length=64)}", item) for key, item in value.items())
         case list() | tuple():
-            return None
-    return f"is {kind_of(value)}"
+            parts = ((f"[{position}]", item) for position, item in enumerate(value))
+        case _:
+            problem = f"is {kind_of(value)}"
+    if problem is not None:
+        return path, problem
+    within = (_problem_in(item, (*path, step)[:_LONGEST_PATH]) for step, item in parts)
+    return next((found for found in within if found), None)
 
 
 def _key_problem(key: object) -> str | None:

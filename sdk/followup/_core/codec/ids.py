@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from followup._core.codec.names import kind_of
+from followup._core.codec.kinds import kind_of
 from followup._core.privacy.frames import clears_frames
 
 IdPart = str | int | float | Decimal | date | time | Mapping[str, Any] | list[Any] | tuple[Any, ...]

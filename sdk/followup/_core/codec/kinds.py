@@ -1,4 +1,6 @@
-"""Annotations as kinds of values, from which encoders, decoders, schemas, commands and strategies are derived.
+"""Annotations as kinds of values, and the names of fields in JSON (specification, sections 1 and 2).
+
+Encoders, decoders, schemas, commands and strategies are derived from the kinds.
 
 An annotation allows one or more kinds. Unions are flat here, however they are nested, and None, omitted arguments and
 ``Required`` are no kinds but properties of the whole. A new form of annotation is described here, and once in each
@@ -44,6 +46,12 @@ class NotGiven:
 
 
 NOT_GIVEN: Final = NotGiven()
+
+NOT_IN_JSON = frozenset({"extra", "last_response"})
+"""Fields of the result classes that are not part of the JSON."""
+
+ABSENT_IF_NONE = "absent_if_none"
+"""Key in the metadata of a field that is omitted from the JSON when it is None, instead of sent as null."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -166,3 +174,23 @@ def annotations_of(declared: Any) -> dict[str, Any]:
 def kinds_in(declared: Any) -> dict[str, Kinds]:
     """Return the kinds of the fields of a class, or of the parameters of a function, by name."""
     return {name: kinds_of(each) for name, each in annotations_of(declared).items()}
+
+
+@functools.cache
+def camel(name: str) -> str:
+    """Return the JSON name of a field: ``start_at_gte`` becomes ``startAtGte``."""
+    head, *tail = name.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+def wire_fields(cls: type[Any]) -> dict[str, str]:
+    """Return the JSON name of each field of a result class, by attribute name."""
+    return {field.name: camel(field.name) for field in attrs.fields(cls) if field.name not in NOT_IN_JSON}
+
+
+def kind_of(value: object) -> str:
+    """Return the type of a value for an error message: ``a list``, ``an int``, ``None``."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import attrs
 
-from followup._core.codec.names import ABSENT_IF_NONE, NOT_IN_JSON
+from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_IN_JSON
 from followup._core.plain import Late
 from followup._core.privacy.frames import clears_frames
 from followup._core.results.display import short, shows_personal_data
