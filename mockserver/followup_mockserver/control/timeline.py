@@ -25,9 +25,6 @@ from followup_mockserver.world.state.history import ATTEMPT, CONTROL, DELIVERY, 
 from followup_mockserver.world.state.outcomes import Kind, Part, filled, joined
 from followup_mockserver.world.state.tenant import Tenant
 
-_MAX_DEPTH = 8
-"""An effect stands on its own, not below its cause, if that would be deeper. No rule of the mock leads so deep."""
-
 _AT_ONCE = timedelta(seconds=1)
 """A job that is due so soon after its cause stands below it, even if the clock runs."""
 
@@ -203,9 +200,9 @@ class Entries:
         is_webhook = occurrence.kind in (DELIVERY, ATTEMPT)
         above = self._known.get(occurrence.about if is_webhook else occurrence.cause)
         depth = 0 if above is None else self._depths[id(above)] + 1
-        if above is not None and depth <= _MAX_DEPTH:
+        if above is not None:
             self._below[id(above)].append(occurrence)
-        if above is None or depth > _MAX_DEPTH or (is_job(occurrence) and occurrence.at - above.at >= _AT_ONCE):
+        if above is None or (is_job(occurrence) and occurrence.at - above.at >= _AT_ONCE):
             depth = 0
             if above is None or not (self._folds_events and is_job(occurrence)):
                 self.alone.append(occurrence)

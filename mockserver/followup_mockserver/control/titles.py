@@ -89,10 +89,7 @@ def planned_start(job: Occurrence) -> datetime | None:
     """Return the start of the appointment that a reminder was planned for, which may have changed since."""
     if job.kind != "reminder" or job.hours is None or job.due is None:
         return None
-    try:
-        return job.due + timedelta(hours=job.hours)
-    except OverflowError:  # in a snapshot that somebody has edited
-        return None
+    return job.due + timedelta(hours=job.hours)
 
 
 def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:
