@@ -1,12 +1,14 @@
-"""The dashboard in a real browser: all its controls, several widths, keyboard and accessibility."""
+"""The dashboard in a real browser, which starts once: all controls, live updates, several widths, accessibility."""
 
 import json
+import re
 from typing import Any
 
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
+from support.waiting import wait_for
 
 from followup import FollowUp
 from followup_mockserver import MockServer
@@ -135,3 +137,429 @@ def test_every_view_is_accessible_and_fits_the_window(
         assert found == [], (view, json.dumps(found, indent=2))
         too_wide = tab.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         assert not too_wide, view
+
+
+class TestLive:
+    def test_a_live_update_keeps_input_and_focus(self, tab: Page, go: Open, client: FollowUp) -> None:
+        """Typed text and the focus survive an update of the page."""
+        go("simulate")
+        tab.get_by_label("Data (JSON)").fill('{"a": 1}')
+        before = tab.locator("#page").get_attribute("data-version") or ""
+        client.patients.create(phone=ANA["phone"])
+        expect(tab.locator("#page")).not_to_have_attribute("data-version", before)
+        expect(tab.get_by_label("Data (JSON)")).to_have_value('{"a": 1}')
+        expect(tab.get_by_label("Data (JSON)")).to_be_focused()
+
+    def test_a_live_update_keeps_what_was_opened(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
+        patient = client.patients.create(phone=ANA["phone"])
+        mock.advance(minutes=1)
+        go(f"patients/{patient.id}")
+        tab.get_by_text("2 attempts", exact=True).click()
+        expect(tab.get_by_text("attempt 2: 500")).to_be_visible()
+        mock.advance(minutes=5)
+        expect(tab.get_by_text("attempt 3: 500")).to_be_visible()
+
+    def test_a_stopped_mock_is_reported_until_it_responds_again(self, browser: Browser) -> None:
+        page = browser.new_page()
+        with MockServer(seed=1) as server, server.client() as client:
+            created = client.patients.create(phone=ANA["phone"], full_name="Ana")
+            page.goto(f"{server.url}/_mock/#/patients/{created.id}")
+            expect(page.locator("#live")).to_have_text("live")
+            port = int(server.url.rpartition(":")[2])
+        expect(page.get_by_role("alert")).to_have_text("The mock does not respond (stopped?). Trying again …")
+        expect(page.locator("#live")).to_have_text("not live")
+        page.get_by_role("button", name="+1 h").click()
+        expect(page.get_by_role("status")).to_have_text("The mock does not respond.")
+        page.goto(f"{server.url}/_mock/#/appointments/apt_gone", wait_until="commit")
+        with MockServer(port=port, seed=2):
+            expect(page.get_by_role("status")).to_have_text("The mock was restarted: its earlier data is gone.")
+            expect(page.get_by_role("alert")).to_be_empty()
+            expect(page.locator("#live")).to_have_text("live")
+            expect(page.get_by_text("There is no such appointment.")).to_be_visible()
+        page.close()
+
+    def test_a_reset_is_reported(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.patients.create(phone=ANA["phone"])
+        go("patients")
+        mock.reset()
+        expect_report(tab, "The mock was reset.")
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Patients 0")
+
+
+class TestTimes:
+    def test_they_are_in_the_zone_of_the_organization_or_in_utc(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
+        """The zone is always visible, and the choice is kept in the tab."""
+        booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T14:30:00Z")
+        go("clock")
+        expect(tab.locator("#now")).to_have_text("28 Sep 09:00:00 GMT-3")
+        reminder = tab.locator("main .timeline").get_by_role("listitem").filter(has_text="reminder").first
+        expect(reminder.locator("time").first).to_have_text("29 Sep 11:30, in 1 d 2 h")
+        expect(reminder.locator("time").first).to_have_attribute("title", "2026-09-29T14:30:00.000Z")
+        switch = tab.get_by_role("button", name="UTC")
+        expect(switch).to_have_attribute("aria-pressed", "false")
+        switch.click()
+        expect(tab.locator("#now")).to_have_text("28 Sep 12:00:00Z")
+        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30, in 1 d 2 h")
+        tab.reload()
+        expect(tab.locator("#now")).to_have_text("28 Sep 12:00:00Z")
+        expect(switch).to_have_attribute("aria-pressed", "true")
+        mock.advance(hours=2)
+        expect(reminder.locator("time").first).to_have_text("29 Sep 14:30, in 1 d")
+        mock.advance(days=2)
+        go(f"appointments/{booked.id}")
+        expect(tab.locator("#now")).to_have_text("30 Sep 14:00:00Z")
+
+    def test_a_column_names_the_zone_and_a_time_only_another_one(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
+        mock.update_organization(time_zone="Europe/Madrid")
+        for start in ("2026-10-24T12:00:00Z", "2026-10-26T12:00:00Z"):  # summer time ends on 25 October
+            client.appointments.create(patient={"phone": ANA["phone"]}, start_at=start)
+        go("appointments")
+        expect(tab.get_by_role("columnheader", name="start")).to_have_text("start GMT+2")
+        starts = tab.get_by_role("row").locator("td:nth-child(2)")
+        expect(starts).to_have_text(["26 Oct 13:00 GMT+1", "24 Oct 14:00"])
+
+    def test_relative_times(self, tab: Page, go: Open) -> None:
+        go("overview")
+        expected = {
+            0: "now",
+            1: "in 1 s",
+            -59: "59 s ago",
+            60: "in 1 min",
+            3599: "in 59 min",
+            3 * 3600 + 300: "in 3 h 5 min",
+            -11 * 3600 - 300: "11 h ago",
+            -2 * 86400: "2 d ago",
+            -2 * 86400 - 3600: "2 d 1 h ago",
+            40 * 86400 + 3600: "in 40 d",
+        }
+        texts = "all => import('./static/times.js').then(times => all.map(each => times.relativeText(each * 1000, 0)))"
+        assert tab.evaluate(texts, [*expected]) == [*expected.values()]
+
+
+class TestNavigation:
+    def test_the_groups_and_their_badges(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        client.patients.create(phone=ANA["phone"])
+        go("overview")
+        views = tab.get_by_role("navigation", name="Views")
+        for group in ("Traffic", "Data", "Tools"):
+            expect(views.get_by_role("list", name=group)).to_be_visible()
+        expect(views.get_by_role("link", name="Deliveries")).to_have_text("Deliveries")
+        mock.add_fault(operation="*", kind="status", optional=True)
+        mock.disturb(kind="late", optional=True)
+        expect(views.get_by_role("link", name="Faults 2 pending")).to_be_visible()
+        mock.clear_faults()
+        mock.clear_webhook_faults()
+        mock.advance(days=3)
+        expect(views.get_by_role("link", name="Deliveries 1 failed")).to_be_visible()
+        expect(views.get_by_role("link", name="Endpoints 1 failing")).to_be_visible()
+        client.webhook_endpoints.update(endpoint.id, disabled=True)
+        expect(views.get_by_role("link", name="Endpoints")).to_have_text("Endpoints")
+        expect(views.get_by_role("link", name="Faults")).to_have_text("Faults")
+
+
+class TestKeyboard:
+    def test_letters_open_views_and_search(self, tab: Page, go: Open) -> None:
+        go("overview")
+        for letter, heading in (("p", "Patients"), ("d", "Webhook deliveries"), ("f", "Faults"), ("o", "Overview")):
+            tab.keyboard.press("g")
+            tab.keyboard.press(letter)
+            expect(tab.get_by_role("heading", level=1)).to_contain_text(heading)
+        tab.keyboard.press("/")
+        expect(tab.get_by_role("searchbox")).to_be_focused()
+        tab.keyboard.type("g p")
+        expect(tab.get_by_role("searchbox")).to_have_value("g p")
+
+    def test_rows_are_selected_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
+        first = client.patients.create(phone=ANA["phone"], full_name="Ana")
+        second = client.patients.create(phone="+5491155550002", full_name="Bruno")
+        go("patients")
+        expect(tab.get_by_role("row")).to_have_count(3)
+        for key, patient in (("j", second), ("j", first), ("k", second)):
+            tab.keyboard.press(key)
+            expect(tab.locator(f'tr[data-key="{patient.id}"] a:focus')).to_have_count(1)
+        tab.keyboard.press("c")
+        wait_for(lambda: tab.evaluate("navigator.clipboard.readText()") == second.id)
+        tab.keyboard.press("Enter")
+        expect(tab).to_have_url(re.compile(f"#/patients/{second.id}$"))
+
+
+class TestAccess:
+    def test_enter_in_the_field_of_the_key_switches_the_organization(
+        self, tab: Page, go: Open, mock: MockServer
+    ) -> None:
+        key = mock.create_organization(name="Laboratorio Sur").keys[0].value
+        go("patients")
+        tab.get_by_role("button", name="Switch organization").click()
+        tab.get_by_label("API key of the organization").fill(key)
+        tab.keyboard.press("Enter")
+        expect(tab.get_by_text("Laboratorio Sur")).to_be_visible()
+        assert key not in tab.url
+
+    def test_off_loopback_the_token_is_taken_from_the_address_or_requested(self, browser: Browser) -> None:
+        with MockServer(host="0.0.0.0") as server:
+            url = server.url.replace("0.0.0.0", "127.0.0.1")
+            first, second = browser.new_page(), browser.new_page()
+            first.goto(f"{url}/_mock/#token={server.token}")
+            expect(first.get_by_role("heading", level=1)).to_contain_text("Overview")
+            assert (server.token or "") not in first.url
+            second.goto(f"{url}/_mock/")
+            second.get_by_label("Token").fill(server.token or "")
+            second.get_by_role("button", name="Apply").click()
+            expect(second.get_by_role("heading", level=1)).to_contain_text("Overview")
+            first.close()
+            second.close()
+
+
+def tabs(tab: Page) -> Locator:
+    return tab.locator("nav.tabs a")
+
+
+def current(tab: Page) -> Locator:
+    return tab.locator("nav.tabs a[aria-current]")
+
+
+def book(client: FollowUp, count: int) -> list[str]:
+    patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
+    return [
+        client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z").id
+        for day in range(1, count + 1)
+    ]
+
+
+def test_a_tab_applies_at_once_and_keeps_the_focus(tab: Page, go: Open, client: FollowUp) -> None:
+    client.appointments.cancel(book(client, 3)[0])
+    go("appointments")
+    expect(current(tab)).to_have_text("All 3")
+    tab.get_by_role("link", name="Cancelled 1").focus()
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("row")).to_have_count(2)
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 1 of 3")
+    expect(current(tab)).to_have_text("Cancelled 1")
+    expect(current(tab)).to_be_focused()
+    assert tab.url.endswith("#/appointments?status=cancelled")
+    tab.keyboard.press("Shift+Tab")
+    tab.keyboard.press("Enter")
+    expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 0 of 3")
+    tab.go_back()
+    expect(current(tab)).to_have_text("Cancelled 1")
+    expect(tab.get_by_role("row")).to_have_count(2)
+    tab.reload()
+    expect(tab.get_by_role("row")).to_have_count(2)
+
+
+def test_the_filters_of_calls(tab: Page, go: Open, client: FollowUp) -> None:
+    client.doctors.list()
+    client.account.retrieve()
+    go("calls")
+    operation = tab.get_by_label("Operation")
+    operation.focus()
+    operation.select_option("account.retrieve")
+    expect(tab.get_by_role("row")).to_have_count(2)
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")
+    expect(operation).to_be_focused()
+    operation.select_option("")
+    text = tab.get_by_label("Path, id, idempotency key or error code")
+    text.fill("doctors")
+    text.press("Enter")
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 1 of 2")
+    expect(text).to_be_focused()
+    client.doctors.list()
+    expect(tab.get_by_role("heading", level=1)).to_have_text("API calls 2 of 3")
+    expect(text).to_have_value("doctors")
+
+
+class TestClock:
+    def test_it_is_advanced(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+        go("clock")
+        now = tab.locator("#now")
+        tab.get_by_role("button", name="+1 h").click()
+        expect(now).to_have_text("28 Sep 10:00:00 GMT-3")
+        tab.get_by_role("button", name="+1 d").click()
+        expect(now).to_have_text("29 Sep 10:00:00 GMT-3")
+        expect_report(tab, "+1 d: nothing was due.")
+        tab.get_by_role("button", name="Run next job").click()
+        expect(now).to_have_text("30 Sep 09:00:00 GMT-3")
+        expect_report(tab, "Run next job: 1 reminder sent.")
+        tab.get_by_label("Advance to (America/Argentina/Buenos_Aires)").fill("2026-10-02T05:30:15")
+        tab.get_by_role("button", name="Advance", exact=True).click()
+        expect(now).to_have_text("2 Oct 05:30:15 GMT-3")
+        expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
+        assert len(mock.messages) == 2
+
+    def test_an_advance_reports_what_happened(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        responses = iter([204, 500, 204])
+        mock.mount(HOOKS, lambda _: httpx.Response(next(responses, 204)))
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-29T14:00:00Z")
+        client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
+        client.appointments.create(patient={"phone": "+5491155550002"}, start_at="2026-09-29T15:00:00Z")
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.silent"])
+        go("clock")
+        for _ in range(2):
+            mock.disturb(kind="late", seconds=3600)
+            mock.trigger(type="patient.silent")
+        tab.get_by_role("button", name="+1 d").click()
+        expect_report(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
+        tab.locator("#toast").get_by_role("link").first.click()
+        expect(tab.get_by_role("heading", level=1)).to_have_text("Clock advanced")
+
+    def test_the_field_follows_summer_time(self, tab: Page, go: Open, mock: MockServer) -> None:
+        mock.update_organization(time_zone="Europe/Madrid")
+        go("clock")
+        for local, instant in (
+            ("2026-10-25T01:59:59", "2026-10-24T23:59:59"),
+            ("2026-10-25T03:00:00", "2026-10-25T02:00:00"),
+            ("2027-03-28T01:30:00", "2027-03-28T00:30:00"),
+            ("2027-03-28T03:00:00", "2027-03-28T01:00:00"),
+        ):
+            tab.get_by_label("Advance to (Europe/Madrid)").fill(local)
+            tab.get_by_role("button", name="Advance", exact=True).click()
+            wait_for(lambda expected=f"{instant}+00:00": mock.clock.now.isoformat() == expected)  # type: ignore[misc]
+
+    def test_it_is_never_set_back(self, browser: Browser, mock: MockServer) -> None:
+        tab = browser.new_page()
+        tab.goto(f"{mock.url}/_mock/#/clock")
+        field = tab.get_by_placeholder("2026-09-28 09:00:00")
+        for text, problem in (
+            ("2026-09-28 08:59", "the clock never goes back"),
+            ("tomorrow", "to: This must be a date and time such as 2026-09-28 09:00:00."),
+        ):
+            field.fill(text)
+            tab.get_by_role("button", name="Advance", exact=True).click()
+            expect(tab.get_by_role("status")).to_contain_text(problem)
+            expect(field).to_have_value(text)
+        assert mock.clock.now.isoformat() == "2026-09-28T12:00:00+00:00"
+        tab.close()
+
+
+class TestTools:
+    def test_trigger(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        go("simulate")
+        tab.get_by_label("Event type").first.select_option("patient.silent")
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        tab.get_by_label("Data (JSON)").fill("{")
+        tab.get_by_role("button", name="Send").click()
+        expect_report(tab, "data: This must be JSON.")
+        tab.get_by_label("Data (JSON)").fill('{"since": "yesterday"}')
+        tab.get_by_role("button", name="Send").click()
+        expect_report(tab, "1 delivery queued.")
+        assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
+
+    def test_a_fault_is_added_and_a_single_one_removed(self, tab: Page, go: Open, mock: MockServer) -> None:
+        mock.add_fault(operation="visits.create", kind="disconnect")
+        mock.disturb(kind="late", type="patient.upserted")
+        mock.disturb(kind="duplicate")
+        go("faults")
+        faults = tab.get_by_role("region", name="API call faults")
+        faults.get_by_label("Operation").select_option("patients.create")
+        faults.get_by_label("Status code").fill("503")
+        faults.get_by_label("Number of calls").fill("2")
+        expect(faults.get_by_label("Seconds")).to_be_hidden()
+        faults.get_by_role("button", name="Add").click()
+        expect_report(tab, "Fault added.")
+        tab.get_by_role("button", name="Remove: patients.create: status 503 before the request takes effect, 2").click()
+        expect_report(tab, "Fault removed.")
+        expect(tab.get_by_role("button", name="Remove:")).to_have_count(3)
+        assert [each.operation for each in mock.faults] == ["visits.create"]
+        # The fields that do not apply to a kind are hidden, and their values are not sent.
+        faults.get_by_label("Kind").select_option("delay")
+        faults.get_by_label("Seconds").fill("3")
+        expect(faults.get_by_label("Status code")).to_be_hidden()
+        faults.get_by_role("button", name="Add").click()
+        expect(tab.get_by_text("delay of 3 s before the request takes effect")).to_be_visible()
+        faults.get_by_label("Before or after").select_option("after")
+        faults.get_by_label("Operation").select_option("events.create")
+        faults.get_by_label("Kind").select_option("event")
+        expect(faults.get_by_label("Before or after")).to_be_hidden()
+        faults.get_by_role("button", name="Add").click()
+        expect(tab.get_by_text("events.create: event")).to_be_visible()
+        tab.get_by_role("button", name="Remove: patient.upserted: late").click()
+        expect(tab.get_by_role("button", name="Remove:")).to_have_count(4)
+        assert [each.kind for each in mock.webhook_faults] == ["duplicate"]
+
+    def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+        client.patients.create(phone=ANA["phone"])
+        go("simulate")
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        assert len([*client.patients.list()]) == 1
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
+        expect_report(tab, "Reset to the initial state.")
+        assert [*client.patients.list()] == []
+
+
+class TestStrip:
+    @pytest.fixture
+    def columns(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> Any:
+        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T12:00:00Z")
+        mock.advance(days=1, hours=4)
+        go("overview")
+        return tab.get_by_role("group", name="What happened when").get_by_role("link")
+
+    def test_a_click_selects_a_time_and_zooms(self, tab: Page, columns: Any, mock: MockServer) -> None:
+        assert columns.evaluate_all("all => all.map((each) => each.getAttribute('aria-label'))") == [
+            "28 Sep 09:00 to 28 Sep 10:00. API calls: 1 done; Test controls: 1 advanced",
+            "29 Sep 09:00 to 29 Sep 10:00. Messages: 1 done",
+            "30 Sep 06:00 to 30 Sep 07:00. Messages: 1 due",
+        ]
+        columns.nth(1).click()
+        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
+        expect(tab.get_by_role("region", name="Timeline")).to_contain_text("reminder 24 h before the start")
+        tab.get_by_role("link", name="Zoom in").click()
+        expect(columns).to_have_count(1)
+        expect(columns.first).to_have_accessible_name(re.compile("^29 Sep 09:00 to 29 Sep 09:15"))
+        mock.advance(seconds=1)  # a live update keeps the selection
+        expect(tab.get_by_text("29 Sep 09:00 to 29 Sep 10:00")).to_be_visible()
+        tab.get_by_role("link", name="Show all").click()
+        expect(columns).to_have_count(3)
+        expect(tab.get_by_role("region", name="Timeline")).to_be_hidden()
+
+    def test_the_keyboard_is_enough(self, tab: Page, columns: Any) -> None:
+        columns.first.focus()
+        tab.keyboard.press("ArrowRight")
+        tab.keyboard.press("ArrowRight")
+        tab.keyboard.press("ArrowRight")  # there is no further one
+        expect(columns.nth(2)).to_be_focused()
+        tab.keyboard.press("ArrowLeft")
+        tab.keyboard.press("Enter")
+        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
+        expect(columns.nth(1)).to_be_focused()
+
+    def test_dragging_selects_several_columns(self, tab: Page, columns: Any) -> None:
+        columns.nth(1).drag_to(columns.first)
+        expect(tab.get_by_text("28 Sep 09:00 to 29 Sep 10:00")).to_be_visible()
+        expect(tab.get_by_role("region", name="Timeline")).to_contain_text("appointments.create")
+
+    def test_a_phone_has_fewer_columns(self, tab: Page, go: Open, columns: Any) -> None:
+        tab.set_viewport_size({"width": 390, "height": 800})
+        tab.reload()
+        expect(columns.first).to_have_accessible_name(re.compile("^28 Sep 09:00 to 28 Sep 12:00"))
+
+
+def test_the_colours_of_json_leave_its_characters(tab: Page, go: Open, client: FollowUp) -> None:
+    go("overview")
+    coloured = """async (text) => {
+        const { colourJson } = await import("./static/json.js");
+        const place = document.createElement("div");
+        const pre = Object.assign(document.createElement("pre"), { textContent: text });
+        pre.dataset.json = "";
+        place.append(pre);
+        colourJson(place);
+        return [pre.textContent, [...pre.children].map((each) => `${each.className} ${each.textContent}`)];
+    }"""
+    for text, spans in {
+        '{"a": "b: \\"c\\"", "n": -1.5e3, "t": [true]}': [
+            'json-key "a"', 'json-string "b: \\"c\\""', 'json-key "n"', "json-number -1.5e3", 'json-key "t"',
+            "json-literal true",
+        ],
+        '["<b>", "unfin…': ['json-string "<b>"'],
+        "<b>1</b> true": [],
+    }.items():  # fmt: skip
+        assert tab.evaluate(coloured, text) == [text, spans]

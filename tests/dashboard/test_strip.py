@@ -1,4 +1,4 @@
-"""The strip over the mock's time: what it counts, the time that is selected on it, and its use in a browser."""
+"""The strip over the mock's time: what it counts, and the time that is selected on it."""
 
 import json
 import re
@@ -7,12 +7,11 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
 
 from followup import FollowUp, InvalidRequestError
-from followup_mockserver import MockServer, MockService
+from followup_mockserver import MockService
 
-from .conftest import ANA, HOOKS, Open
+from .conftest import ANA, HOOKS
 from .html import Views
 from .test_timeline import timeline
 
@@ -149,73 +148,3 @@ class TestSelection:
     def test_an_invalid_time_selects_nothing(self, views: Views, busy: str, time: str) -> None:
         assert "Timeline of the selected" not in views.html(f"overview?window={time}") or time == ""
         assert 'aria-labelledby="timeline"' not in views.html(f"overview?time={time}")
-
-
-class TestInBrowser:
-    @pytest.fixture
-    def columns(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> Any:
-        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T12:00:00Z")
-        mock.advance(days=1, hours=4)
-        go("overview")
-        return tab.get_by_role("group", name="What happened when").get_by_role("link")
-
-    def test_a_click_selects_a_time_and_zooms(self, tab: Page, columns: Any, mock: MockServer) -> None:
-        assert columns.evaluate_all("all => all.map((each) => each.getAttribute('aria-label'))") == [
-            "28 Sep 09:00 to 28 Sep 10:00. API calls: 1 done; Test controls: 1 advanced",
-            "29 Sep 09:00 to 29 Sep 10:00. Messages: 1 done",
-            "30 Sep 06:00 to 30 Sep 07:00. Messages: 1 due",
-        ]
-        columns.nth(1).click()
-        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
-        expect(tab.get_by_role("region", name="Timeline")).to_contain_text("reminder 24 h before the start")
-        tab.get_by_role("link", name="Zoom in").click()
-        expect(columns).to_have_count(1)
-        expect(columns.first).to_have_accessible_name(re.compile("^29 Sep 09:00 to 29 Sep 09:15"))
-        mock.advance(seconds=1)  # a live update keeps the selection
-        expect(tab.get_by_text("29 Sep 09:00 to 29 Sep 10:00")).to_be_visible()
-        tab.get_by_role("link", name="Show all").click()
-        expect(columns).to_have_count(3)
-        expect(tab.get_by_role("region", name="Timeline")).to_be_hidden()
-
-    def test_the_keyboard_is_enough(self, tab: Page, columns: Any) -> None:
-        columns.first.focus()
-        tab.keyboard.press("ArrowRight")
-        tab.keyboard.press("ArrowRight")
-        tab.keyboard.press("ArrowRight")  # there is no further one
-        expect(columns.nth(2)).to_be_focused()
-        tab.keyboard.press("ArrowLeft")
-        tab.keyboard.press("Enter")
-        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
-        expect(columns.nth(1)).to_be_focused()
-
-    def test_dragging_selects_several_columns(self, tab: Page, columns: Any) -> None:
-        columns.nth(1).drag_to(columns.first)
-        expect(tab.get_by_text("28 Sep 09:00 to 29 Sep 10:00")).to_be_visible()
-        expect(tab.get_by_role("region", name="Timeline")).to_contain_text("appointments.create")
-
-    def test_a_phone_has_fewer_columns(self, tab: Page, go: Open, columns: Any) -> None:
-        tab.set_viewport_size({"width": 390, "height": 800})
-        tab.reload()
-        expect(columns.first).to_have_accessible_name(re.compile("^28 Sep 09:00 to 28 Sep 12:00"))
-
-
-def test_the_colours_of_json_leave_its_characters(tab: Page, go: Open, client: FollowUp) -> None:
-    go("overview")
-    coloured = """async (text) => {
-        const { colourJson } = await import("./static/json.js");
-        const place = document.createElement("div");
-        const pre = Object.assign(document.createElement("pre"), { textContent: text });
-        pre.dataset.json = "";
-        place.append(pre);
-        colourJson(place);
-        return [pre.textContent, [...pre.children].map((each) => `${each.className} ${each.textContent}`)];
-    }"""
-    for text, spans in {
-        '{"a": "b: \\"c\\"", "n": -1.5e3, "t": [true]}': [
-            'json-key "a"', 'json-string "b: \\"c\\""', 'json-key "n"', "json-number -1.5e3", 'json-key "t"',
-            "json-literal true",
-        ],
-        '["<b>", "unfin…': ['json-string "<b>"'],
-        "<b>1</b> true": [],
-    }.items():  # fmt: skip
-        assert tab.evaluate(coloured, text) == [text, spans]

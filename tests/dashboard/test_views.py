@@ -10,6 +10,7 @@ from followup import FollowUp
 from followup_mockserver import MockServer, MockService
 
 from .conftest import ANA
+from .html import Views
 
 
 def shown(api: Api, path: str, key: str | None = None) -> str:
@@ -110,3 +111,14 @@ def test_a_search_limits_its_results(api: Api, client: FollowUp) -> None:
     for number in range(51):
         client.patients.create(phone=f"+5491155{number:06}", full_name=f"Patient {number}")
     assert "These are the first 50 results" in shown(api, "search?q=Patient")
+
+
+def test_the_clock_lists_jobs_of_one_kind(views: Views, client: FollowUp, service: MockService) -> None:
+    client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
+    client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+    kinds = {"All": 4, "Check of the patient's stage": 1, "Message after the visit": 1, "Reminder": 2}
+    assert views.tabs("clock") == kinds
+    assert len(re.findall('<li class="pending"', views.html("clock?kind=reminder"))) == 2
+    for number in range(50):
+        client.appointments.create(patient={"phone": f"+549115555{number:04}"}, start_at="2026-10-02T12:00:00Z")
+    assert "And 52 later jobs." in views.text("clock?kind=reminder")

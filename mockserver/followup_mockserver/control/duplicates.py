@@ -27,7 +27,7 @@ class SuspectCall(NamedTuple):
     Attributes:
         entry: the call.
         other: id of the earlier call, event or appointment that it seems to repeat.
-        number: the number of the earlier call; None if ``other`` is no call.
+        number: the number of the earlier call; None if ``other`` is an event or an appointment.
     """
 
     entry: JournalEntry
@@ -35,8 +35,8 @@ class SuspectCall(NamedTuple):
     number: int | None
 
     @property
-    def is_recognized(self) -> bool:
-        """Whether the service did nothing twice: it recognizes the events of an equal batch by their ids."""
+    def is_harmless(self) -> bool:
+        """Whether the repetition had no effect. A repeated batch has none, because its events keep their ids."""
         return self.number is not None and is_batch(self.entry.operation)
 
 

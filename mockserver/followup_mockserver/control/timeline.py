@@ -311,17 +311,6 @@ class _BriefEntries(Entries):
             title = "attempt"  # without its number, so that equal ones are one line
         elif is_job(occurrence) and occurrence.hours is not None:
             title = f"{titles.JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
-        delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
-        if delivery is not None and delivery.attempts:
-            made, response = delivery.attempts, delivery.last_status_code or "no response"
-            state = state_of(delivery)
-            if state == "pending":
-                parts = [f"{response}; ", *parts] if delivery.next_attempt_at else parts
-            elif state == titles.STOPPED:
-                parts = [f"{state}: endpoint disabled"]
-            else:
-                number = f" after {made} attempts" if made > 1 else ""
-                parts = [f"{'delivered' if state == 'succeeded' else state}{number} ({response})"]
         return title, more, parts, tone
 
 

@@ -93,14 +93,13 @@ def planned_start(job: Occurrence) -> datetime | None:
 
 
 def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:
-    """Return what became of a delivery, such as ``delivered at attempt 4 (204)``."""
-    made = delivery.attempts
-    if delivery.status == "succeeded":
-        return [f"delivered at attempt {made} ({delivery.last_status_code})"]
-    if delivery.status == "failed":
-        is_stopped = state_of(delivery) == STOPPED
-        word = ("stopped after" if is_stopped else "failed at") if made else "not attempted"
-        return [f"{word}{f' attempt {made}' if made else ''}: {delivery.last_error}"]
-    if delivery.next_attempt_at is None:
-        return [f"attempt {max(made, 1)} is in progress"]
-    return [f"attempt {made + 1} is due ", delivery.next_attempt_at]
+    """Return what became of a delivery, such as ``delivered after 4 attempts (204)``."""
+    made, state, response = delivery.attempts, state_of(delivery), delivery.last_status_code or "no response"
+    if state == "pending":
+        if delivery.next_attempt_at is None:
+            return [f"attempt {max(made, 1)} is in progress"]
+        return [f"{response}; " if made else "", f"attempt {made + 1} is due ", delivery.next_attempt_at]
+    if state == STOPPED:
+        return [f"{state}: endpoint disabled"]
+    number = f" after {made} attempts" if made > 1 else ""
+    return [f"{'delivered' if state == 'succeeded' else state}{number} ({response})"]

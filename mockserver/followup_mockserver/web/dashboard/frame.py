@@ -98,7 +98,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     errors = [entry for entry in tenant.journal.newest_first() if is_error(entry)]
     problems = [each for each in tenant.webhook_endpoints if state_of(each) != "enabled"]
     pending = [each for each in tenant.webhook_deliveries.find_all("status", "pending") if each.attempts]
-    suspects = [each for each in suspect_calls(tenant).values() if not each.is_recognized]
+    suspects = [each for each in suspect_calls(tenant).values() if not each.is_harmless]
     retried = sorted(filter(attrgetter("next_attempt_at"), pending), key=attrgetter("next_attempt_at"))
     return {
         "max_rows": ROWS,

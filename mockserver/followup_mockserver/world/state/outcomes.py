@@ -138,14 +138,14 @@ class Outcome:
     next_at: datetime | None = None
     replay_of: str = ""
 
-    @property
+    @functools.cached_property
     def tone(self) -> Tone:
         """The tone in which it is shown."""
         if self.kind is Kind.RESPONDED:
             return "succeeded" if self.status is not None and 200 <= self.status < 300 else "failed"
         return self.kind.tone
 
-    @property
+    @functools.cached_property
     def error(self) -> str | None:
         """The error of a failed attempt, as the API and the log have it; None for anything else."""
         if self.kind is Kind.RESPONDED:
