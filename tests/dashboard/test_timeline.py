@@ -166,7 +166,7 @@ def test_attempts_unfold_and_the_next_is_due(views: Views, client: FollowUp, ser
     service.advance(minutes=1)
     past = [
         "  patient upserted Ana Díaz: created []",
-        f"{webhook}: attempt 3 is due 09-28 12:06 [pending]",
+        f"{webhook}: 500; attempt 3 is due 09-28 12:06 [pending]",
         "    2 attempts [summary]",
         "      09-28 12:00 attempt 1: 500 [failed]",
         "      09-28 12:01 attempt 2: 500 [failed]",

@@ -30,7 +30,7 @@ from followup_mockserver.cli.generated import control, reject_unless_one_of
 from followup_mockserver.cli.remote import Remote
 from followup_mockserver.cli.serve_log import remarks_on
 from followup_mockserver.control import PendingReminder
-from followup_mockserver.control.titles import STOPPED
+from followup_mockserver.control.occurrences import STOPPED
 from followup_mockserver.deliveries.payloads import EVERY_TYPE, OUTBOUND_TYPES
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target

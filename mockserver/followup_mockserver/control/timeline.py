@@ -18,9 +18,20 @@ from urllib.parse import urlsplit
 import attrs
 
 from followup import WebhookEndpoint
-from followup_mockserver.control import titles
-from followup_mockserver.control.occurrences import REQUEST, Occurrence, TimelineLine
-from followup_mockserver.control.titles import address, state_of
+from followup_mockserver.control.occurrences import (
+    ATTEMPT_JOBS,
+    JOB_TITLES,
+    REQUEST,
+    TONES,
+    WORDS,
+    Occurrence,
+    TimelineLine,
+    address,
+    planned_start,
+    progress_of,
+    state_of,
+    title_of,
+)
 from followup_mockserver.world.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
 from followup_mockserver.world.state.outcomes import Kind, Part, filled, joined
 from followup_mockserver.world.state.tenant import Tenant
@@ -137,7 +148,7 @@ class Entries:
             title=title,
             more=None if more == self._own else more,
             subject=self._subject(occurrence),
-            start=titles.planned_start(occurrence),
+            start=planned_start(occurrence),
             outcome=outcome or None,
             tone=tone if outcome else "",
             causes=() if is_below else [*self._named_causes(occurrence)],
@@ -176,12 +187,12 @@ class Entries:
     def _counted(self, occurrence: Occurrence) -> tuple[str, str, str] | None:
         """Return the noun, the outcome and the tone of an effect in a summary; None if it does not count."""
         if is_job(occurrence):
-            word = titles.WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
-            return titles.JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
+            word = WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
+            return JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
         delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
         if delivery is not None:
             state = state_of(delivery)
-            return "webhook", f" {'delivered' if state == 'succeeded' else state}", titles.TONES.get(state, state)
+            return "webhook", f" {'delivered' if state == 'succeeded' else state}", TONES.get(state, state)
         return None
 
     def _is_shown(self, occurrence: Occurrence) -> bool:
@@ -189,7 +200,7 @@ class Entries:
         kind = occurrence.kind
         if occurrence.id == self._own:
             return True
-        if kind in titles.ATTEMPT_JOBS:
+        if kind in ATTEMPT_JOBS:
             return occurrence.outcome.kind is Kind.DUE
         if kind == MESSAGE and is_job(self._known.get(occurrence.cause)):
             return False
@@ -213,16 +224,16 @@ class Entries:
         """Return the title of an entry, the id of its page, its outcome and its tone."""
         is_attempt = self._is_alone(occurrence)
         if occurrence.kind != DELIVERY and not is_attempt:
-            return *titles.title_of(occurrence), occurrence.outcome.tone
+            return *title_of(occurrence), occurrence.outcome.tone
         delivery = self._tenant.webhook_deliveries.get((is_attempt and occurrence.about) or occurrence.id)
         endpoint = self._tenant.webhook_endpoints.get(occurrence.id if delivery is None else delivery.webhook_endpoint)
         title = f"webhook {occurrence.id}" if endpoint is None else f"webhook to {self._address(endpoint)}"
         if delivery is None:
             return title, None if endpoint is None else endpoint.id, occurrence.parts, "muted"
         if is_attempt:
-            return f"{title}, {titles.title_of(occurrence)[0]}", delivery.id, occurrence.parts, occurrence.outcome.tone
+            return f"{title}, {title_of(occurrence)[0]}", delivery.id, occurrence.parts, occurrence.outcome.tone
         state = state_of(delivery)
-        return title, delivery.id, titles.progress_of(delivery), titles.TONES.get(state, state)
+        return title, delivery.id, progress_of(delivery), TONES.get(state, state)
 
     def _address(self, endpoint: WebhookEndpoint) -> str:
         return address(endpoint.url)
@@ -231,11 +242,11 @@ class Entries:
         """Return what planned a job or caused anything else, and what withdrew a job."""
         cause = self._known.get(occurrence.cause)
         if cause is not None:
-            title, more, _ = titles.title_of(cause)
+            title, more, _ = title_of(cause)
             yield Cause("planned by" if is_job(occurrence) else "by", title, more, cause.at)
         withdrawn_by = self._known.get(occurrence.ended_by)
         if withdrawn_by is not None and occurrence.outcome.kind.is_withdrawn:
-            title, more, _ = titles.title_of(withdrawn_by)
+            title, more, _ = title_of(withdrawn_by)
             yield Cause(f"{occurrence.outcome.what} by", title, more, withdrawn_by.at)
 
     def _is_alone(self, occurrence: Occurrence) -> bool:
@@ -254,7 +265,7 @@ class Entries:
 
     def _announced(self, job: Occurrence) -> Entry:
         """Return a line for a job that is due later, without the reason for its outcome."""
-        outcome = [titles.WORDS.get(job.outcome.kind, job.outcome.what)]
+        outcome = [WORDS.get(job.outcome.kind, job.outcome.what)]
         entry = self.entry(job, is_below=True)
         return attrs.evolve(entry, key=f"planned {job.id}", outcome=outcome, children=(), text=None, is_planned=True)
 
@@ -269,7 +280,7 @@ def _without_endpoint(event: Occurrence) -> Iterator[Entry]:
 def _planned(at: datetime, jobs: Sequence[Occurrence]) -> Iterator[Entry]:
     """Return a line for each kind of the jobs that a cause has planned, which have entries of their own."""
     for kind, count in Counter(each.kind for each in jobs).items():
-        title = _number(count, titles.JOB_TITLES[kind])
+        title = _number(count, JOB_TITLES[kind])
         yield Entry(key=f"planned {kind}", at=at, title=title, outcome=["planned"])
 
 
@@ -310,7 +321,7 @@ class _BriefEntries(Entries):
         elif occurrence.kind == ATTEMPT:
             title = "attempt"  # without its number, so that equal ones are one line
         elif is_job(occurrence) and occurrence.hours is not None:
-            title = f"{titles.JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
+            title = f"{JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
         return title, more, parts, tone
 
 

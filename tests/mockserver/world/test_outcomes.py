@@ -11,7 +11,7 @@ import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.control.causes import occurrences_of
-from followup_mockserver.control.titles import planned_start
+from followup_mockserver.control.occurrences import planned_start
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)

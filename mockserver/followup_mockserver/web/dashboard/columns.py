@@ -11,7 +11,7 @@ import attrs
 from followup import Appointment, Event, Patient
 from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
 from followup_mockserver.control.duplicates import twins_of
-from followup_mockserver.control.titles import STOPPED, state_of
+from followup_mockserver.control.occurrences import STOPPED, state_of
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.web.dashboard.texts import json_body
 from followup_mockserver.world.state.history import EVENT, Record

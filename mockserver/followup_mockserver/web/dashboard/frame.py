@@ -10,7 +10,7 @@ from typing import Any
 from followup import WebhookDelivery, WebhookEndpoint
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.control.duplicates import suspect_calls
-from followup_mockserver.control.titles import state_of
+from followup_mockserver.control.occurrences import state_of
 from followup_mockserver.web.dashboard.calls import is_error, refused_events
 from followup_mockserver.web.dashboard.columns import TABLES, title_of_view
 from followup_mockserver.web.dashboard.webhooks import disabling_call

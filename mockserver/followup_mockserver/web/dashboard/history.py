@@ -18,9 +18,19 @@ from typing import Any
 import attrs
 
 from followup_mockserver.control.causes import occurrences_among, occurrences_of
-from followup_mockserver.control.occurrences import REQUEST, Occurrence, of_call, of_records
+from followup_mockserver.control.occurrences import (
+    ATTEMPT_JOBS,
+    MESSAGE_JOBS,
+    REQUEST,
+    RUNS,
+    TEST_CONTROL,
+    Occurrence,
+    job_title,
+    of_call,
+    of_records,
+    title_of,
+)
 from followup_mockserver.control.timeline import Entries, Entry
-from followup_mockserver.control.titles import ATTEMPT_JOBS, MESSAGE_JOBS, RUNS, TEST_CONTROL, job_title, title_of
 from followup_mockserver.web.dashboard.objects import name_of
 from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state.history import ATTEMPT, CONTROL, CONTROL_PREFIX, EVENT, JOB_PREFIX, MESSAGE, Record

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import attrs
 
 from followup import IntakeRequest
-from followup_mockserver.control.titles import address
+from followup_mockserver.control.occurrences import address
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.web.dashboard.columns import TABLES, Column, title_of_view
 from followup_mockserver.world.state.collection import Collection

@@ -11,7 +11,7 @@ import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
-from followup_mockserver.control.titles import STOPPED, state_of
+from followup_mockserver.control.occurrences import STOPPED, state_of
 from followup_mockserver.deliveries.deliveries import url_of
 from followup_mockserver.deliveries.payloads import body_of, headers_of
 from followup_mockserver.web.dashboard.columns import day_in
