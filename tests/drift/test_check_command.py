@@ -14,7 +14,7 @@ from support.server import ScriptedServer, drip, hang, reply
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.app import app
-from followup_mockserver.lab.drift import reading
+from followup_mockserver.lab.drift import contracts
 
 Check = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -169,14 +169,6 @@ MALFORMED: dict[str, tuple[Any, str]] = {
     "a reference to an anchor": (broken({"$ref": "#account"}), "is not a path"),
     "a reference that is a number": (broken({"$ref": 1}), "leads out of the document"),
     "a dynamic reference": (broken({"$dynamicRef": "#account"}), "$dynamicRef is not supported"),
-    "too many alternatives": (
-        broken({"allOf": [{"anyOf": [{"minLength": n} for n in range(9)]} for _ in range(9)]}),
-        "more than 256 alternatives",
-    ),
-    "too many parts": (
-        broken({"allOf": [{"maxLength": n} for n in range(300)]}),
-        "more than 256 alternatives or parts",
-    ),
 }
 
 
@@ -227,7 +219,7 @@ class TestProblems:
     def test_a_download_that_is_too_slow(
         self, check: Check, monkeypatch: pytest.MonkeyPatch, late: Callable[[Any], Any]
     ) -> None:
-        monkeypatch.setattr(reading, "TIMEOUT", 0.2)
+        monkeypatch.setattr(contracts, "TIMEOUT", 0.2)
         with ScriptedServer() as scripted:
             scripted.script = [late(scripted.released)]
             result = check(scripted.url)

@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 from support.integrations import planted
-from support.integrations.catalogue import BUGS, ENOUGH, EXAMPLES, SEEDS, Bug, promise_in
+from support.integrations.catalogue import BUGS, CORRECT, ENOUGH, EXAMPLES, SEEDS, Bug, promise_in
 from support.integrations.intentions import Intentions
 from support.integrations.reconciling import Reconciling
+from support.integrations.stores import Stores
 
-from followup_mockserver.lab.simulation.history import Book, CrashAtRequest, history_of, seed_of
+from followup_mockserver.lab.simulation.history import (
+    Book,
+    CrashAtRequest,
+    FailRequests,
+    PassTime,
+    Reschedule,
+    Work,
+    history_of,
+    seed_of,
+)
 from followup_mockserver.simulation import Clinic, simulate
 
 each_bug = pytest.mark.parametrize("bug", BUGS, ids=[each.name for each in BUGS])
@@ -69,3 +79,21 @@ def test_an_appointment_without_an_external_id_is_named() -> None:
 
     with pytest.raises(AssertionError, match=r"B1: .* the service has nothing under this external id, but without"):
         simulate(WithoutExternalId, seed=1)
+
+
+@pytest.mark.parametrize("clinic", CORRECT)
+def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic]) -> None:
+    simulate(clinic, examples=8, seed=101)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("clinic", CORRECT)
+def test_a_correct_integration_survives_many_histories(clinic: type[Clinic]) -> None:
+    simulate(clinic, examples=500, seed=500)
+
+
+def test_moves_that_leave_the_appointment_where_it_was_are_changes() -> None:
+    """The last run of work() sends both moves, whose webhooks a later one handles."""
+    there_and_back = (Reschedule(0, 0), Reschedule(0, 15))
+    history = (Book(0, 0), Reschedule(0, 15), Work(), FailRequests(1, 0), *there_and_back, PassTime(0), Work())
+    simulate(Stores, examples=1, seed=seed_of(history))

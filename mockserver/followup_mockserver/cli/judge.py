@@ -68,7 +68,7 @@ def check(
     "wording": a text.
     """
     from followup_mockserver.lab.drift.comparison import compare_document
-    from followup_mockserver.lab.drift.reading import DocumentError, read_document
+    from followup_mockserver.lab.drift.contracts import DocumentError, read_document
 
     try:
         report = compare_document(read_document(source))

@@ -13,19 +13,20 @@ import contextlib
 import http.client
 import ipaddress
 import math
-import selectors
 import socket
 import ssl
 import threading
-import weakref
 from collections.abc import Mapping
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
-from followup._for_mockserver import addresses_of, result_within
-from followup_mockserver.world.schema.formats import WebhookUrl, is_loopback_address
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, result_within
+from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
+from followup_mockserver.world.schema.formats import WebhookUrl, is_loopback_address, parse_webhook_url
 from followup_mockserver.world.state.clock import RealTime
+from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 
 
 class NotALoopbackAddressError(OSError):
@@ -49,18 +50,14 @@ class TimedSocket(socket.socket):
 
     Attributes:
         ends: that instant, of ``RealTime.monotonic``.
-        has_received: whether any byte of the response to the current request has arrived.
     """
 
     ends: float = math.inf
-    has_received: bool = False
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         """Receive, within the time limit."""
         self.settimeout(time_left(self.ends))
-        received = super().recv_into(*args, **kwargs)
-        self.has_received |= received > 0
-        return received
+        return super().recv_into(*args, **kwargs)
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         """Send, within the time limit."""
@@ -132,9 +129,6 @@ _REASONS: Mapping[type[Exception], str] = {
 }
 """By exception class; the first that fits."""
 
-MAX_KEPT = 32
-"""Idle connections that a sender keeps open."""
-
 
 class _Response(http.client.HTTPResponse):
     """A response whose status line decides: http.client has limits for headers, and rejects what exceeds them."""
@@ -155,15 +149,12 @@ class _Response(http.client.HTTPResponse):
 
 
 class Connection(http.client.HTTPConnection):
-    """An open connection to the origin of a URL, on which each request has one time limit as a whole."""
+    """An open connection for one request, which has one time limit as a whole."""
 
     response_class: type[http.client.HTTPResponse] = _Response
-    is_kept: bool = False
-    """Whether it has had a response before."""
 
     def __init__(self, url: WebhookUrl, connected: TimedSocket) -> None:
         super().__init__(url.host, url.port)
-        self.origin: str = url.origin
         self.sock: Any = connected
         # A response that closes the connection takes the socket over, and ``sock`` is None from then on.
         self._socket = connected
@@ -185,28 +176,14 @@ class Connection(http.client.HTTPConnection):
             OSError: the connection failed.
         """
         self.limit(ends)
-        self._socket.has_received = False
         # A receiver may respond and close the connection before it has read the whole request: its status counts.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.request(method, url.target, body, {"Host": url.authority, **headers})
+            self.request(method, url.target, body, {"Host": url.authority, "Connection": "close", **headers})
         return self.getresponse()
-
-    def was_closed_before(self, error: BaseException) -> bool:
-        """Return whether a request failed because the other side had closed the kept connection in the meantime."""
-        is_closed = isinstance(error, OSError) and not isinstance(error, TimeoutError)
-        return is_closed and self.is_kept and not self._socket.has_received
 
     def limit(self, ends: float) -> None:
         """Let the request in progress time out at an instant of ``RealTime.monotonic``."""
         self._socket.ends = ends
-
-    def is_usable(self) -> bool:
-        """Whether the connection is open, and no unexpected data has arrived on it."""
-        if self.sock is None:
-            return False
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._socket, selectors.EVENT_READ)
-            return not selector.select(0)
 
     def interrupt(self) -> None:
         """Abort the request in progress, which another thread may have sent."""
@@ -219,26 +196,21 @@ class Connections:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: list[Connection] = []
         self._in_use: set[Connection] = set()
         self._closed = False
-        # Closes the sockets even if the mock is garbage-collected without being closed.
-        self._finalizer = weakref.finalize(self, _close, self._kept)
 
-    def take(self, url: WebhookUrl, ends: float, *, is_new: bool = False) -> Connection:
-        """Return an open connection to the origin of a URL, for one attempt.
+    def open(self, url: WebhookUrl, ends: float) -> Connection:
+        """Open a connection to the origin of a URL, for one request.
 
         Args:
             url: the URL of the receiver.
             ends: the instant of ``RealTime.monotonic`` by which the connection must be open.
-            is_new: whether it must not be one that has been kept.
 
         Raises:
             OSError: the connection failed.
             TimeoutError: it was not open in time.
         """
-        connection = None if is_new else self._usable(url.origin)
-        connection = connection or Connection(url, self._opened(url, ends))
+        connection = Connection(url, self._connected(url, ends))
         with self._lock:
             self._in_use.add(connection)
             closed = self._closed
@@ -247,17 +219,11 @@ class Connections:
             raise ConnectionAbortedError
         return connection
 
-    def release(self, connection: Connection, *, reusable: bool = False) -> None:
-        """Close a connection, or keep it for the next attempt if its response has been read completely."""
-        unwanted: Connection | None = connection
+    def release(self, connection: Connection) -> None:
+        """Close a connection."""
         with self._lock:
             self._in_use.discard(connection)
-            if reusable and not self._closed:
-                connection.is_kept = True
-                self._kept.append(connection)
-                unwanted = self._kept.pop(0) if len(self._kept) > MAX_KEPT else None
-        if unwanted is not None:
-            unwanted.close()
+        connection.close()
 
     def close(self) -> None:
         """Close all connections; attempts in progress fail."""
@@ -266,20 +232,8 @@ class Connections:
             in_use = list(self._in_use)
         for connection in in_use:
             connection.interrupt()
-        self._finalizer()
 
-    def _usable(self, origin: str) -> Connection | None:
-        """Return the connection to an origin that was used last and still works; None if there is none."""
-        with self._lock:
-            kept = [each for each in reversed(self._kept) if each.origin == origin]
-            for connection in kept:
-                self._kept.remove(connection)
-                if connection.is_usable():
-                    return connection
-                connection.close()
-        return None
-
-    def _opened(self, url: WebhookUrl, ends: float) -> TimedSocket:
+    def _connected(self, url: WebhookUrl, ends: float) -> TimedSocket:
         connected = connect(url, addresses(url.host, url.port, ends), ends)
         if url.scheme == "http":
             return TimedSocket(fileno=connected.detach())
@@ -296,6 +250,72 @@ class Connections:
         return context
 
 
-def _close(kept: list[Connection]) -> None:
-    while kept:
-        kept.pop().close()
+_BODY_TIMEOUT = 1.0
+"""Seconds that the beginning of a response's body has to arrive after its head."""
+
+
+class Sender:
+    """Sends delivery attempts over sockets. Thread-safe.
+
+    Args:
+        timeout: seconds after which an attempt has failed, from lookup to response.
+    """
+
+    def __init__(self, timeout: float = WEBHOOK_ATTEMPT_TIMEOUT) -> None:
+        self._timeout = timeout
+        self._connections = Connections()
+
+    def send(self, attempt: PreparedAttempt) -> AttemptResult:
+        """Send an attempt, and return its result. Errors are part of the result, and not raised."""
+        began = RealTime.monotonic()
+        ends = began + self._timeout
+        try:
+            url = parse_webhook_url(attempt.url)
+            connection = self._connections.open(url, ends)
+            try:
+                response = connection.send_request("POST", url, attempt.headers, attempt.body, ends)
+                seconds = RealTime.monotonic() - began
+                kept = _read(connection, response, ends)
+            finally:
+                self._connections.release(connection)
+        except TimeoutError:
+            return AttemptResult(Outcome(Kind.TIMED_OUT, seconds=self._timeout), RealTime.monotonic() - began)
+        except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
+            return AttemptResult(Outcome(Kind.UNREACHABLE, reason_of(problem)), RealTime.monotonic() - began)
+        return AttemptResult(Outcome(Kind.RESPONDED, status=response.status), seconds, response=kept)
+
+    def close(self) -> None:
+        """Close all connections; attempts in progress fail."""
+        self._connections.close()
+
+
+def _read(connection: Connection, response: http.client.HTTPResponse, ends: float) -> ReceiverResponse:
+    """Read the beginning of the body.
+
+    The status has decided the outcome already, so a body that does not end only costs time, and little of it.
+    """
+    connection.limit(min(ends, RealTime.monotonic() + _BODY_TIMEOUT))
+    body, is_whole = _beginning_of(response)
+    response.close()
+    return ReceiverResponse(
+        status_line=f"HTTP/{response.version / 10:.1f} {response.status} {response.reason}".rstrip(),
+        headers=joined_headers(response.getheaders()),
+        body=body,
+        body_is_whole=is_whole,
+    )
+
+
+def _beginning_of(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
+    """Return the beginning of a body as far as it arrives, and whether that is the whole body."""
+    expected = response.length
+    body = b""
+    try:
+        while (missing := LONGEST_RESPONSE_BODY + 1 - len(body)) > 0 and len(body) != expected:
+            piece = response.read1(missing if expected is None else min(missing, expected - len(body)))
+            if not piece:
+                # Without a length, the body ends with the connection.
+                return body, expected is None
+            body += piece
+    except (OSError, ValueError, http.client.HTTPException):
+        return body, False
+    return body, len(body) == expected and len(body) <= LONGEST_RESPONSE_BODY

@@ -24,8 +24,7 @@ import httpx
 from followup._for_mockserver import result_within
 from followup_mockserver.deliveries.applications import Applications, EventLoopThread, StartupNotCompleteError
 from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
-from followup_mockserver.deliveries.receivers import Mount, ReceiverKind
-from followup_mockserver.deliveries.wsgi_asgi import Headers, call_asgi, call_wsgi, caught
+from followup_mockserver.deliveries.receivers import Headers, Mount, ReceiverKind, call_asgi, call_wsgi, caught
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.outcomes import Kind, Outcome

@@ -160,7 +160,7 @@ class Origin:
 
     def _connected(self, ends: float) -> Connection:
         try:
-            return self._connections.take(self._url, ends)
+            return self._connections.open(self._url, ends)
         except Exception as error:  # noqa: BLE001 - whatever it is, there is no connection
             reason, timed_out = reason_of(error), isinstance(error, TimeoutError)
         raise Unreachable(f"cannot connect to {self._shown}: {reason}", timed_out=timed_out)

@@ -269,7 +269,7 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
         service: the service; the base URL of the clients is ``service.url``, or begins with it.
         router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
     """
-    from followup_mockserver.deliveries.wsgi_asgi import call_wsgi
+    from followup_mockserver.deliveries.receivers import call_wsgi
 
     def respond(request: "httpx.Request") -> "httpx.Response":
         return call_wsgi(service._wsgi_app, request)

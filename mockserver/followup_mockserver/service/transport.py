@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from followup_mockserver.deliveries.wsgi_asgi import call_wsgi
+from followup_mockserver.deliveries.receivers import call_wsgi
 from followup_mockserver.world.state.faults import WSGIApp
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 from support.http import Api
-from support.server import Action, Received, ScriptedServer, endless, hang, hang_up, reply
+from support.server import Action, Received, ScriptedServer, endless, hang_up, reply
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.deliveries import network_sender as sender_module
+from followup_mockserver.deliveries import connections as sender_module
 from followup_mockserver.world.state import records as attempts_module
 from followup_mockserver.world.state.records import Attempt, Attempts, ReceiverResponse
 
@@ -188,43 +188,6 @@ class TestStatusLine:
     def test_an_error_is_a_sentence(self, networked: MockService, action: Action, error: str) -> None:
         with ScriptedServer([action]) as receiver:
             assert attempt_at(networked, receiver.url).error == error
-
-
-class TestKeptConnections:
-    @pytest.mark.parametrize(
-        ("actions", "outcomes", "connections"),
-        [
-            ([hang_up, reply(204, b"")], [None], 2),
-            ([reset_by_peer(), reply(204, b"")], [None], 2),
-            ([hang_up, reply(500, b"")], ["HTTP status 500."], 2),
-            ([hang_up, hang_up], [CLOSED], 2),
-            ([raw(b"HTTP/1.1 ", close=True)], ["No response (the response is not HTTP)."], 1),
-            ([raw(b"HTTP/1.1 100 Continue\r\n\r\n", close=True)], [CLOSED], 1),
-        ],
-    )
-    def test_one_that_was_closed_without_a_byte_is_replaced_once_within_the_attempt(
-        self, networked: MockService, actions: list[Action], outcomes: list[str | None], connections: int
-    ) -> None:
-        with ScriptedServer([reply(204, b""), *actions]) as receiver:
-            assert attempt_at(networked, receiver.url).error is None
-            with networked.client() as client:
-                client.webhook_endpoints.ping(networked.deliveries[0].webhook_endpoint)
-            networked.advance()
-            sent = receiver.received[1:]
-        (delivery,) = [each for each in networked.deliveries if each.event_type == "webhook.ping"]
-        assert [each.error for each in networked.attempts(delivery.id)] == outcomes
-        assert (delivery.attempts, receiver.connections, len(sent)) == (1, connections, len(actions))
-        assert {(each.body, each.headers["x-service-delivery-attempt"]) for each in sent} == {(sent[0].body, "1")}
-
-    def test_one_on_which_nothing_comes_is_not_tried_again(self, networked: MockService) -> None:
-        with ScriptedServer() as receiver:
-            receiver.script = [reply(204, b""), hang(receiver.released)]
-            attempt_at(networked, receiver.url)
-            with networked.client() as client:
-                client.webhook_endpoints.ping(networked.deliveries[0].webhook_endpoint)
-            networked.advance()
-            assert len(receiver.received) == 2
-        assert [each.last_error for each in networked.deliveries if each.last_error] == ["No response within 1 s."]
 
 
 Parts = list[bytes]

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from followup_mockserver.gateway.contract.openapi import document as our_document
-from followup_mockserver.lab.drift.contracts import BEARER, JSON, PLACES, Operation, operations, webhooks
+from followup_mockserver.lab.drift.contracts import (
+    BEARER,
+    JSON,
+    PLACES,
+    DocumentError,
+    Operation,
+    Raw,
+    operations,
+    webhooks,
+)
 from followup_mockserver.lab.drift.differences import (
     Difference,
     DifferenceClass,
@@ -13,7 +22,6 @@ from followup_mockserver.lab.drift.differences import (
     changed,
     compare_texts,
 )
-from followup_mockserver.lab.drift.reading import DocumentError, Raw
 from followup_mockserver.lab.drift.schema_comparison import Comparer
 from followup_mockserver.lab.drift.schemas import KINDS, Schemas
 

@@ -16,7 +16,17 @@ from followup_mockserver.lab.drift.differences import (
     compare_texts,
     shortened,
 )
-from followup_mockserver.lab.drift.schemas import ANNOTATIONS, KINDS, LOWER, TEXTS, UPPER, Form, Schemas, joined
+from followup_mockserver.lab.drift.schemas import (
+    ANNOTATIONS,
+    KINDS,
+    LOWER,
+    TEXTS,
+    UPPER,
+    Form,
+    Schemas,
+    kinds_of,
+    types_of,
+)
 
 _KEYWORDS = ("enum", *LOWER, *UPPER, *TEXTS)
 _DEPENDENT = ("minContains", "patternProperties", "prefixItems")
@@ -51,19 +61,12 @@ class Comparer:
         yield from (attrs.evolve(each, where=where + each.where.removeprefix(first)) for each in found)
 
     def _compare(self, ours: Any, theirs: Any, where: str) -> Iterator[Difference]:
-        our_forms, their_forms = self._ours.forms(ours, where), self._theirs.forms(theirs, where)
-        yield from self._compare_types(our_forms, their_forms, where)
-        yield from self._compare_annotations(ours, theirs, where)
-        for kind in KINDS:
-            if kind in our_forms and kind in their_forms:
-                yield from self._compare_forms(kind, our_forms[kind], their_forms[kind], where)
-
-    def _compare_types(
-        self, ours: dict[str, list[Form]], theirs: dict[str, list[Form]], where: str
-    ) -> Iterator[Difference]:
-        one, other = _types(ours), _types(theirs)
+        our_form, their_form = self._ours.form(ours, where), self._theirs.form(theirs, where)
+        one, other = types_of(our_form), types_of(their_form)
         detail = changed("type", _shown_types(one), _shown_types(other))
         yield from (self._accepted_by(side, where, detail) for side, _ in _only(one, other))
+        yield from self._compare_annotations(ours, theirs, where)
+        yield from self._compare_forms(our_form, their_form, one & other, where)
 
     def _compare_annotations(self, ours: Any, theirs: Any, where: str) -> Iterator[Difference]:
         one, other = self._ours.annotations(ours), self._theirs.annotations(theirs)
@@ -74,45 +77,20 @@ class Comparer:
             detail = changed("default", *([canonical(each)] for each in defaults))
             yield Difference("mock differs" if is_used else "wording", where, detail)
 
-    def _compare_forms(self, kind: str, ours: list[Form], theirs: list[Form], where: str) -> Iterator[Difference]:
-        """Compare the alternatives of one kind: the equal ones, then the most similar ones, then what is left."""
-        left = [*theirs]
-        unmatched: list[Form] = []
-        for form in ours:
-            equal = (other for other in left if not any(self._compare_form(form, other, where)))
-            match = next(equal, None) if len(ours) + len(theirs) > 2 else None
-            if match is None:
-                unmatched.append(form)
-            else:
-                left.remove(match)
-        if len(unmatched) == 1 and len(left) > 1:
-            if self._direction == "request":
-                detail = f"The contract has {len(left)} forms of the {kind}, SDK and mock have 1; {NOT_COMPARED}."
-                yield Difference("breaking", where, detail)
-            left = [joined(left)]
-        while unmatched and left:
-            pairs = ((one, other) for one in unmatched for other in left)
-            one, other = max(pairs, key=lambda pair: _similarity(*pair))
-            yield from self._compare_form(one, other, where)
-            unmatched.remove(one)
-            left.remove(other)
-        for form in unmatched:
-            yield self._accepted_by("ours", where, f"The contract lacks a form of the {kind}: {_shown(form)}")
-        for form in left:
-            yield self._accepted_by("theirs", where, f"The contract has another form of the {kind}: {_shown(form)}")
-
-    def _compare_form(self, ours: Form, theirs: Form, where: str) -> Iterator[Difference]:
+    def _compare_forms(self, ours: Form, theirs: Form, types: set[str], where: str) -> Iterator[Difference]:
+        """Compare the keywords of the types that both accept."""
         for keyword in _KEYWORDS:
-            if ours.get(keyword) != theirs.get(keyword):
+            if ours.get(keyword) != theirs.get(keyword) and kinds_of(keyword) & types:
                 yield from self._compare_keyword(keyword, ours, theirs, where)
-        if "items" in ours and "items" in theirs:
-            yield from self.compare(ours["items"], theirs["items"], f"{where}[]")
-        elif "items" in ours or "items" in theirs:
-            side: Side = "theirs" if "items" in ours else "ours"
-            detail = f"items: the contract {'accepts any' if side == 'theirs' else 'restricts them'}"
-            yield self._accepted_by(side, where, detail)
-        yield from self._compare_properties(ours, theirs, where)
-        yield from self._compare_further(ours, theirs, where)
+        if "array" in types and ("items" in ours or "items" in theirs):
+            yield from self.compare(ours.get("items", True), theirs.get("items", True), f"{where}[]")
+        if "object" in types:
+            forms = ours.get("forms", 1), theirs.get("forms", 1)
+            if self._direction == "request" and forms[1] > max(forms[0], 1):
+                detail = f"The contract has {forms[1]} forms of the object, SDK and mock have {forms[0] or 1}"
+                yield Difference("breaking", where, f"{detail}; {NOT_COMPARED}")
+            yield from self._compare_properties(ours, theirs, where)
+            yield from self._compare_further(ours, theirs, where)
 
     def _compare_keyword(self, keyword: str, ours: Form, theirs: Form, where: str) -> Iterator[Difference]:
         one, other = ours.get(keyword), theirs.get(keyword)
@@ -186,28 +164,12 @@ def _only(ours: set[str], theirs: set[str]) -> Iterator[tuple[Side, set[str]]]:
         yield "theirs", theirs - ours
 
 
-def _types(forms: dict[str, list[Form]]) -> set[str]:
-    types = set(forms)
-    if "number" in forms:
-        is_integer = all("type" in each for each in forms["number"])
-        types = types - {"number"} | {"integer"} if is_integer else types | {"integer"}
-    return types
-
-
 def _shown_types(types: set[str]) -> list[str]:
+    if len(types) > len(KINDS):
+        return ["any"]
     names = ["integer" if kind == "number" and "number" not in types else kind for kind in KINDS]
-    found = [name for name in names if name in types]
-    return ["any"] if len(found) == len(KINDS) and "number" in types else found
+    return [name for name in names if name in types]
 
 
 def _values(value: Any) -> list[str]:
     return [] if value is None else sorted(value) if isinstance(value, set) else [canonical(value)]
-
-
-def _similarity(one: Form, other: Form) -> int:
-    names = set(one.get("properties", {})) & set(other.get("properties", {}))
-    return len(names) + sum(bool(one[key] == other.get(key)) for key in one)
-
-
-def _shown(form: Form) -> str:
-    return shortened(", ".join(form["properties"]) if form.get("properties") else canonical(form))

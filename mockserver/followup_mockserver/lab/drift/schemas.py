@@ -1,30 +1,28 @@
-"""Flattens the schemas of a document to forms: plain keywords of one kind of value, without references and unions."""
+"""Reads the schemas of a document: what a schema says together with its references, its parts and its alternatives."""
 
 import functools
-import itertools
 import json
-import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from followup_mockserver.lab.drift.contracts import DocumentError, Raw
 from followup_mockserver.lab.drift.differences import Direction, canonical
-from followup_mockserver.lab.drift.reading import DocumentError, Raw
 
 Form = dict[str, Any]
-"""Keywords that the values of one kind satisfy together.
+"""The keywords of a schema that apply to the kinds of values that it accepts.
 
+``type`` is the set of these kinds, and ``forms`` the number of alternatives with fields of their own that it joins.
 Enums and required names are sets, limits are numbers, and the texts of other keywords are sets, of which all apply.
 What is within objects and arrays are schemas of the document.
 """
 
 KINDS = ("string", "number", "boolean", "object", "array", "null")
-"""The kinds of JSON values."""
+"""The kinds of JSON values. A form that accepts numbers has the type integer, too."""
 
 _TYPES = frozenset({*KINDS, "integer"})
 _FORMATS = ("date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")
-_MAX_ALTERNATIVES = 256
 _ANY_END = re.compile(r"(?<!\\)\.\*$")
 """The end of a pattern that matches anything, as in ``^pat_.*``. A pattern need not match a whole string."""
 
@@ -40,14 +38,30 @@ TEXTS = (
 ANNOTATIONS = ("title", "description", "example", "examples", "deprecated", "format", "default")
 """Keywords that restrict no values; of formats, those that JSON Schema does not define."""
 
-_OF_KIND: Mapping[str, Sequence[str]] = {
-    "string": ("enum", "const", "format", "pattern", "minLength", "maxLength"),
-    "number": ("enum", "const", "format", "multipleOf", *LOWER[1:3], *UPPER[1:3]),
-    "boolean": ("enum", "const"),
-    "object": ("enum", "const", "properties", "required", "additionalProperties", "minProperties", "maxProperties"),
-    "array": ("enum", "const", "items", "minItems", "maxItems", "uniqueItems"),
-    "null": (),
+_KEYWORDS_OF = {
+    "string": ("format", "pattern", "minLength", "maxLength"),
+    "integer": ("format", "multipleOf", *LOWER[1:3], *UPPER[1:3]),
+    "object": (
+        "forms",
+        "properties",
+        "required",
+        "additionalProperties",
+        "minProperties",
+        "maxProperties",
+        "patternProperties",
+    ),
+    "array": ("items", "minItems", "maxItems", "uniqueItems", "prefixItems", "contains", "minContains"),
 }
+
+
+def kinds_of(keyword: str) -> set[str]:
+    """Return the kinds of values that a keyword restricts. Null has no keywords: it is accepted, or it is not."""
+    return {kind for kind, names in _KEYWORDS_OF.items() if keyword in names} or {*_TYPES} - {"null"}
+
+
+def types_of(form: Form) -> set[str]:
+    """Return the kinds of values that a form accepts."""
+    return {*form.get("type", _TYPES)}
 
 
 class Schemas:
@@ -62,25 +76,47 @@ class Schemas:
     def __init__(self, raw: Raw, direction: Direction) -> None:
         self._raw = raw
         self._hidden = "readOnly" if direction == "request" else "writeOnly"
-        self._referenced: dict[str, list[Form]] = {}
+        self._referenced: dict[str, Form] = {}
         self._annotations: dict[str, dict[str, Any]] = {}
 
-    def forms(self, schema: Any, at: str) -> dict[str, list[Form]]:
-        """Return the forms of a schema by the kinds of values that it accepts.
+    def form(self, schema: Any, at: str) -> Form:
+        """Return the form of a schema.
 
         Args:
             schema: the schema.
             at: its place, for errors.
 
         Raises:
-            DocumentError: it is malformed, has too many alternatives, or a reference has no target.
+            DocumentError: it is malformed, or a reference has no target.
         """
-        expanded = self._expanded(schema, at)
-        found = {kind: [form for each in expanded for form in _of_kind(each, kind)] for kind in KINDS}
-        return {kind: _with_joined_enums(forms) for kind, forms in found.items() if forms}
+        if isinstance(schema, bool):
+            return {} if schema else {"type": set()}
+        if not isinstance(schema, dict):
+            raise DocumentError(f"{at}: a schema must be an object")
+        parts = [self._plain(schema, at)]
+        if "$ref" in schema:
+            parts.append(self._target(schema["$ref"], at))
+        parts += [self.form(part, at) for part in self._raw.list(schema.get("allOf"), f"{at}: allOf")]
+        for union in ("anyOf", "oneOf"):
+            if union in schema:
+                members = self._raw.list(schema[union], f"{at}: {union}")
+                parts.append(_joined([self.form(each, at) for each in members]))
+        found = functools.reduce(_merged, parts)
+        if "unevaluatedProperties" in schema:
+            found = {"additionalProperties": schema["unevaluatedProperties"], **found}
+        if schema.get("nullable") is True and "type" in found:  # also if an enum does not list null
+            found = {**found, "type": found["type"] | {"null"}}
+        return _relevant(found)
+
+    def _target(self, reference: Any, at: str) -> Form:
+        target = self._raw.target(reference, at)
+        if reference not in self._referenced:
+            self._referenced[reference] = {}  # one that leads back to itself adds nothing
+            self._referenced[reference] = self.form(target, at)
+        return self._referenced[reference]
 
     def annotations(self, schema: Any) -> dict[str, Any]:
-        """Return the annotations of a schema of which ``forms`` was called, or of the schema that it wraps."""
+        """Return the annotations of a schema of which ``form`` was called, or of the schema that it wraps."""
         if not isinstance(schema, dict):
             return {}
         own = {name: schema[name] for name in ANNOTATIONS if name in schema}
@@ -97,36 +133,6 @@ class Schemas:
             self._annotations[reference] = {}
             self._annotations[reference] = self.annotations(self._raw.target(reference, reference))
         return self._annotations[reference]
-
-    def _expanded(self, schema: Any, at: str) -> list[Form]:
-        """Return the alternatives of a schema, each with the keywords of all kinds."""
-        if isinstance(schema, bool):
-            return [{}] if schema else []
-        if not isinstance(schema, dict):
-            raise DocumentError(f"{at}: a schema must be an object")
-        factors = [[self._plain(schema, at)]]
-        if "$ref" in schema:
-            factors.append(self._target(schema["$ref"], at))
-        factors += [self._expanded(part, at) for part in self._raw.list(schema.get("allOf"), f"{at}: allOf")]
-        for union in ("anyOf", "oneOf"):
-            if union in schema:
-                members = self._raw.list(schema[union], f"{at}: {union}")
-                factors.append([form for each in members for form in self._expanded(each, at)])
-        if max(len(factors), math.prod(map(len, factors))) > _MAX_ALTERNATIVES:
-            raise DocumentError(f"{at}: a schema has more than {_MAX_ALTERNATIVES} alternatives or parts")
-        found = [functools.reduce(_merged, combined) for combined in itertools.product(*factors)]
-        if "unevaluatedProperties" in schema:
-            found = [{"additionalProperties": schema["unevaluatedProperties"], **each} for each in found]
-        if schema.get("nullable") is True:  # also if an enum does not list null, as generators mean it
-            found.append({"type": {"null"}})
-        return found
-
-    def _target(self, reference: Any, at: str) -> list[Form]:
-        target = self._raw.target(reference, at)
-        if reference not in self._referenced:
-            self._referenced[reference] = [{}]  # one that leads back to itself adds nothing
-            self._referenced[reference] = self._expanded(target, at)
-        return self._referenced[reference]
 
     def _plain(self, schema: dict[str, Any], at: str) -> Form:
         """Return the keywords of a schema itself in the form in which they are compared."""
@@ -155,7 +161,7 @@ class Schemas:
         if hidden:
             form["properties"] = {name: each for name, each in form["properties"].items() if name not in hidden}
             form["required"] = form.get("required", set()) - hidden
-        return form
+        return _with_types_of_enum(form)
 
     def _is_hidden(self, schema: Any) -> bool:
         return isinstance(schema, dict) and schema.get(self._hidden) is True
@@ -185,22 +191,22 @@ def _limits(schema: dict[str, Any], at: str) -> Form:
 # --- several schemas at once -----------------------------------------------------------------------------------------
 
 
-def _all_of(*schemas: Any) -> Any:
-    return schemas[0] if all(each == schemas[0] for each in schemas) else {"allOf": list(schemas)}
+def _combined(keyword: str, schemas: Sequence[Any]) -> Any:
+    """Return the schema of values that satisfy all schemas (``allOf``), or one of them (``anyOf``)."""
+    return schemas[0] if all(each == schemas[0] for each in schemas) else {keyword: list(schemas)}
 
 
-def _any_of(*schemas: Any) -> Any:
-    return schemas[0] if all(each == schemas[0] for each in schemas) else {"anyOf": list(schemas)}
-
-
-_Rule = tuple[Callable[..., Any], Callable[..., Any]]
-_RULES: dict[str, _Rule] = {
+_RULES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     **dict.fromkeys(LOWER, (max, min)),
     **dict.fromkeys(UPPER, (min, max)),
     **dict.fromkeys(("required", *TEXTS), (operator.or_, operator.and_)),
     **dict.fromkeys(("type", "enum"), (operator.and_, operator.or_)),
-    **dict.fromkeys(("items", "additionalProperties"), (_all_of, _any_of)),
+    **dict.fromkeys(
+        ("items", "additionalProperties"),
+        (lambda *schemas: _combined("allOf", schemas), lambda *schemas: _combined("anyOf", schemas)),
+    ),
     "const": (operator.or_, operator.and_),
+    "forms": (max, max),
 }
 """How the values of a keyword are combined: if both apply, and if one of them does."""
 
@@ -213,9 +219,10 @@ def _merged(one: Form, other: Form) -> Form:
     if "properties" in merged:
         names = dict.fromkeys(name for each in (one, other) for name in each.get("properties", {}))
         merged["properties"] = {
-            name: _all_of(*(found for each in (one, other) for found in _of_property(each, name))) for name in names
+            name: _combined("allOf", [found for each in (one, other) for found in _of_property(each, name)])
+            for name in names
         }
-    return merged
+    return _with_types_of_enum(merged)
 
 
 def _of_property(form: Form, name: str) -> Iterator[Any]:
@@ -225,46 +232,44 @@ def _of_property(form: Form, name: str) -> Iterator[Any]:
         yield form["additionalProperties"]
 
 
-def joined(forms: Sequence[Form]) -> Form:
-    """Return a form that accepts the values of all forms of one kind, and perhaps others."""
-    common = set.intersection(*(set(each) for each in forms))
-    found = {key: functools.reduce(_RULES[key][1], (each[key] for each in forms)) for key in common - {"properties"}}
+def _joined(forms: Sequence[Form]) -> Form:
+    """Return a form that accepts the values of all forms, and perhaps others."""
+    forms = [each for each in forms if types_of(each)]
+    found: Form = {"type": set().union(*map(types_of, forms))}
+    for key in dict.fromkeys(key for each in forms for key in each if key not in ("type", "properties")):
+        restricted = [each for each in forms if types_of(each) & kinds_of(key)]
+        if all(key in each for each in restricted):
+            found[key] = functools.reduce(_RULES[key][1], (each[key] for each in restricted))
     properties: dict[str, list[Any]] = {}
+    found["forms"] = sum("properties" in each for each in forms)
     for each in forms:
         for name, schema in each.get("properties", {}).items():
             properties.setdefault(name, []).append(schema)
-    return found | {"properties": {name: _any_of(*each) for name, each in properties.items()}}
+    return found | {"properties": {name: _combined("anyOf", each) for name, each in properties.items()}}
 
 
-def _of_kind(form: Form, kind: str) -> Iterator[Form]:
-    """Iterate over the keywords of a form that apply to a kind; none, if it does not accept this kind."""
-    types = form.get("type", _TYPES)
-    if kind not in types and not (kind == "number" and "integer" in types):
-        return
-    found = {key: value for key, value in form.items() if key in _OF_KIND[kind] or key in TEXTS[4:]}
-    if kind == "number" and "number" not in types:
-        found["type"] = {"integer"}
-    if "enum" in form:
-        members = {text for text in form["enum"] if _kind_of(json.loads(text)) == kind}
-        if not members:
-            return
-        found["enum"] = members
-        if kind == "null" or (kind == "boolean" and len(members) > 1):
-            found = {key: value for key, value in found.items() if key not in ("enum", "const")}
-    yield found
+def _with_types_of_enum(form: Form) -> Form:
+    """Return a form whose types are those of its enum, which lists no null."""
+    if "enum" not in form:
+        return form
+    types = types_of(form)
+    members = {text: _kind_of(json.loads(text)) for text in form["enum"]}
+    accepted = {text for text, kind in members.items() if kind in types}
+    kinds = {members[text] for text in accepted}
+    return {**form, "type": kinds, "enum": accepted - {"null"}}
 
 
 def _kind_of(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
-    names = {str: "string", int: "number", float: "number", dict: "object", list: "array"}
+    names = {str: "string", int: "integer", float: "number", dict: "object", list: "array"}
     return names.get(type(value), "null")
 
 
-def _with_joined_enums(forms: Iterable[Form]) -> list[Form]:
-    """Join forms that are equal but for their enums, as in a union of constants."""
-    groups: dict[str, list[Form]] = {}
-    for form in forms:
-        rest = {key: value for key, value in form.items() if key not in ("enum", "const")}
-        groups.setdefault(canonical(rest), []).append(form)
-    return [each[0] if len(each) == 1 else joined(each) for each in groups.values()]
+def _relevant(form: Form) -> Form:
+    """Return a form with those keywords that restrict what it accepts."""
+    types = types_of(form)
+    found = {key: value for key, value in form.items() if key == "type" or kinds_of(key) & types}
+    if found.get("enum") in (set(), {"true", "false"}):
+        found = {key: value for key, value in found.items() if key not in ("enum", "const")}
+    return found

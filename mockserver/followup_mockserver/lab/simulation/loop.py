@@ -18,8 +18,15 @@ from typing import Any, NoReturn, TypeVar, TypeVarTuple
 from followup._for_mockserver import Time
 from followup_mockserver.deliveries.applications import running_loop
 from followup_mockserver.lab.simulation.promises import RETURNS, PromiseBroken
-from followup_mockserver.lab.simulation.tasks import UNDECIDED, TaskOrder, module_of, name_of, place_of
-from followup_mockserver.lab.simulation.unconnected import NotSimulated, UnconnectedLoop
+from followup_mockserver.lab.simulation.tasks import (
+    UNDECIDED,
+    NotSimulated,
+    TaskOrder,
+    UnconnectedLoop,
+    module_of,
+    name_of,
+    place_of,
+)
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")

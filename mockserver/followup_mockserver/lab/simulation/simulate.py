@@ -1,9 +1,12 @@
 """``simulate``: plays random histories, and reports the shortest one that breaks a promise."""
 
+import os
 import random
+import sys
 import threading
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -14,12 +17,20 @@ import attrs
 from followup_mockserver.deliveries.applications import running_loop
 from followup_mockserver.lab.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.lab.simulation.drivers import observed_drivers
-from followup_mockserver.lab.simulation.history import History, histories, history_of
-from followup_mockserver.lab.simulation.machine_zone import zone_of_the_machine
+from followup_mockserver.lab.simulation.history import (
+    CrashAtCommit,
+    CrashAtRequest,
+    CrashAtStart,
+    CrashNow,
+    History,
+    Step,
+    histories,
+    history_of,
+    step_of,
+)
 from followup_mockserver.lab.simulation.playing import Player
 from followup_mockserver.lab.simulation.promises import Finding, report_of
 from followup_mockserver.lab.simulation.running import fast_collections
-from followup_mockserver.lab.simulation.shrinking import shrunk
 from followup_mockserver.world.schema.checks import integer
 
 _FRESH_BITS = 32
@@ -175,3 +186,100 @@ def _silent_crashes() -> Iterator[None]:
         yield
     finally:
         threading.excepthook = before
+
+
+_SHORT = 12
+"""The number of steps up to which pairs of steps are removed, too."""
+
+
+def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
+    """Return the shortest history found that breaks a promise.
+
+    Args:
+        history: one that does.
+        breaks: plays a history, and returns whether it breaks a promise.
+    """
+    before: History = ()
+    while history != before:
+        before = history
+        for candidates in (_without_runs, _without_pairs, _with_simpler_steps):
+            while (shorter := next(filter(breaks, candidates(history)), None)) is not None:
+                history = shorter
+    return history
+
+
+def _without_runs(history: History) -> Iterator[History]:
+    """Yield the history without some consecutive steps: many first, and the last ones first."""
+    size = len(history) // 2
+    while size:
+        for end in range(len(history), size - 1, -size):
+            yield history[: end - size] + history[end:]
+        size //= 2
+
+
+def _without_pairs(history: History) -> Iterator[History]:
+    """Yield a short history without two of its steps, such as a fault and its remedy."""
+    if len(history) <= _SHORT:
+        for second in range(len(history) - 1, 0, -1):
+            for first in range(second):
+                yield history[:first] + history[first + 1 : second] + history[second + 1 :]
+
+
+def _with_simpler_steps(history: History) -> Iterator[History]:
+    for position, step in enumerate(history):
+        for simpler in _simpler(step):
+            yield (*history[:position], simpler, *history[position + 1 :])
+
+
+def _simpler(step: Step) -> Iterator[Step]:
+    if isinstance(step, CrashAtRequest | CrashAtCommit | CrashAtStart):
+        yield CrashNow()
+    values = attrs.astuple(step)
+    if any(values):
+        yield step_of(type(step), [0] * len(values))
+    for position, value in enumerate(values):
+        for smaller in range(value):
+            yield step_of(type(step), [*values[:position], smaller, *values[position + 1 :]])
+
+
+ZONE = "Pacific/Chatham"
+"""Nearly nobody lives there, its offset is no whole hour, and its clocks go back in April."""
+
+
+@contextmanager
+def zone_of_the_machine() -> Iterator[None]:
+    """Set the time zone of this process within this block.
+
+    Code that takes the machine's local time for UTC, or for that of the clinic, is right by accident on a machine that
+    is in that zone, as most servers are in UTC. A zone that the variable ``TZ`` chooses stays: the code may rely on it.
+    Windows has no zone of a process.
+    """
+    before = os.environ.get("TZ")
+    if not hasattr(time, "tzset") or (before is not None and _is_chosen(before)):
+        yield
+        return
+    _set(ZONE)
+    try:
+        yield
+    finally:
+        if os.environ.get("TZ") == ZONE:  # otherwise the clinic has chosen one meanwhile
+            _set(before)
+
+
+def _is_chosen(zone: str) -> bool:
+    """Return whether the program, or whoever started it, has chosen this zone.
+
+    UTC is that of most servers and tests, so it counts only if Django has set it: a program with Django relies on it.
+    """
+    django = sys.modules.get("django.conf")
+    if django is not None and django.settings.configured and zone == django.settings.TIME_ZONE:
+        return True
+    return time.timezone != 0 or bool(time.daylight)
+
+
+def _set(zone: str | None) -> None:
+    if zone is None:
+        os.environ.pop("TZ", None)
+    else:
+        os.environ["TZ"] = zone
+    time.tzset()
