@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import attrs
@@ -84,9 +84,8 @@ class Altered:
 
 
 def altered(server: MockServer) -> Altered:
-    """Put an application that changes responses in front of a server."""
-    server.app.wsgi_app = changed = Altered(server.app.wsgi_app)  # type: ignore[method-assign]
-    return changed
+    """Return the application that changes responses, in front of a server of the fixture."""
+    return cast("Altered", server._wsgi_app)
 
 
 def new_run(server: MockServer, *phones: str, key: str | None = None, tag: str = "") -> Run:
@@ -109,5 +108,7 @@ def ask(server: MockServer, point: str, *phones: str, key: str | None = None) ->
 
 @pytest.fixture
 def server() -> Iterator[MockServer]:
-    with MockServer(**OPTIONS) as server:
+    server = MockServer(**OPTIONS)
+    server._wsgi_app = Altered(server._wsgi_app)
+    with server:
         yield server

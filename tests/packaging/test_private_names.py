@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import codecs
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "sdk/followup", ROOT / "mockserver/followup_mockserver")
 
-LISTED = {"_set_running_loop": asyncio, "_getframe": sys, "_current_frames": sys}
+LISTED = {
+    "_set_running_loop": asyncio,
+    "_is_text_encoding": codecs.lookup("utf-8"),
+    "_getframe": sys,
+    "_current_frames": sys,
+}
 DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_get_current_object", "_Decompress"}
 """Public in spite of their underscore: methods of named tuples and of a proxy of Werkzeug, and a type of typeshed."""
 

@@ -127,14 +127,6 @@ class TestSockets:
         assert (attempt.status_code, attempt.response) == (None, None)
         assert attempt.error is not None
 
-    def test_a_connection_is_used_again_after_a_short_body(self, networked: MockService) -> None:
-        chunked = b"HTTP/1.1 500 Oops\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n"
-        with ScriptedServer([reply(500, LOCKED), raw(chunked), reply(200, b"yes"), reply(200, b"yes")]) as receiver:
-            attempt_at(networked, receiver.url)
-            networked.advance(hours=1)
-            assert [each.status_code for each in networked.attempts(networked.deliveries[0].id)] == [500, 500, 200]
-            assert receiver.connections == 1
-
 
 MANY = b"".join(b"X-%d: a\r\n" % number for number in range(150))
 LONG = b"X-Long: " + b"a" * (2 * 65_536 - 8) + b"\r\n"
