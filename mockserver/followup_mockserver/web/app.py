@@ -188,7 +188,7 @@ def http_error(status: int) -> ServiceError:
 
 
 _HTTP_ERRORS = {
-    400: ("request_malformed", "This is not valid HTTP, or Host, Idempotency-Key or the body's length is sent twice."),
+    400: ("request_malformed", "This is not valid HTTP."),
     404: ("path_unknown", "There is nothing at this path."),
     405: ("method_not_allowed", "This path does not support this method."),
     413: ("body_too_large", f"A body has at most {MAX_BODY_BYTES} bytes."),

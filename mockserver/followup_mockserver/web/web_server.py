@@ -2,7 +2,7 @@
 
 waitress does the work. What it lacks is added here: errors in the format of the service, an immediate response where it
 would wait for more, threads that start when they are needed, and a stop that frees the port. This takes names that
-waitress does not document, so pyproject.toml bounds its version.
+waitress does not document, so pyproject.toml bounds its version. Nothing defends the server against hostile clients.
 """
 
 import logging
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.parser import HTTPRequestParser
 from waitress.server import create_server
 from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask
 from waitress.utilities import BadRequest
@@ -58,7 +58,6 @@ class WebServer:
             inbuf_overflow=_IN_MEMORY,
             outbuf_overflow=_IN_MEMORY,
             log_socket_errors=False,
-            ident=None,
         )
         server.channel_class, server.error_response = _Channel, error_response
         self._waitress = server
@@ -103,9 +102,6 @@ class _Threads(ThreadedTaskDispatcher):
 _NO_REQUEST = re.compile(rb"(?:\r\n)*(?:[^\r\n!-~]|[^\n]*[^\r\n]\n)")
 """The beginning of bytes that cannot become a request: TLS, or a first line that ends without CR."""
 
-_REPEATED = re.compile(rb"\r\n(host|idempotency-key):.*\r\n\1:", re.IGNORECASE | re.DOTALL)
-"""A header that occurs twice. waitress joins the values to one, which can be valid."""
-
 
 class _Parser(HTTPRequestParser):
     def received(self, data: bytes) -> int:
@@ -116,14 +112,6 @@ class _Parser(HTTPRequestParser):
         # After a response 100, waitress waits for more, even if the request is complete.
         self.expect_continue = self.expect_continue and not self.completed
         return consumed
-
-    def parse_header(self, header_plus: bytes) -> None:
-        try:
-            super().parse_header(header_plus)
-        except ValueError:  # an address such as http://[
-            raise ParsingError("An address or a number is not valid.") from None
-        if _REPEATED.search(header_plus) or (self.chunked and "CONTENT_LENGTH" in self.headers):
-            raise ParsingError("The headers contradict each other.")
 
 
 class _ErrorTask(ErrorTask):
