@@ -1,0 +1,43 @@
+"""Files as other systems write them: what a person sees in a row is what is sent, or the row has a doubt."""
+
+import tomllib
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from followup import ConfigurationError
+from followup.imports import Import, ImportRefused, Report
+
+FOLDER = Path(__file__).parent / "foreign"
+ANSWERS = tomllib.loads((FOLDER / "answers.toml").read_text(encoding="utf-8"))
+
+
+def lines_of(report: Report, zone: ZoneInfo) -> list[str]:
+    lines = []
+    for event in report.events:
+        about = event["data"].get("appointment") or event["data"]["visit"]
+        patient = event["data"]["patient"]
+        start = about.get("startAt") or about["visitedAt"]
+        local = datetime.fromisoformat(start).astimezone(zone).strftime("%d/%m/%Y %H:%M")
+        who = [patient.get("fullName"), patient.get("phone"), patient.get("dni")]
+        lines.append(" | ".join(filter(None, [about["externalId"], local, *who, about.get("type")])))
+    lines += [f"row {each.row} {each.code} {each.column or '-'}" for each in report.doubts]
+    return [*lines, f"{report.rows} rows, {report.rejected} rejected, {report.ignored} ignored"]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_a_person_sees_is_sent_or_doubted(name: str, tmp_path: Path) -> None:
+    case = ANSWERS[name]
+    (tmp_path / "map.toml").write_text(case["map"], encoding="utf-8")
+    try:
+        job = Import.load(tmp_path / "map.toml")
+        found = lines_of(job.check(FOLDER / case["file"]), job.map.zone)
+    except (ConfigurationError, ImportRefused) as error:
+        found = ["error: " + str(error).replace(f"{FOLDER}/", "").replace(f"{tmp_path}/", "")]
+    assert found == case["answer"].strip().splitlines()
+
+
+def test_every_file_has_an_answer() -> None:
+    assert {each.name for each in FOLDER.iterdir()} - {"answers.toml"} == {each["file"] for each in ANSWERS.values()}
