@@ -35,10 +35,11 @@ def pair(cell: str) -> tuple[Person, Person]:
 # document, id, phone, name
 RECORDED = {
     "====": "same", "===x": "same", "==x=": "same", "==xx": "document_shared", "=-xx": "document_shared",
-    "=-x=": "same", "=-x-": "same", "=--x": "same", "=-=x": "same", "x===": "patient_changed", "=x==": "patient_changed",
+    "=-x=": "same", "=-x-": "same", "=--x": "same", "=-=x": "same", "x===": "patient_changed",
+    "=x==": "patient_changed",
     "xx==": "patient_changed", "x-==": "patient_changed", "-x==": "patient_changed", "-=xx": "same", "-=--": "same",
-    "--==": "same", "--=x": "same", "--x=": "same", "--xx": "patient_changed", "--x-": "same", "---x": "patient_changed",
-    "---=": "same", "----": "same",
+    "--==": "same", "--=x": "same", "--x=": "same", "--xx": "patient_changed", "--x-": "same",
+    "---x": "patient_changed", "---=": "same", "----": "same",
 }  # fmt: skip
 
 

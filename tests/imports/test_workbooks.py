@@ -176,3 +176,119 @@ def test_every_broken_byte_of_a_workbook_is_an_error_of_ours_or_a_report(tmp_pat
         except (ConfigurationError, ImportRefused):
             doubts = []
         assert all(isinstance(each, Doubt) for each in doubts)
+
+
+BOOKED = ["A1", DAY, "10:30", PHONE, "Ana"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda xml: re.sub(r'r="([A-Z]*)3"', r'r="\g<1>2"', xml), "repeat or go backwards, after row 2"),
+        (lambda xml: xml.replace('<row r="3"', '<row r="1"'), "repeat or go backwards"),
+        (lambda xml: xml.replace('<row r="3"', '<row r="-1"'), "repeat or go backwards"),
+        (lambda xml: re.sub(r'r="([A-Z]*)3"', r'r="\g<1>2000000000"', xml), "a row number above 1,048,576"),
+        (lambda xml: re.sub(r' r="([A-Z]+)3"', r' r="\g<1>4"', xml), "cells of another row in row 3"),
+        (lambda xml: re.sub(r'r="([A-Z]*)3"', r'r="\g<1>1048576"', xml).replace("E1048576", "XFD1048576"), "too large"),
+        (lambda xml: xml.replace("<sheetData>", "<sheetData><!--" + "x" * 5_000_000), "a cell with more characters"),
+        (lambda xml: '<!DOCTYPE x [<!ENTITY a "b">]>' + xml, "a part that no spreadsheet writes"),
+    ],
+)
+def test_a_hostile_sheet_is_not_read(edit: Any, problem: str, tmp_path: Path) -> None:
+    file = edited(save(tmp_path, HEADER, BOOKED, ["A2", *BOOKED[1:]]), SHEET, edit)
+    with pytest.raises(ConfigurationError, match=problem):
+        importer(tmp_path).check(file)
+
+
+def test_rows_far_below_are_read_with_their_numbers(tmp_path: Path) -> None:
+    def move(xml: str) -> str:
+        return re.sub(r'r="([A-Z]*)3"', r'r="\g<1>900000"', xml)
+
+    file = edited(save(tmp_path, HEADER, BOOKED, ["A2", DAY, "?", PHONE]), SHEET, move)
+    assert [each.row for each in importer(tmp_path).check(file).doubts] == [900000]
+
+
+def test_hidden_rows_are_read_and_merged_cells_have_the_value_of_the_first(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    for row in (["Agenda"], HEADER, BOOKED, ["A2", None, "11:30", PHONE, "Ana"], ["A3", None, "12:30", PHONE, "Ana"]):
+        workbook.active.append(row)
+    workbook.active.merge_cells("B3:B5")
+    workbook.active.row_dimensions[4].hidden = True
+    workbook.save(tmp_path / "turnos.xlsx")
+    report = importer(tmp_path).check(tmp_path / "turnos.xlsx")
+    assert [each["data"]["appointment"]["startAt"][:16] for each in report.events] == [
+        f"2035-09-28T{hour}:30" for hour in (13, 14, 15)
+    ]
+    assert (report.summary.hidden_rows, report.rows) == (1, 3)
+
+
+def test_sheets(tmp_path: Path) -> None:
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["Listas"])
+    workbook.active.sheet_state = "hidden"
+    for number, title in enumerate(("Dra. Ruiz", "Dr. Almada", "Notas"), 1):
+        sheet = workbook.create_sheet(title)
+        rows = (
+            [[title]]
+            if title == "Notas"
+            else [HEADER, [f"A{number}", DAY, "10:30", PHONE, "Ana"], [f"B{number}", DAY, "?"]]
+        )
+        for row in rows:
+            sheet.append(row[::-1] if title == "Dr. Almada" else row)
+    workbook.save(tmp_path / "turnos.xlsx")
+
+    def found(setting: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        report = importer(tmp_path, setting + MAP).check(tmp_path / "turnos.xlsx")
+        doubts = [(each.row, each.column, each.code) for each in report.doubts]
+        return [each["data"]["appointment"]["externalId"] for each in report.events], doubts
+
+    bad = [(3, "Fecha + Hora", "time_format"), (3, None, "patient_missing")]
+    assert found("") == (["A1"], [*bad, (None, None, "sheet_unread")])
+    assert found('sheet = "Dr. Almada"\n')[0] == ["A2"]
+    events, doubts = found('sheets = ["*"]\n')
+    assert events == ["A1", "A2"]
+    assert doubts[0] == (3, "Dra. Ruiz!Fecha + Hora", "time_format")
+    assert (3, "Dr. Almada!Fecha + Hora", "time_format") in doubts
+    with pytest.raises(ConfigurationError, match="sheets and sheet are both there"):
+        found('sheet = "Notas"\nsheets = ["*"]\n')
+
+
+OPEN_DOCUMENT = (
+    '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+    'xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>'
+    '<table:table table:name="Turnos">{rows}</table:table></office:spreadsheet></office:body></office:document-content>'
+)
+
+
+def open_document(folder: Path, *rows: str) -> Path:
+    with zipfile.ZipFile(folder / "turnos.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", OPEN_DOCUMENT.format(rows="".join(rows)))
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+    return folder / "turnos.ods"
+
+
+def open_row(*texts: str, attributes: str = "", cell: str = "") -> str:
+    cells = (
+        f'<table:table-cell office:value-type="string"{cell}><text:p>{text}</text:p></table:table-cell>'
+        for text in texts
+    )
+    return f"<table:table-row{attributes}>{''.join(cells)}</table:table-row>"
+
+
+def test_an_open_document_is_read_and_a_hostile_one_is_not(tmp_path: Path) -> None:
+    rows = (
+        open_row(*HEADER),
+        open_row("A1", "28/09/2035", "10:30", str(PHONE), "Ana", attributes=' table:visibility="filter"'),
+    )
+    empty = '<table:table-cell table:number-columns-repeated="16384"/>'
+    end = f'<table:table-row table:number-rows-repeated="1048000">{empty}</table:table-row>'
+    report = importer(tmp_path).check(open_document(tmp_path, *rows, end))
+    assert (len(report.events), report.summary.hidden_rows) == (1, 1)
+    for attributes, cell in (
+        (' table:number-rows-repeated="1000000000"', ""),
+        (' table:number-rows-repeated="1000000"', ' table:number-columns-repeated="16384"'),
+    ):
+        with pytest.raises(ConfigurationError, match="too large for a workbook"):
+            importer(tmp_path).check(open_document(tmp_path, *rows, open_row("x", attributes=attributes, cell=cell)))

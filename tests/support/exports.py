@@ -1,6 +1,7 @@
 """Exports of a clinic's system, and the maps that describe them."""
 
 import csv
+import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,7 +37,9 @@ def import_of(folder: Path, kind: str = "appointments", **settings: Any) -> Impo
     fields = [each for each in COLUMNS if each in OF_KIND[kind] or each.startswith("patient.")]
     columns = [f'"{each}" = {STATUSES if each == "status" else _quoted(COLUMNS[each])}' for each in fields]
     path = folder / f"{settings.get('name', kind)}.toml"
+    ignored = [f'"{name}" = {json.dumps(texts)}' for name, texts in settings.pop("ignore", {}).items()]
     lines = [*(f"{name} = {_quoted(value)}" for name, value in settings.items()), "[columns]", *columns]
+    lines += ["[ignore]", *ignored] if ignored else []
     path.write_text("\n".join(lines), encoding="utf-8")
     return Import.load(path)
 

@@ -251,7 +251,7 @@ def _look_at_cells(chunks: Iterator[bytes], path: object) -> Seen:
             place = _PLACE.search(attributes)
             letters, digits = place.groups() if place else (b"", b"")
             if kind == b"row":
-                number = int(digits) if digits.isdigit() and len(digits) < 10 else 0 if digits else row + 1
+                number = int(digits[:12]) if digits.isdigit() else 0 if digits else row + 1
                 if number <= row:
                     _fail(path, f"has rows whose numbers repeat or go backwards, after row {row}: save it again")
                 row, column = number, 0
