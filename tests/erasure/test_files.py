@@ -14,7 +14,6 @@ from sqlalchemy.pool import QueuePool, StaticPool
 from support.stores import record
 
 from followup import FollowUpError, inbound
-from followup._store import scrub
 from followup._store.person import Person
 from followup.outbox import Outbox
 
@@ -73,7 +72,7 @@ def test_nothing_is_left_in_the_file_and_its_log(tmp_path: Path, mode: str, pool
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Outbox, sqlite3.Connection, str]]:
     """An outbox with the person's events, and a connection that reads from its file, in the middle of a transaction."""
-    monkeypatch.setattr(scrub, "_WAIT", 0.001)
+    monkeypatch.setattr("followup._store.rows._WAIT", 0.001)
     file = tmp_path / "clinic.db"
     engine = opened(file, "WAL")
     outbox = Outbox(engine)
@@ -105,7 +104,7 @@ def test_others_write_between_its_tries(busy: tuple[Outbox, sqlite3.Connection, 
     def wait(seconds: float, stop: object) -> None:
         pauses.append(seconds)
         with closing(sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0)) as writer:
-            writer.execute("UPDATE followup_locks SET times_taken = 7")
+            writer.execute("UPDATE followup_schema SET version = version")
             writer.commit()
         if len(pauses) == 3:
             reader.execute("COMMIT")

@@ -9,7 +9,7 @@ from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
-from followup._store.clock import StoreTime
+from followup._store.leases import StoreTime
 from followup.inbox import Inbox, Received
 
 CALENDAR = Table(

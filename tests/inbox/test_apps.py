@@ -94,7 +94,7 @@ def test_wsgi_does_not_read_beyond_the_body(inbox: Inbox) -> None:
     assert statuses == ["400 Bad Request"]
 
 
-LENGTHS = ["9" * 5000, "0" * 5000 + "5", "-5", "+5", " 5", "5 ", "\u0665", "\u00b2", "1e3", "0x5", "5,5", ""]
+LENGTHS = ["9" * 5000, "-5", " 5", "\u0665", "0x5", ""]
 
 
 @pytest.mark.parametrize("length", LENGTHS, ids=range(len(LENGTHS)))

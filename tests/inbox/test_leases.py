@@ -13,7 +13,7 @@ import pytest
 from support.times import ManualTime
 from support.waiting import wait_for
 
-from followup._store.clock import StoreTime
+from followup._store.leases import StoreTime
 from followup.inbox import Received
 
 from .conftest import Desk, write

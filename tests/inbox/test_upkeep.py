@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import OperationalError
-from support.databases import engine_of, execute
+from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET
 
@@ -208,35 +208,6 @@ def test_what_is_no_error_ends_run(inbox: Desk) -> None:
     inbox.deliver("whd_1")
     with pytest.raises(KeyboardInterrupt):
         inbox.run()
-
-
-def test_a_failure_that_the_database_cannot_store_is_one_like_any_other(
-    inbox: Desk, clock: ManualTime, database_url: str, sqlite_url: str
-) -> None:
-    """As by an encoding that lacks a character of its text."""
-    url = database_url
-    if database_url == sqlite_url:
-        execute(
-            engine_of(database_url),
-            "CREATE TRIGGER refused BEFORE UPDATE ON followup_inbox WHEN NEW.error LIKE '%→%' "
-            "BEGIN SELECT RAISE(ABORT, 'refused'); END",
-        )
-    else:
-        url += "&client_encoding=latin1"
-    worker = Inbox(url, max_attempts=2)
-    worker._clock = clock
-
-    @worker.otherwise
-    def handle(_: Received) -> None:
-        raise LookupError("日本 →")
-
-    inbox.deliver("whd_1")
-    assert (worker.drain().failed, worker.status().waiting) == (1, 1)
-    clock.advance(1)
-    assert worker.drain().dead == 1
-    (dead,) = worker.dead()
-    assert dead.error.startswith(r"LookupError: \u65e5\u672c \u2192 at ")
-    worker.close()
 
 
 def test_drain_raises_an_outage(sqlite_url: str) -> None:

@@ -107,14 +107,6 @@ def _drain_what_cannot_be_decrypted(place: Place) -> None:
     outbox.drain(place.client(hang_up))
 
 
-@scenario
-def _give_subjects_of_an_earlier_release_a_new_form(place: Place) -> None:
-    place.outbox().close()
-    execute(place.engine(), f"UPDATE followup_outbox SET subject = 'patient:1', event = '{ECHO}'")
-    execute(place.engine(), "INSERT INTO followup_locks (name, times_taken) VALUES ('outbox/older subjects', 0)")
-    Outbox(place.url).drain(place.client(hang_up))
-
-
 def _draining(response: Any, *statements: str) -> Scenario:
     def run(place: Place) -> None:
         outbox = place.outbox()

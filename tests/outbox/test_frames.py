@@ -130,7 +130,7 @@ def test_drain_and_run(recorded: Outbox, engine: Engine, service: Service) -> No
 
         @event.listens_for(engine, "before_cursor_execute")
         def interrupt(_: object, __: object, statement: str, *___: object) -> None:
-            if ("finished_at" in statement and statement.startswith("UPDATE")) or "calls SET" in statement:
+            if "finished_at" in statement and statement.startswith("UPDATE"):
                 raise KeyboardInterrupt
 
         on_engine = Outbox(engine)

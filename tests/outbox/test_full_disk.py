@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, event
+from sqlalchemy import event
 from sqlalchemy.exc import PendingRollbackError
 from sqlalchemy.ext.asyncio import create_async_engine
 from support.connections import Open, Opened, django, sqlalchemy_connection, sqlalchemy_session, sqlite_connection
@@ -80,16 +80,6 @@ def test_a_transaction_that_has_written_nothing_yet_can_go_on(outbox: Outbox, sq
     assert bookings(sqlite_url) == ["B"]
 
 
-def test_an_interrupt_from_another_thread_says_so_too(outbox: Outbox, sqlite_url: str) -> None:
-    with sqlite_connection(sqlite_url) as (connection, execute, _):
-        execute("INSERT INTO bookings VALUES ('A')")
-        ends = iter([0, 0, 1])
-        connection.set_progress_handler(lambda: next(ends, 0), 1)
-        with pytest.raises(sqlite3.OperationalError, match="interrupted") as caught:
-            outbox.record(connection, {**LARGE, "id": "e2"})
-        assert (GONE in str(caught.value)) is not connection.in_transaction
-
-
 def test_an_asynchronous_connection_says_so_too(outbox: Outbox, sqlite_url: str) -> None:
     async def run() -> None:
         engine = create_async_engine(sqlite_url.replace("sqlite:", "sqlite+aiosqlite:", 1))
@@ -105,25 +95,6 @@ def test_an_asynchronous_connection_says_so_too(outbox: Outbox, sqlite_url: str)
 
     asyncio.run(run())
     assert bookings(sqlite_url) == []
-
-
-def test_a_database_in_memory_survives(outbox: Outbox) -> None:
-    engine = create_engine("sqlite://")
-    memory = Outbox(engine)
-    memory.create_tables()
-    with engine.connect() as connection:
-        connection.exec_driver_sql("CREATE TABLE bookings (name TEXT)")
-        fill_the_disk(
-            lambda sql: (
-                connection.exec_driver_sql(sql).all() if "_count =" not in sql else connection.exec_driver_sql(sql)
-            )
-        )
-        connection.exec_driver_sql("INSERT INTO bookings VALUES ('A')")
-        with pytest.raises(Exception, match=GONE):
-            memory.record(connection, LARGE)
-        connection.rollback()
-    assert memory.status().waiting == 0
-    engine.dispose()
 
 
 @pytest.mark.parametrize("first", [False, True], ids=["the first statement", "a later one"])

@@ -108,47 +108,6 @@ def test_of_contradictory_results_the_one_that_loses_nothing_holds(
     assert [each.id for each in outbox.failing()] == ["tried"]
 
 
-def refuse(engine: Engine, **values: str) -> None:
-    """Let the database refuse rows with these values, as one does whose encoding lacks a character of a reason."""
-    condition = " AND ".join(f"coalesce({{}}{column}, '') = '{value}'" for column, value in values.items())
-    with engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            check = f"CHECK (NOT ({condition.replace('{}', '')}))"
-            connection.exec_driver_sql(f"ALTER TABLE followup_outbox ADD CONSTRAINT refused {check}")
-        else:
-            when = f"WHEN {condition.replace('{}', 'NEW.')} BEGIN SELECT RAISE(ABORT, 'refused'); END"
-            connection.exec_driver_sql(f"CREATE TRIGGER refused BEFORE UPDATE ON followup_outbox {when}")
-
-
-@pytest.mark.parametrize("status", ["invalid", "failed"])
-def test_a_reason_that_the_database_refuses_stops_no_other_event(
-    outbox: Desk, engine: Engine, service: Service, status: str
-) -> None:
-    outbox.add("good", "bad", "bad too")
-    refuse(engine, error="no: →")
-    answer = {"good": ("processed", None), "bad": (status, "no: →"), "bad too": (status, "no")}
-    service.script = [batch(lambda each: result(each, *answer[each]))]
-    assert outbox.drain(service.client).sent == 1
-    listed = outbox.dead() if status == "invalid" else outbox.failing()
-    assert [(each.id, each.error) for each in listed] == [  # type: ignore[attr-defined]
-        ("bad", r"no: \u2192"),
-        ("bad too", "no"),
-    ]
-
-
-def test_an_event_that_the_database_does_not_let_settle_stops_no_other(
-    outbox: Desk, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
-) -> None:
-    outbox.add("good", "bad", "dead", "good too")
-    refuse(engine, state="sent", event_id="bad")
-    service.script = [batch(lambda each: result(each, "invalid" if each == "dead" else "processed", "no"))]
-    assert outbox.drain(service.client) == DrainReport(sent=3, rejected=1, remaining=1)
-    assert outbox.status().in_flight == 1
-    assert "event bad cannot be settled: IntegrityError" in caplog.text
-    assert outbox.drain(service.client) == DrainReport(remaining=1)
-    assert len(service.batches) == 1
-
-
 def test_an_event_that_nobody_can_read_holds_up_no_other(outbox: Desk, engine: Engine, service: Service) -> None:
     outbox.add(*(f"e{number}" for number in range(20)))
     execute(engine, "UPDATE followup_outbox SET event = 'no JSON' WHERE event_id = 'e7'")

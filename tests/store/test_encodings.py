@@ -72,7 +72,7 @@ def test_any_text_is_stored_and_sent(url: str, client: FollowUp, request: pytest
         assert client.patients.list().first().full_name == NAME  # type: ignore[union-attr]
         assert receive(inbox) == 204
         assert inbox.drain().dead == 1
-        assert inbox.dead()[0].error.startswith(("ValueError: " + NAME, r"ValueError: Ana N"))
+        assert inbox.dead()[0].error.startswith("ValueError: " + NAME)
 
 
 @pytest.mark.parametrize("url", ["SQL_ASCII"], indirect=True)

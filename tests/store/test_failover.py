@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError
 from support.databases import engine_of, execute, with_psycopg
 from support.stores import receive, record
@@ -22,25 +22,17 @@ OPEN = 3
 """Connections that are open when the server becomes read-only."""
 
 
-@pytest.fixture(params=["url", "engine"])
-def stores(request: pytest.FixtureRequest, postgresql_url: str) -> Iterator[tuple[Outbox, Inbox]]:
-    """An outbox and an inbox, which have never used their connections."""
+@pytest.fixture
+def stores(postgresql_url: str) -> Iterator[tuple[Outbox, Inbox]]:
+    """An outbox of a URL and an inbox of an Engine, which have never used their connections."""
     for each in (Outbox(postgresql_url), Inbox(postgresql_url, secret=SECRET)):
         each.create_tables()
         each.close()
-    with ExitStack() as stack:
-
-        def database() -> str | Engine:
-            if request.param == "url":
-                return postgresql_url
-            engine = create_engine(with_psycopg(postgresql_url), pool_pre_ping=True)
-            stack.callback(engine.dispose)
-            return engine
-
-        outbox, inbox = Outbox(database()), Inbox(database(), secret=SECRET)
-        stack.callback(outbox.close)
-        stack.callback(inbox.close)
-        yield outbox, inbox
+    engine = create_engine(with_psycopg(postgresql_url), pool_pre_ping=True)
+    outbox, inbox = Outbox(postgresql_url), Inbox(engine, secret=SECRET)
+    yield outbox, inbox
+    outbox.close()
+    engine.dispose()
 
 
 def fail_over(store: Outbox | Inbox) -> None:

@@ -17,7 +17,7 @@ from support.databases import execute
 from support.stores import receive, record
 
 from followup import inbound
-from followup._store.failures import reason_of
+from followup._store.execution import reason_of
 from followup.imports import Import
 from followup.inbox import Inbox
 from followup.outbox import Outbox

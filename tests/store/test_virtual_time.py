@@ -135,7 +135,7 @@ def test_the_same_seed_gives_the_same_rows(sqlite_url: str) -> None:
     def play(seed: int) -> list[Any]:
         engine = engine_of(sqlite_url)
         with engine.begin() as connection:
-            for table in ("followup_outbox", "followup_outbox_rates", "followup_locks"):
+            for table in ("followup_outbox", "followup_outbox_rates"):
                 connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
         outbox = Outbox(sqlite_url)
         outbox.create_tables()

@@ -15,7 +15,7 @@ import sqlalchemy
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
-TAKES_LOCK = re.compile("UPDATE followup_locks|pg_advisory_xact_lock")
+TAKES_LOCK = re.compile("DELETE FROM followup_schema|pg_advisory_xact_lock")
 """The statement with which a transaction takes a lock."""
 
 

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 from sqlalchemy import BigInteger, ColumnElement, literal
 
-from followup._store.clock import StoreTime
+from followup._store.dialects import Dialect
+from followup._store.leases import StoreTime
 
 
 class ManualTime(StoreTime):
@@ -25,7 +26,7 @@ class ManualTime(StoreTime):
         """Move the clock forward."""
         self.seconds += seconds
 
-    def sql(self, dialect: str) -> ColumnElement[int]:
+    def sql(self, dialect: Dialect) -> ColumnElement[int]:
         """Return the time as a number in SQL."""
         return literal(round(self.seconds * 1000), BigInteger)
 

@@ -18,9 +18,8 @@ import sqlalchemy as sa
 
 from followup._core.codec.kinds import kind_of
 from followup._core.results.errors import ConfigurationError
-from followup._store.database import insert_if_absent
 from followup._store.execution import Execution, Rows
-from followup._store.schema import LONGEST_REASON, SALTS
+from followup._store.schema import LONGEST_REASON, SALTS, as_ascii, from_ascii
 
 MARK: Final = "followup-encrypted:"
 """The beginning of what is encrypted. No JSON begins so, and no reason that is stored plain."""
@@ -137,12 +136,21 @@ class RowCipher:
     def reason(self, text: str | None) -> str | None:
         """Return a reason as it is stored, which others have written: the service, or an exception.
 
-        Whatever the text is, each database can store it: U+0000 and lone surrogates are replaced, and it is cut.
+        Whatever the text is, each database can store it, in any encoding: U+0000 and lone surrogates are replaced, and
+        it is cut.
         """
         if text is None:
             return None
         cut = text[:LONGEST_REASON].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
-        return self.encrypt(f" {cut}" if cut.startswith(MARK) else cut)
+        return self.encrypt(as_ascii(f" {cut}" if cut.startswith(MARK) else cut))
+
+    def reason_in(self, row: Any) -> str:
+        """Return the reason that a row has stored, as text; empty if it has none.
+
+        Raises:
+            ConfigurationError: it cannot be decrypted; the message names the event.
+        """
+        return from_ascii(self.decrypt(row["error"] or "", row["event_id"]))
 
     def hash_in(self, rows: Rows) -> Hash | None:
         """Return the hash of subjects, for the result of ``salt_query``; None if a cipher is used for the first time.
@@ -180,14 +188,13 @@ class RowCipher:
         Raises:
             ConfigurationError: as ``hash_in`` raises it.
         """
-        if self.is_on and execute.dialect == "sqlite":
-            # There, a transaction that reads first cannot write once another process has written.
-            await execute(sa.delete(SALTS).where(sa.false()))
+        if self.is_on and not execute.dialect.is_server:
+            await execute(execute.dialect.lock("", None))  # before it reads
         hashed = self.hash_in(await execute(self.salt_query))
         if hashed is not None:
             return hashed
         new = self.encrypt(_SALT_MARK + secrets.token_hex(32))
-        await execute(insert_if_absent(SALTS, execute.dialect, component=self.component, name=self.name, salt=new))
+        await execute(execute.dialect.insert_if_absent(SALTS, component=self.component, name=self.name, salt=new))
         rows = await execute(self.salt_query)
         hashed = self.hash_in(rows) or unhashed
         if rows[0][0] == new:

@@ -1,26 +1,22 @@
 """A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine, and what each spells differently."""
 
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, cast, get_args
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from followup._core.plain import surroundings
 from followup._core.results.errors import ConfigurationError
-from followup._store.execution import FIND_SCHEMA, tables_in
-from followup._store.failures import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of
+from followup._store.dialects import DIALECTS, Dialect, dialect_of
+from followup._store.execution import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of, tables_in
 from followup._version import installation
-
-Dialect = Literal["sqlite", "postgresql"]
 
 _BUSY_TIMEOUT = 30.0
 """Seconds to wait for a lock of SQLite that another process holds."""
@@ -47,25 +43,12 @@ _VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql:
 _DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"})
 
 
-def _check_transactions() -> None:
-    # Before Python 3.13, sqlite3 compares statements in the locale. In a Turkish one it does not recognize INSERT, and
-    # begins no transaction: an event would commit without the user's own writes.
-    with closing(sqlite3.Connection(":memory:")) as probe:
-        probe.execute("CREATE TABLE probe (number)")
-        probe.execute("INSERT INTO probe VALUES (1)")
-        if not probe.in_transaction:
-            raise ConfigurationError(
-                "in the locale of this process, sqlite3 of this Python commits each INSERT by itself: "
-                "set LC_ALL=C.UTF-8, or use Python 3.13 or later"
-            )
-
-
 class Database:
     """A database and the connections to it, which may be used by several threads, and after a fork.
 
     Attributes:
         engine: the user's Engine, or one made from the user's URL.
-        dialect: ``sqlite`` or ``postgresql``.
+        dialect: which kind of database it is.
         schema: the schema of our tables in PostgreSQL; None as long as they were not found.
         file: the SQLite file of a URL.
         driver: the driver's connection of the latest transaction, if the database may be in memory.
@@ -78,18 +61,15 @@ class Database:
         """Check the URL or Engine. Nothing is connected yet.
 
         Raises:
-            ConfigurationError: it is for another database, its driver is not installed, or transactions of SQLite do
-                not work in the locale of this process.
+            ConfigurationError: it is for another database, or its driver is not installed.
         """
         self._is_own = not isinstance(source, Engine)
         self.engine: Engine = source if isinstance(source, Engine) else _engine_of(source)
-        self.dialect: Dialect = checked_dialect(self.engine.dialect.name)
+        self.dialect: Dialect = dialect_of(self.engine.dialect.name)
         if self.engine.dialect.is_async:
             raise ConfigurationError(f"database has an asynchronous driver, {self.engine.dialect.driver}: use another")
-        if self.dialect == "sqlite":
-            _check_transactions()
         # A user's Engine may have another default, which would make a statement see less than the lock protects.
-        options = {"isolation_level": "READ COMMITTED"} if self.dialect == "postgresql" else {}
+        options = {"isolation_level": "READ COMMITTED"} if self.dialect.is_server else {}
         self._transactions: Engine = self.engine.execution_options(**options)
         self.use_schema(None)
         self._process = os.getpid()
@@ -113,8 +93,8 @@ class Database:
 
     def find_tables(self, connection: Connection) -> None:
         """Find the schema of our tables in PostgreSQL, for this transaction and all later ones."""
-        if self.dialect == "postgresql":
-            self.use_schema(connection.scalar(FIND_SCHEMA))
+        if self.dialect.find_schema is not None:
+            self.use_schema(connection.scalar(self.dialect.find_schema))
             connection.execution_options(**tables_in(self.schema))
 
     @contextmanager
@@ -130,30 +110,31 @@ class Database:
             # Connections that were open at a fork belong to the parent, which still uses them.
             self.engine.dispose(close=False)
             self._process = os.getpid()
-        with (
-            _connected(self._transactions if of_user else self._of_ours) as connection,
-            self._dropping_if_useless(connection),
-            unprepared(connection.connection.driver_connection),
-            _waiting_at_most(connection, longest_wait),
-            connection.begin(),
-        ):
-            if self.dialect == "sqlite" and self.file is None:
-                self.driver = connection.connection.driver_connection
-            if longest_wait is not None and self.dialect == "postgresql":
-                connection.execute(sa.text(f"SET LOCAL statement_timeout = {round(longest_wait * 1000)}"))
-            yield connection
+        engine = self._transactions if of_user else self._of_ours
+        with _connected(engine) as connection, ExitStack() as settings:
+            driver: Any = connection.connection.driver_connection
+            if self.dialect.is_server:
+                settings.enter_context(unprepared(driver))
+            elif longest_wait is not None:
+                settings.enter_context(_waiting_at_most(driver, longest_wait))
+            if not self.dialect.is_server and self.file is None:
+                self.driver = driver
+            try:
+                with connection.begin():
+                    limit = None if longest_wait is None else self.dialect.statement_limit(longest_wait)
+                    if limit is not None:
+                        connection.execute(limit)
+                    yield connection
+            except Exception as error:
+                self._drop_if_useless(connection, error)
+                raise
 
-    @contextmanager
-    def _dropping_if_useless(self, connection: Connection) -> Iterator[None]:
+    def _drop_if_useless(self, connection: Connection, error: Exception) -> None:
         """Close the connection after an error that it would have again, where the pool takes it for a good one."""
-        try:
-            yield
-        except Exception as error:
-            if is_useless(error) and not connection.closed:
-                connection.invalidate()
-            if isinstance(error, ReadOnlyError) or sqlstate_of(error) == READ_ONLY:
-                self.engine.dispose()  # the others in the pool are to the same server
-            raise
+        if is_useless(error) and not connection.closed:
+            connection.invalidate()
+        if isinstance(error, ReadOnlyError) or sqlstate_of(error) == READ_ONLY:
+            self.engine.dispose()  # the others in the pool are to the same server
 
     def check_writable(self, connection: Connection) -> None:
         """Check that the server takes writes, where nothing was found to do: what is due may be at another one.
@@ -161,7 +142,7 @@ class Database:
         Raises:
             ReadOnlyError: it is read-only.
         """
-        if self.dialect == "postgresql" and connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
+        if self.dialect.read_only is not None and connection.scalar(self.dialect.read_only) == "on":
             raise ReadOnlyError(
                 "the server is read-only, as after a failover, or the address of the database is that of a replica"
             )
@@ -204,7 +185,7 @@ def _connected(engine: Engine) -> Connection:
     try:
         return engine.connect()
     except (TypeError, UnicodeError) as error:
-        if engine.dialect.name != "postgresql":
+        if not DIALECTS[engine.dialect.name].is_server:
             raise
         problem = type(error).__name__
     raise ConfigurationError(
@@ -228,13 +209,9 @@ def unprepared(driver: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _waiting_at_most(connection: Connection, seconds: float | None) -> Iterator[None]:
+def _waiting_at_most(driver: Any, seconds: float) -> Iterator[None]:
     """Let a connection of SQLite wait for a lock no longer than this; afterwards as long as before."""
-    if seconds is None or connection.dialect.name != "sqlite":
-        yield
-        return
-    driver: Any = connection.connection.driver_connection  # a statement of SQLAlchemy would begin a transaction
-    (before,) = driver.execute("PRAGMA busy_timeout").fetchone()
+    (before,) = driver.execute("PRAGMA busy_timeout").fetchone()  # SQLAlchemy would begin a transaction
     driver.execute(f"PRAGMA busy_timeout = {min(before, round(seconds * 1000))}")
     try:
         yield
@@ -258,17 +235,6 @@ def shown_of(url: sa.URL) -> str:
     return "PostgreSQL" if is_wrong else "/".join(filter(None, (url.host, url.database))) or "PostgreSQL"
 
 
-def checked_dialect(name: str) -> Dialect:
-    """Return the name of a supported dialect.
-
-    Raises:
-        ConfigurationError: it is another database.
-    """
-    if name not in get_args(Dialect):
-        raise ConfigurationError(f"database must be SQLite or PostgreSQL, not {name}")
-    return cast("Dialect", name)
-
-
 def _engine_of(source: object) -> Engine:
     if not isinstance(source, (str, sa.URL)):
         raise ConfigurationError(f"database {_VALID}, not {type(source).__name__}")
@@ -285,14 +251,14 @@ def _engine_of(source: object) -> Engine:
         # Without the URL, which may have a password, in the message and in the frames.
         raise ConfigurationError(f"database {_VALID}; @ and / in its password are written %40 and %2F")
     url = url.set(drivername=_DEFAULT_DRIVERS.get(url.drivername, url.drivername))
-    dialect = checked_dialect(url.get_backend_name())
+    dialect = dialect_of(url.get_backend_name())
     connect_args: dict[str, Any] = {}
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT, "connect_args": connect_args}
     if url.get_driver_name() in ("psycopg", "psycopg2"):
         connect_args.update((name, each) for name, each in _LIBPQ_OPTIONS.items() if name not in url.query)
     if url.get_driver_name() == "psycopg":
         connect_args["prepare_threshold"] = None  # as in ``unprepared``; a URL can only say it as text
-    if dialect == "sqlite":
+    if not dialect.is_server:
         _check_is_a_file(url)
         # Opening a file is cheap, and open connections would be in the way of a fork, or of replacing the file.
         options = {"poolclass": NullPool}
@@ -314,14 +280,3 @@ def _check_is_a_file(url: sa.URL) -> None:
         raise ConfigurationError(
             "database is in memory, so it ends with its connection: name a file, or pass the Engine of your program"
         )
-
-
-def insert_if_absent(table: sa.Table, dialect: str, **values: Any) -> sa.Insert:
-    """Return an INSERT that does nothing if the row, by its unique key, else its primary key, is there already.
-
-    Any other conflict is an error, such as one of numbers from a sequence that is behind the rows.
-    """
-    insert = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
-    unique = (each.columns for each in table.constraints if isinstance(each, sa.UniqueConstraint))
-    key = next(unique, table.primary_key.columns)
-    return insert.values(**values).on_conflict_do_nothing(index_elements=[*key])

@@ -11,12 +11,10 @@ from typing import Any, ClassVar
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, null, select, update
 
 from followup._core.privacy.redaction import visible
-from followup._store.clock import datetime_of
-from followup._store.leases import RELEASED
+from followup._store.leases import RELEASED, datetime_of
 from followup._store.person import Person
-from followup._store.rows import StoredRows
+from followup._store.rows import StoredRows, scrub
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
-from followup._store.scrub import scrub
 
 _UNFINISHED = frozenset({WAITING, IN_FLIGHT, DEAD})
 
@@ -82,8 +80,7 @@ class PersonalData(StoredRows):
         person = Person(phone=phone, dni=dni, external_id=external_id, email=email)
         with self._checked_transaction() as connection:
             rows: dict[int, RowMapping] = {}
-            # Again, because a purge may remove a row meanwhile, and SQLite then gives its number to another one.
-            found = self._find(connection, person, self._find(connection, person), rows)
+            found = self._find(connection, person, rows)
             return [
                 {
                     "store": self._schema.component,
@@ -93,7 +90,7 @@ class PersonalData(StoredRows):
                     self._about: from_ascii(row[self._about]),
                     "event": self._payload(row),
                     "attempts": row["attempts"],
-                    "error": row["error"] and self._cipher.decrypt(row["error"], row["event_id"]),
+                    "error": self._cipher.reason_in(row) or None,
                 }
                 for row in map(rows.__getitem__, found)
             ]
@@ -138,9 +135,6 @@ class PersonalData(StoredRows):
         with self._checked_transaction() as connection:
             found = self._find(connection, person)
         with self._locked_transaction() as (connection, now):
-            if self._database.dialect == "sqlite":
-                # A purge may have removed a row since, and SQLite has then given its number to another one.
-                found = self._find(connection, person, found)
             rows = [{"id": row["event_id"], "state": row["state"]} for row in self._rows(connection, found)]
             if not waiting:
                 check_finished(rows)
@@ -169,17 +163,10 @@ class PersonalData(StoredRows):
         """
         scrub(self._database, self._clock, "the events are erased", "their data", "erase the person")
 
-    def _find(
-        self,
-        connection: Connection,
-        person: Person,
-        among: Sequence[int] | None = None,
-        seen: dict[int, RowMapping] | None = None,
-    ) -> Sequence[int]:
-        """Return the rows that are about a person, of these or of all, and add what was read to those seen."""
+    def _find(self, connection: Connection, person: Person, seen: dict[int, RowMapping] | None = None) -> Sequence[int]:
+        """Return the rows that are about a person, and add what was read to those seen."""
 
         def payloads(wanted: Sequence[int] | None) -> Iterator[tuple[int, Any, str]]:
-            wanted = among if wanted is None else wanted
             for row in self._all_rows(connection) if wanted is None else self._rows(connection, wanted):
                 if seen is not None:
                     seen[row["seq"]] = row

@@ -1,12 +1,13 @@
-"""Executes statements on our tables, on any connection, in the schema of PostgreSQL in which they were found.
+"""Executes statements on our tables, on any connection, and tells what an error of a database means.
 
-A connection may belong to somebody else, with a ``search_path`` or a ``schema_translate_map`` for other tables.
+A connection may belong to somebody else, with a ``search_path`` or a ``schema_translate_map`` for other tables; in
+PostgreSQL our tables are in the schema in which they were found.
 
 A coroutine function that knows no connection awaits an ``Execution`` for each statement. On a synchronous connection
 that never waits, so the coroutine runs to its end at once.
 """
 
-import hashlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import MappingProxyType
@@ -15,6 +16,11 @@ from typing import Any, TypeVar, cast
 import attrs
 import sqlalchemy as sa
 from sqlalchemy import Connection, Delete, Insert, Select, TextClause, Update
+from sqlalchemy.exc import DBAPIError
+
+from followup._core.results.errors import FollowUpError
+from followup._core.threads import NoThreadError
+from followup._store.dialects import Dialect, dialect_of
 
 Rows = Sequence[Sequence[Any]]
 Statement = Insert | Update | Delete | Select[Any] | TextClause
@@ -23,12 +29,6 @@ Parameters = Mapping[str, Any]
 NO_PARAMETERS: Parameters = MappingProxyType({})
 
 T = TypeVar("T")
-
-FIND_SCHEMA = sa.text(
-    "SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "WHERE c.oid = to_regclass('followup_schema')"
-)
-"""Finds the schema of our tables by the ``search_path`` of a connection."""
 
 _SAVEPOINT = sa.text("SAVEPOINT followup_record")
 _ROLL_BACK = sa.text("ROLLBACK TO SAVEPOINT followup_record")
@@ -46,7 +46,7 @@ class Execution:
     """
 
     on: Callable[[Statement, Parameters, str | None], Awaitable[Rows]]
-    dialect: str
+    dialect: Dialect
     schema: str | None = None
 
     async def __call__(self, statement: Statement, parameters: Parameters = NO_PARAMETERS) -> Rows:
@@ -74,12 +74,6 @@ def has_table(connection: Connection, table: sa.Table) -> bool:
     return sa.inspect(connection).has_table(table.name, schema=schema_of(connection))
 
 
-def advisory_key(name: str, schema: str | None = None) -> int:
-    """Return the number of an advisory lock of PostgreSQL, which has its own numbers for each database."""
-    digest = hashlib.blake2b(f"{schema}\0{name}".encode(), digest_size=8, person=b"followup").digest()
-    return int.from_bytes(digest) >> 1  # not negative
-
-
 @asynccontextmanager
 async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterator[None]:
     """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself.
@@ -88,7 +82,7 @@ async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterato
         execute: executes statements.
         is_kept: whether what succeeds is kept, and not undone as well.
     """
-    if execute.dialect == "sqlite":
+    if not execute.dialect.is_server:
         yield
         return
     await execute(_SAVEPOINT)
@@ -110,7 +104,7 @@ def executing(connection: Connection) -> Execution:
         result = connection.execute(statement, parameters, execution_options=tables_in(schema))
         return result.all() if result.returns_rows else []
 
-    return Execution(execute, connection.dialect.name, schema_of(connection))
+    return Execution(execute, dialect_of(connection.dialect.name), schema_of(connection))
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -120,3 +114,84 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     except StopIteration as ended:
         return cast("T", ended.value)
     raise RuntimeError("the coroutine waits")
+
+
+READ_ONLY = "25006"
+
+_STATES_OF_USELESS_CONNECTIONS = (
+    READ_ONLY,
+    "08",  # the connection is broken
+    "25P03",  # the server has ended the session, which was idle in a transaction
+    "25P04",  # ... or whose transaction took too long
+    "57P",  # the server is shutting down or starting, or an administrator has ended the session
+    "0A000",  # as "cannot set transaction read-write mode during recovery", or plans of before the tables changed
+    "26000",  # a prepared statement is not there: a pooler has passed the statement to another session
+    "42P05",  # ... or is there already
+)
+"""Beginnings of the SQLSTATE of errors that a connection to PostgreSQL would have again and again."""
+
+_ABOUT_THE_FILE = ("file is not a database", "database disk image is malformed")
+"""Texts of SQLite that contain no data."""
+
+
+class ReadOnlyError(FollowUpError):
+    """The server of a connection takes no writes."""
+
+
+def _cause_of(error: BaseException) -> Any:
+    """Return the error of the driver, which SQLAlchemy or Django may have wrapped."""
+    return getattr(error, "orig", None) or error.__cause__ or error
+
+
+def sqlstate_of(error: BaseException) -> str | None:
+    """Return the SQLSTATE of an error; None if it has none, as in SQLite."""
+    cause = _cause_of(error)
+    found = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    return found if isinstance(found, str) else None
+
+
+def is_useless(error: BaseException) -> bool:
+    """Return whether a connection would have this error again and again, so that another one is needed."""
+    state = sqlstate_of(error)
+    return isinstance(error, ReadOnlyError) or (state is not None and state.startswith(_STATES_OF_USELESS_CONNECTIONS))
+
+
+def is_missing_table(error: BaseException) -> bool:
+    """Return whether a statement failed because its table does not exist, and for no other reason."""
+    return sqlstate_of(error) == "42P01" or "no such table" in str(_cause_of(error))
+
+
+def kind_of_error(error: BaseException) -> str:
+    """Return the type of an error, with the SQLSTATE and its name if it has one; none of it ever has data."""
+    kind, state = type(error).__name__, sqlstate_of(error)
+    if state is None:
+        return kind
+    # Drivers have a class for each SQLSTATE, such as UndefinedTable.
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(_cause_of(error)).__name__).lower()
+    return f"{kind} ({state} {name})"
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a log may show of a database's error. Other texts than these may contain what was to be stored."""
+    if isinstance(error, (FollowUpError, NoThreadError)):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return "the database does not respond"
+    kind = kind_of_error(error)
+    if not isinstance(error, DBAPIError):
+        return kind
+    text = str(error.orig).partition("\n")[0]
+    if type(error).__name__ in ("OperationalError", "ProgrammingError") or text in _ABOUT_THE_FILE:
+        return f"{kind}: {text}"
+    advice = advice_on(error)
+    return kind if advice is None else f"{kind}: {advice}"
+
+
+def advice_on(error: BaseException) -> str | None:
+    """Return what to do about a conflict in an INSERT that names the one it expects; None for other errors."""
+    if sqlstate_of(error) != "23505":
+        return None
+    table = getattr(getattr(_cause_of(error), "diag", None), "table_name", None) or "TABLE"
+    column = "id" if table == "followup_imports" else "seq"
+    repair = f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"  # noqa: S608 - our names
+    return f"the sequence of {table} is behind its rows, as after logical replication or a copy of rows: run {repair}"

@@ -1,19 +1,89 @@
-"""Leases: how long a row belongs to the process that claimed it, and when a row that failed is due again.
+"""The clock of a store, and leases: how long a row belongs to the process that claimed it, and when it is due again.
+
+Nothing else in a store reads a clock or sleeps. In production it is the clock of the database, and real waiting. A mock
+in this process can replace both by its own clock: for all stores, as its simulation does, or for the relays whose
+client is a client of the mock.
 
 Claims are made under a lock that all processes of a database share, and that lasts until the end of its transaction.
 """
 
+import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, Table, TextClause, and_, or_, text, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, Table, and_, literal, or_, select, update
 
 from followup._core.results.errors import ConfigurationError
-from followup._core.time import random_fraction
-from followup._store.database import insert_if_absent
-from followup._store.execution import Execution, advisory_key, executing, run
-from followup._store.schema import IN_FLIGHT, LOCKS, LONGEST_TEXT, WAITING
+from followup._core.time import REAL_TIME, Time, find_replacement, random_fraction
+from followup._store.dialects import Dialect, dialect_of
+from followup._store.execution import schema_of
+from followup._store.schema import IN_FLIGHT, WAITING
+
+if TYPE_CHECKING:
+    from followup import FollowUp
+
+
+class StoreTime:
+    """A clock, and waiting for it: those of the database and this process, unless a mock has replaced them."""
+
+    def __init__(self, virtual: Time | None = None) -> None:
+        """Use a virtual time; by default that of all stores, while there is one."""
+        self._own = virtual
+
+    def _virtual(self) -> Time | None:
+        return _virtual_time_of_stores() if self._own is None else self._own
+
+    def sql(self, dialect: Dialect) -> ColumnElement[int]:
+        """Return the current time as an expression of SQL, in milliseconds since the epoch."""
+        if (virtual := self._virtual()) is None:
+            return dialect.now
+        # A number in the text of a statement would have SQLAlchemy compile the statement again for each time.
+        return literal(_milliseconds_of(virtual), BigInteger)
+
+    def milliseconds(self, connection: Connection) -> int:
+        """Return the current time, in milliseconds since the epoch."""
+        if (virtual := self._virtual()) is not None:
+            return _milliseconds_of(virtual)
+        return connection.execute(select(self.sql(dialect_of(connection.dialect.name)))).scalar_one()
+
+    def now(self) -> datetime:
+        """Return the current time of this machine as an aware datetime, for the data of an event."""
+        return (self._virtual() or REAL_TIME).now()
+
+    def monotonic(self) -> float:
+        """Return the seconds of a clock that never goes back, for durations within this process."""
+        return (self._virtual() or REAL_TIME).monotonic()
+
+    def wait(self, seconds: float, stop: threading.Event) -> None:
+        """Wait for so many seconds, or until ``stop`` is set. Virtual time passes at once."""
+        virtual = self._virtual()
+        if virtual is None:
+            stop.wait(seconds)
+        elif not stop.is_set():
+            virtual.sleep(seconds)
+
+
+def _milliseconds_of(time: Time) -> int:
+    return round(time.now().timestamp() * 1000)
+
+
+def time_of(client: "FollowUp", default: StoreTime) -> StoreTime:
+    """Return the time of a relay: that of a client of a mock, unless all stores are in virtual time already."""
+    time = client._options.at_present().time
+    return default if time is REAL_TIME or _virtual_time_of_stores() is not None else StoreTime(time)
+
+
+def _virtual_time_of_stores() -> Time | None:
+    replacement = find_replacement(None)
+    return None if replacement is None else replacement.time_of("")
+
+
+def datetime_of(milliseconds: int) -> datetime:
+    """Return a time in the tables as an aware datetime, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
 
 Now = int | ColumnElement[int]
 """The current time, read before or within the statement."""
@@ -86,32 +156,18 @@ def take_lock(connection: Connection, name: str) -> None:
         ConfigurationError: the Engine is in autocommit mode, so that its statements form no transaction.
     """
     limit_idle_time(connection, FROZEN_HOLDER_SECONDS)
-    run(lock(executing(connection), name))
+    dialect = dialect_of(connection.dialect.name)
+    connection.execute(dialect.lock(name, schema_of(connection)))
     driver: Any = connection.connection.driver_connection
-    if connection.dialect.name == "sqlite" and not driver.in_transaction:
+    if not dialect.is_server and not driver.in_transaction:
         raise ConfigurationError("database is an Engine in autocommit mode, in which no transaction rolls back")
 
 
-async def lock(execute: Execution, name: str) -> None:
-    """Take a lock as ``take_lock`` does, on any connection, for as long as its transaction lasts."""
-    if execute.dialect == "postgresql":
-        # It leaves no dead version of a row, over which all later claims would pass while a long transaction is open.
-        await execute(text(f"SELECT pg_advisory_xact_lock({advisory_key(name, execute.schema)})"))
-        return
-    name = name[:LONGEST_TEXT]  # names that differ only beyond that share a lock, no more
-    await execute(update(LOCKS).where(LOCKS.c.name == name).values(times_taken=LOCKS.c.times_taken + 1))
-    await execute(insert_if_absent(LOCKS, execute.dialect, name=name, times_taken=1))
-
-
 def limit_idle_time(connection: Connection, seconds: float) -> None:
-    """Let PostgreSQL end this transaction if its process is idle for so long, frozen or behind a broken network.
+    """Let a server end this transaction if its process is idle for so long, frozen or behind a broken network.
 
     SQLite cannot do so; there, the process has to be ended.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(idle_limit(seconds))
-
-
-def idle_limit(seconds: float) -> TextClause:
-    """Return the statement of ``limit_idle_time`` for PostgreSQL."""
-    return text(f"SET LOCAL idle_in_transaction_session_timeout = {round(seconds * 1000)}")
+    limit = dialect_of(connection.dialect.name).idle_limit(seconds)
+    if limit is not None:
+        connection.execute(limit)

@@ -17,8 +17,8 @@ import attrs
 from sqlalchemy import Engine, TextClause, text
 
 from followup._store.database import Database
-from followup._store.execution import FIND_SCHEMA, Execution, Parameters, Rows, Statement, run, savepoint
-from followup._store.failures import reason_of
+from followup._store.dialects import SQLITE, Dialect
+from followup._store.execution import Execution, Parameters, Rows, Statement, reason_of, run, savepoint
 
 _FILES = text("PRAGMA database_list")
 _SERVER = text(
@@ -56,7 +56,7 @@ class Place:
 
 async def place_of(execute: Execution) -> Place:
     """Ask a database what it is."""
-    if execute.dialect == "sqlite":
+    if not execute.dialect.is_server:
         file = await _file_of(execute)
         return Place(file, shown=file or "a database in memory")
     ((name, port, host, started),) = await execute(_SERVER)
@@ -95,18 +95,18 @@ class Comparison:
         self._same: WeakSet[Any] = WeakSet()
         self._is_unknown = False
         self._is_marked = False
-        self._marker = f"database-{secrets.token_hex(16)}"
+        self._marker = secrets.token_hex(16)
 
     def is_of(self, engine: Engine) -> bool:
         """Return whether this Engine has the connections of the store, so that there is nothing to compare."""
         is_ours = engine.pool is self._database.engine.pool
-        if is_ours and self._database.dialect == "postgresql" and self._database.schema is None:
+        if is_ours and self._database.dialect.find_schema is not None and self._database.schema is None:
             self.ask()  # the caller's search_path may lead to the tables of another store
         return is_ours
 
     def is_asked(self) -> bool:
         """Return whether nothing has to be connected for ``check``."""
-        return self._own is not None or self._is_unknown or self._database.dialect == "sqlite"
+        return self._own is not None or self._is_unknown or not self._database.dialect.is_server
 
     def ask(self) -> Place | None:
         """Return the place of the store, which is asked once; None if it cannot be reached now."""
@@ -128,7 +128,7 @@ class Comparison:
             return Place(str(self._database.file), shown=str(self._database.file))
         with _new_connection(self._database.engine) as connection:
             execute = _executing(connection.cursor(), self._database.dialect)
-            if execute.dialect == "postgresql" and (found := run(execute(FIND_SCHEMA))):
+            if execute.dialect.find_schema is not None and (found := run(execute(execute.dialect.find_schema))):
                 # The callers' connections may find others first, of another store.
                 self._database.use_schema(found[0][0])
             return run(place_of(execute))
@@ -144,16 +144,14 @@ class Comparison:
             ValueError: it is to another one; the message names both.
         """
         if isinstance(driver, sqlite3.Connection):
-            execute = _executing(
-                sqlite3.Cursor(driver), "sqlite"
-            )  # past the user's own counters and logs of statements
+            execute = _executing(sqlite3.Cursor(driver), SQLITE)  # past the user's own counters and logs of statements
         elif driver in self._same:
             return
         own = self.ask()
         if own is None:
             return
         theirs = await place_of(execute)
-        if execute.dialect == self._database.dialect:
+        if execute.dialect is self._database.dialect:
             if own.is_same(theirs) or await self._is_same_memory(own, theirs, driver, execute):
                 with suppress(TypeError):  # one of sqlite3 cannot be remembered
                     self._same.add(driver)
@@ -163,7 +161,7 @@ class Comparison:
             own = self.ask()
             if own is None or own.is_same(theirs):
                 return
-        other = " of another connection" if execute.dialect == "sqlite" else " on another server"
+        other = " of another connection" if not execute.dialect.is_server else " on another server"
         kind = "" if own.shown != theirs.shown else other
         raise ValueError(
             f"connection is not to the database of the {self._component}: it is to {theirs.shown}{kind}, and the "
@@ -182,14 +180,14 @@ class Comparison:
                 if connection is driver or connection.in_transaction:
                     return True  # the Engine's creator returns one that it has; while that is in use, nobody can know
                 try:
-                    connection.execute(f"INSERT INTO followup_locks VALUES ('{self._marker}', 0)")  # noqa: S608
+                    connection.execute(f"INSERT INTO followup_schema VALUES ('{self._marker}', 0)")  # noqa: S608
                     connection.commit()
                 except sqlite3.OperationalError as error:
                     return "locked" in str(error)  # in all likelihood by the caller's own transaction
             self._is_marked = True
         found: Rows = []
         with suppress(Exception):  # it has no such table
-            found = await execute(text(f"SELECT 1 FROM followup_locks WHERE name = '{self._marker}'"))  # noqa: S608
+            found = await execute(text(f"SELECT 1 FROM followup_schema WHERE component = '{self._marker}'"))  # noqa: S608
         return bool(found)
 
 
@@ -200,7 +198,7 @@ def _new_connection(engine: Engine) -> Iterator[Any]:
     It is closed, unless the Engine's creator returns one that it has.
     """
     connection = _detached(engine)
-    if engine.dialect.name == "sqlite":
+    if engine.dialect.name == SQLITE.name:
         another = _detached(engine)
         if another is connection:
             yield connection
@@ -218,7 +216,7 @@ def _detached(engine: Engine) -> Any:
     return connection
 
 
-def _executing(cursor: Any, dialect: str) -> Execution:
+def _executing(cursor: Any, dialect: Dialect) -> Execution:
     async def execute(statement: Statement, _: Parameters, __: str | None) -> Rows:
         cursor.execute(cast("TextClause", statement).text)  # to compile it takes longer than to execute it
         rows: Rows = cursor.fetchall() if cursor.description else []

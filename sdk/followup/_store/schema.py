@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from followup._core.results.errors import ConfigurationError
-from followup._store.database import Database, insert_if_absent, shown_of
-from followup._store.execution import advisory_key, has_table
+from followup._store.database import Database, shown_of
+from followup._store.dialects import Dialect
+from followup._store.execution import has_table
 
 WAITING: Final = "waiting"
 """The event is worked on once it is due and no earlier event of its subject or ref comes first."""
@@ -78,15 +78,9 @@ def event_table(name: str, *own: sa.Column[Any]) -> sa.Table:
         sa.Column("lease_ends_at", sa.BigInteger),
         sa.Column("error", sa.Text),
         sa.UniqueConstraint("name", "event_id", name=f"{name}_event_id"),
+        sqlite_autoincrement=True,  # otherwise it gives the number of a row that was removed to another one
     )
 
-
-LOCKS = sa.Table(
-    "followup_locks",
-    sa.MetaData(),
-    sa.Column("name", sa.String(LONGEST_TEXT), primary_key=True),
-    sa.Column("times_taken", sa.BigInteger, nullable=False),
-)
 
 VERSIONS = sa.Table(
     "followup_schema",
@@ -104,11 +98,6 @@ SALTS = sa.Table(
     sa.Column("salt", sa.Text, nullable=False),
 )
 
-_DIALECTS: dict[str, sa.Dialect] = {
-    "postgresql": postgresql.dialect(),  # type: ignore[no-untyped-call]
-    "sqlite": sqlite.dialect(),
-}
-
 
 @attrs.frozen
 class Schema:
@@ -117,7 +106,7 @@ class Schema:
     Attributes:
         component: ``outbox`` or ``inbox``.
         version: version of its tables, from 1; a release that changes them has a higher one.
-        tables: its own tables, besides the two that all components share.
+        tables: its own tables, besides the one that all components share.
         migrations: by version, the statements that make its tables from those of the version before. Each can be run
             again, because SQLite commits it by itself.
     """
@@ -131,7 +120,7 @@ class Schema:
         """Return the name of the lock of all claims of the outbox or inbox with this name."""
         return f"{self.component}:{name}"
 
-    def ddl(self, dialect: str, from_version: int | None = None) -> str:
+    def ddl(self, dialect: Dialect, from_version: int | None = None) -> str:
         """Return the SQL that makes the tables, each statement ending with a semicolon. It can be run again.
 
         Args:
@@ -157,9 +146,9 @@ class Schema:
         """
         database.create_file()
         with database.transaction() as connection:
-            if database.dialect == "postgresql":
+            if database.dialect.is_server:
                 # Two processes that create the same table at the same time would fail otherwise.
-                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({advisory_key('creation')})"))
+                connection.execute(database.dialect.lock("creation", None))
             database.find_tables(connection)
             if database.schema is not None:
                 # All components share tables, which may be in another schema than the one for new tables.
@@ -224,11 +213,11 @@ class Schema:
                 f"WHERE component = '{self.component}' AND version = {version - 1}"
             )
 
-    def _statements(self, dialect: str) -> Iterator[str]:
-        compiler = _DIALECTS[dialect]
-        for table in (VERSIONS, LOCKS, *self.tables):
+    def _statements(self, dialect: Dialect) -> Iterator[str]:
+        compiler = dialect.compiler
+        for table in (VERSIONS, *self.tables):
             yield str(CreateTable(table, if_not_exists=True).compile(dialect=compiler)).strip()
             for index in sorted(table.indexes, key=lambda each: str(each.name)):
                 yield str(CreateIndex(index, if_not_exists=True).compile(dialect=compiler)).strip()
-        version = insert_if_absent(VERSIONS, dialect, component=self.component, version=self.version)
+        version = dialect.insert_if_absent(VERSIONS, component=self.component, version=self.version)
         yield str(version.compile(dialect=compiler, compile_kwargs={"literal_binds": True})).strip()

@@ -3,19 +3,18 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from typing import ClassVar
 
+import attrs
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
 
 from followup._core.results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
-from followup._store.clock import StoreTime
 from followup._store.database import Database
-from followup._store.execution import Execution, executing, run
-from followup._store.failures import reason_of
-from followup._store.leases import retry_wait, take_lock
+from followup._store.execution import Execution, executing, reason_of, run
+from followup._store.leases import StoreTime, retry_wait, take_lock
 from followup._store.places import Comparison
 from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
 
@@ -24,6 +23,25 @@ POLL_SECONDS = 0.5
 
 _LONGEST_PAUSE = 30.0
 """Seconds, at most, until the next round after one that failed."""
+
+
+@attrs.frozen(eq=False)
+class Setting:
+    """What the parts of a store work with.
+
+    Attributes:
+        name: name of the store.
+        checked_transaction: begins a transaction on tables that exist and have the right version.
+        locked_transaction: begins one under the lock of all claims of this name.
+    """
+
+    name: str
+    database: Database
+    clock: StoreTime
+    cipher: RowCipher
+    comparison: Comparison
+    checked_transaction: Callable[[], AbstractContextManager[Connection]]
+    locked_transaction: Callable[[StoreTime | None], AbstractContextManager[tuple[Connection, int]]]
 
 
 class Store:
@@ -101,6 +119,18 @@ class Store:
     @staticmethod
     async def _adopt(execute: Execution, name: str, hashed: Hash) -> None:
         """Hash the subjects of the events of before the first cipher, in the transaction that stores the salt."""
+
+    def _setting(self) -> Setting:
+        """Return what the parts of this store work with."""
+        return Setting(
+            self.name,
+            self._database,
+            self._clock,
+            self._cipher,
+            self._comparison,
+            self._checked_transaction,
+            self._locked_transaction,
+        )
 
     def _has_tables(self) -> bool:
         """Return whether there are tables, of whatever version, in a database that exists."""

@@ -11,10 +11,6 @@ import ijson
 
 from followup.cli.values import STANDARD_INPUT
 
-MAX_DEPTH = 200
-"""Levels of nesting that a file of events may have; the service accepts far fewer. The memory that a parser takes grows
-with the square of the depth."""
-
 REJECTED = {"event", "error"}
 """The keys of each line in a file of rejected events. Such a file can be sent again once its events are fixed."""
 
@@ -67,30 +63,16 @@ def _skip_mark(opened: io.BufferedReader) -> io.BufferedReader:
     return opened
 
 
-def _tokens(opened: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """Yield the tokens of a JSON file.
-
-    Raises:
-        RecursionError: it is nested too deeply. This is found here, before a text is made of the place of each token.
-    """
-    depth = 0
-    for kind, value in ijson.basic_parse(opened, use_float=True):
-        depth += kind.startswith("start_") - kind.startswith("end_")
-        if depth > MAX_DEPTH:
-            raise RecursionError
-        yield kind, value
-
-
 def _from_object(opened: BinaryIO) -> Iterator[FileEvent]:
     """Read the body of ``events.create``: one event, or an object with an array of them."""
     start = opened.tell()
-    is_batch = any(token[:2] == ("events", "start_array") for token in ijson.parse(_tokens(opened)))
+    is_batch = any(token[:2] == ("events", "start_array") for token in ijson.parse(opened, use_float=True))
     opened.seek(start)
     yield from _from_json(opened, "events.item" if is_batch else "")
 
 
 def _from_json(opened: BinaryIO, place: str) -> Iterator[FileEvent]:
-    events = ijson.items(ijson.parse(_tokens(opened)), place)
+    events = ijson.items(ijson.parse(opened, use_float=True), place)
     return (FileEvent(f"event {number}", event) for number, event in enumerate(events, start=1))
 
 

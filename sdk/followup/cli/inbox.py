@@ -80,7 +80,7 @@ def _catch_up(inbox: "Inbox", client: "FollowUp", webhook_endpoint: str | None) 
     try:
         inbox.catch_up(client, webhook_endpoint)
     except Exception as error:  # noqa: BLE001
-        from followup._store.failures import reason_of
+        from followup._store.execution import reason_of
 
         text = str(error) if isinstance(error, ValueError) else reason_of(error)
         logger.error("cannot catch up, and try again later: %s", text)  # noqa: TRY400 - the traceback may show data

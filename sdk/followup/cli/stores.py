@@ -62,7 +62,7 @@ def store_errors(database: str | None = None) -> Iterator[None]:
         import sqlalchemy.exc
     except ModuleNotFoundError:
         fail(f"this command needs packages that are not installed: {installation('store')}")
-    from followup._store.failures import reason_of
+    from followup._store.execution import reason_of
 
     try:
         yield

@@ -15,7 +15,7 @@ from followup import FollowUp, FollowUpError
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.call.request_rate import Governor
 from followup._core.privacy.frames import clears_frames_of
-from followup._store.clock import StoreTime, datetime_of
+from followup._store.leases import StoreTime, datetime_of
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report
 from followup.imports.doubts import doubt

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
-from followup._store.database import Database, insert_if_absent
+from followup._store.database import Database
 from followup._store.imported import IMPORTS, OBJECTS, SCHEMA, salted_hash
 from followup._store.leases import limit_idle_time, take_lock
 from followup.imports.who import Person, words_of
@@ -123,7 +122,7 @@ class StoredState(State):
         with self._database.transaction() as connection:
             found = connection.execute(sa.select(IMPORTS).where(*mine)).first()
             if found is None:
-                connection.execute(insert_if_absent(IMPORTS, self._database.dialect, **new))
+                connection.execute(self._database.dialect.insert_if_absent(IMPORTS, **new))
                 found = connection.execute(sa.select(IMPORTS).where(*mine)).one()
         super().__init__(outbox._cipher.decrypt(found.salt, name), found.runs)
         self._id: int = found.id
@@ -178,7 +177,7 @@ class StoredState(State):
 
     def _write(self, connection: sa.Connection, changes: Sequence[Known]) -> None:
         rows = [{"import_id": self._id, **attrs.asdict(each)} for each in changes]
-        insert = postgresql.insert(OBJECTS) if connection.dialect.name == "postgresql" else sqlite.insert(OBJECTS)
+        insert = self._database.dialect.insert(OBJECTS)
         new = {name: insert.excluded[name] for name in attrs.fields_dict(Known) if name != "key"}
         connection.execute(insert.on_conflict_do_update(index_elements=["import_id", "key"], set_=new), rows)
 

@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table, or_, select, update
@@ -21,13 +21,11 @@ import followup
 from followup._core.codec.wire import WireError
 from followup._core.telemetry import count_missed_webhooks
 from followup._store.cipher import RowCipher
-from followup._store.clock import StoreTime, datetime_of, time_of
-from followup._store.database import insert_if_absent
+from followup._store.dialects import dialect_of
+from followup._store.leases import StoreTime, datetime_of, time_of
 from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
+from followup._store.store import Setting
 from followup.resources.webhook_event import WebhookEvent, decode_event
-
-if TYPE_CHECKING:
-    from followup.inbox.inbox import Inbox
 
 DONE: Final = "done"
 """The transaction of the event's handler has committed."""
@@ -97,10 +95,9 @@ def store(connection: Connection, cipher: RowCipher, clock: StoreTime, arrivals:
 
 
 def _is_added(connection: Connection, cipher: RowCipher, clock: StoreTime, arrival: Arrival) -> bool:
-    dialect = connection.dialect.name
-    inserting = insert_if_absent(
+    dialect = dialect_of(connection.dialect.name)
+    inserting = dialect.insert_if_absent(
         EVENTS,
-        dialect,
         name=cipher.name,
         event_id=arrival.event.id,
         type=arrival.event.type,
@@ -112,8 +109,7 @@ def _is_added(connection: Connection, cipher: RowCipher, clock: StoreTime, arriv
         due_at=0,
         received_at=clock.sql(dialect),
     )
-    if dialect == "postgresql":
-        # SQLAlchemy does not keep the number of inserted rows there; older versions of SQLite do not know RETURNING.
+    if dialect.returns_rows:  # SQLAlchemy does not keep the number of inserted rows in PostgreSQL
         return connection.execute(inserting.returning(EVENTS.c.seq)).one_or_none() is not None
     return connection.execute(inserting.inline()).rowcount == 1
 
@@ -132,7 +128,7 @@ class CatchUpReport:
 
 
 def catch_up(
-    inbox: "Inbox", client: "followup.FollowUp", webhook_endpoint: str | None, since: datetime | None
+    setting: Setting, client: "followup.FollowUp", webhook_endpoint: str | None, since: datetime | None
 ) -> CatchUpReport:
     """Store the events of an endpoint that the inbox does not know.
 
@@ -143,23 +139,23 @@ def catch_up(
     endpoint = _only_endpoint(client) if webhook_endpoint is None else webhook_endpoint
     if webhook_endpoint is not None:
         client.webhook_endpoints.retrieve(webhook_endpoint)
-    service_clock = time_of(client, inbox._clock)
-    with inbox._checked_transaction() as connection:
-        cursor = _cursor(connection, inbox.name, endpoint, service_clock.milliseconds(connection))
-    times, arrivals, has_reached_the_end = _read(inbox, client, endpoint, since or cursor)
+    service_clock = time_of(client, setting.clock)
+    with setting.checked_transaction() as connection:
+        cursor = _cursor(connection, setting.name, endpoint, service_clock.milliseconds(connection))
+    times, arrivals, has_reached_the_end = _read(setting, client, endpoint, since or cursor)
     readable = [each for each in arrivals if each is not None]
-    with inbox._checked_transaction() as connection:
+    with setting.checked_transaction() as connection:
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
-        added = store(connection, inbox._cipher, inbox._clock, reversed(readable))
+        added = store(connection, setting.cipher, setting.clock, reversed(readable))
         # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
         leaves_a_gap = since is not None and cursor is not None and since > cursor
         is_complete = has_reached_the_end and len(readable) == len(arrivals) and not leaves_a_gap
         if is_complete and times:
             now = service_clock.milliseconds(connection)
-            _move_cursor(connection, inbox.name, endpoint, now, max(times))
+            _move_cursor(connection, setting.name, endpoint, now, max(times))
     if added:
-        logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", inbox.name, added)
-        count_missed_webhooks(added, inbox.name)
+        logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", setting.name, added)
+        count_missed_webhooks(added, setting.name)
     return CatchUpReport(len(times), added)
 
 
@@ -177,7 +173,7 @@ def _only_endpoint(client: "followup.FollowUp") -> str:
 
 
 def _read(
-    inbox: "Inbox", client: "followup.FollowUp", endpoint: str, oldest: datetime | None
+    setting: Setting, client: "followup.FollowUp", endpoint: str, oldest: datetime | None
 ) -> tuple[list[datetime], list[Arrival | None], bool]:
     """Read the deliveries of an endpoint back to a time.
 
@@ -191,8 +187,8 @@ def _read(
         new = [each for each in page.data if oldest is None or each.created_at >= oldest]
         times += [each.created_at for each in new]
         ids = EVENTS.c.event_id.in_([each.id for each in new])
-        with inbox._checked_transaction() as connection:
-            known = {*connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == inbox.name, ids)).scalars()}
+        with setting.checked_transaction() as connection:
+            known = {*connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == setting.name, ids)).scalars()}
         unknown += [_arrival(each) for each in new if each.id not in known]
         if len(new) < len(page.data) or not page.has_more:
             return times, unknown, True
@@ -236,8 +232,8 @@ def _move_cursor(connection: Connection, name: str, endpoint: str, now: int, new
     """Store until when all was read; a time in the future would hide all that is created until then."""
     until = min(now, int(newest.timestamp() * 1000))
     earlier = or_(CURSORS.c.read_until_at < until, CURSORS.c.read_until_at > now)
-    dialect = connection.dialect.name
-    connection.execute(insert_if_absent(CURSORS, dialect, name=name, webhook_endpoint=endpoint, read_until_at=until))
+    new = {"name": name, "webhook_endpoint": endpoint, "read_until_at": until}
+    connection.execute(dialect_of(connection.dialect.name).insert_if_absent(CURSORS, **new))
     connection.execute(
         update(CURSORS)
         .where(CURSORS.c.name == name, CURSORS.c.webhook_endpoint == endpoint, earlier)

@@ -16,9 +16,9 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, sel
 from followup._core.time import new_uuid
 from followup._store import leases
 from followup._store.cipher import UnreadableRows
-from followup._store.clock import StoreTime
-from followup._store.execution import Execution, tables_in
-from followup._store.failures import execute_unless_rejected, is_missing_table, storable
+from followup._store.dialects import Dialect, dialect_of
+from followup._store.execution import Execution, is_missing_table, tables_in
+from followup._store.leases import StoreTime
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup.inbox.arrivals import DONE, EVENTS, UNHANDLED
 
@@ -126,7 +126,7 @@ def mark_done(connection: Connection, claim: Claim, clock: StoreTime, schema: st
     between this mark and the commit.
     """
     leases.limit_idle_time(connection, leases.FROZEN_HOLDER_SECONDS)
-    marking = _marking_done(claim, clock, connection.dialect.name).values(leases.RELEASED)
+    marking = _marking_done(claim, clock, dialect_of(connection.dialect.name)).values(leases.RELEASED)
     return connection.execute(marking, execution_options=tables_in(schema)).rowcount == 1
 
 
@@ -146,12 +146,12 @@ async def mark_done_on(execute: Execution, claim: Claim, clock: StoreTime, secon
     """
     marking = _marking_done(claim, clock, execute.dialect).values(lease_ends_at=None)
     try:
-        if execute.dialect == "postgresql":
-            await execute(leases.idle_limit(seconds))
+        if (limit := execute.dialect.idle_limit(seconds)) is not None:
+            await execute(limit)
+        if execute.dialect.returns_rows:
             is_marked = bool(await execute(marking.returning(EVENTS.c.seq)))
         else:
             await execute(marking)
-            # Older versions of SQLite do not know RETURNING.
             is_marked = bool((await execute(text("SELECT changes()")))[0][0])
     except Exception as error:
         if is_missing_table(error):
@@ -165,7 +165,7 @@ async def mark_done_on(execute: Execution, claim: Claim, clock: StoreTime, secon
         raise ValueError(_ALREADY_DONE if found[0][0] == DONE else _LEASE_ENDED)
 
 
-def _marking_done(claim: Claim, clock: StoreTime, dialect: str) -> Update:
+def _marking_done(claim: Claim, clock: StoreTime, dialect: Dialect) -> Update:
     now = clock.sql(dialect)
     valid = update(EVENTS).where(_is_ours(claim), EVENTS.c.lease_ends_at > now)
     return valid.values(state=DONE, finished_at=now, error=None)
@@ -179,7 +179,7 @@ def is_marked(connection: Connection, claim: Claim) -> bool:
 
 def mark_unhandled(connection: Connection, claim: Claim, clock: StoreTime) -> bool:
     """Keep an event for which there is no handler; return whether the claim was still one's own."""
-    now = clock.sql(connection.dialect.name)
+    now = clock.sql(dialect_of(connection.dialect.name))
     marking = update(EVENTS).where(_is_ours(claim)).values(leases.RELEASED)
     marking = marking.values(state=UNHANDLED, attempts=claim.attempt - 1, finished_at=now)
     return connection.execute(marking).rowcount == 1
@@ -191,15 +191,12 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
     Returns:
         The milliseconds until the next attempt, 0 for a dead event; None if another process has the event by now.
     """
-    now = clock.sql(connection.dialect.name)
+    now = clock.sql(dialect_of(connection.dialect.name))
     wait = 0 if is_last else leases.retry_wait(claim.attempt, LONGEST_WAIT)
     state, finished_at = (DEAD, now) if is_last else (WAITING, None)
     marking = update(EVENTS).where(_is_ours(claim)).values(leases.RELEASED)
     marking = marking.values(state=state, due_at=now + wait, finished_at=finished_at)
-    marked = execute_unless_rejected(connection, marking.values(error=error))
-    if isinstance(marked, str):
-        marked = connection.execute(marking.values(error=storable(error)))
-    return wait if marked.rowcount else None
+    return wait if connection.execute(marking.values(error=error)).rowcount else None
 
 
 def _is_due(name: str, now: leases.Now) -> ColumnElement[bool]:

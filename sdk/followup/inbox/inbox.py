@@ -18,7 +18,7 @@ from followup._core.declarations.declarations import lazy
 from followup._core.privacy.frames import clears_frames_of
 from followup._core.threads import NoThreadError, result_within
 from followup._store.cipher import Cipher
-from followup._store.failures import reason_of
+from followup._store.execution import reason_of
 from followup.inbox.apps import ASGIApp, WSGIApp
 from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store
 from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, checked_types
@@ -137,7 +137,7 @@ class Inbox(ReceivedEvents):
             with self._checked_transaction(LONGEST_WAIT_OF_RECEIVE) as connection:
                 store(connection, self._cipher, self._clock, [arrival])
 
-        if self._database.dialect == "sqlite":
+        if not self._database.dialect.is_server:
             work()
             return
         result_within(LONGEST_RECEIVE, work, "followup-inbox")
@@ -227,7 +227,7 @@ class Inbox(ReceivedEvents):
         seconds = checked_deadline(deadline)
         self._check_tables()
         report = DrainReport()
-        worker = Worker(self, raises=raise_exceptions)
+        worker = self._worker(raises=raise_exceptions)
         worker.work(report, seconds, threading.Event())
         worker.unreadable.check()
         report.remaining = self._remaining()
@@ -249,8 +249,11 @@ class Inbox(ReceivedEvents):
 
     def _handling(self, stop: threading.Event) -> Iterator[None]:
         """Handle events as ``run`` does; yield after each round."""
-        worker = Worker(self)
+        worker = self._worker()
         return self._rounds(lambda: worker.work(DrainReport(), None, stop), stop, self._clock)
+
+    def _worker(self, *, raises: bool = False) -> Worker:
+        return Worker(self._setting(), self._handlers, self._handler_timeout, self._max_attempts, raises=raises)
 
     def catch_up(
         self, client: "followup.FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
@@ -280,7 +283,7 @@ class Inbox(ReceivedEvents):
                 raise ValueError(f"since must be an aware datetime, not {kind_of(since)}")
             since = in_utc(since, "since")
         self._check_tables()
-        return catch_up(self, client, webhook_endpoint, since)
+        return catch_up(self._setting(), client, webhook_endpoint, since)
 
 
 def _secrets_of_environment() -> list[str]:

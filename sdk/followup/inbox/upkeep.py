@@ -9,8 +9,8 @@ from typing import Literal, get_args
 import attrs
 from sqlalchemy import select, update
 
-from followup._store.clock import datetime_of
 from followup._store.erasure import PersonalData
+from followup._store.leases import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import milliseconds_of
 from followup.inbox.arrivals import CURSORS, DONE, EVENTS, SCHEMA, UNHANDLED
@@ -103,12 +103,12 @@ class ReceivedEvents(PersonalData):
         with self._checked_transaction() as connection:
             return [
                 DeadEvent(
-                    event=decode_event(json.loads(self._cipher.decrypt(bytes(row.body), row.event_id))),
-                    error=self._cipher.decrypt(row.error, row.event_id),
-                    attempts=row.attempts,
-                    received_at=datetime_of(row.received_at),
+                    event=decode_event(json.loads(self._cipher.decrypt(bytes(row["body"]), row["event_id"]))),
+                    error=self._cipher.reason_in(row),
+                    attempts=row["attempts"],
+                    received_at=datetime_of(row["received_at"]),
                 )
-                for row in connection.execute(query.order_by(EVENTS.c.occurred_at, EVENTS.c.seq))
+                for row in connection.execute(query.order_by(EVENTS.c.occurred_at, EVENTS.c.seq)).mappings()
             ]
 
     def _done(self) -> Sequence[str]:

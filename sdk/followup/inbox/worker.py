@@ -20,17 +20,24 @@ from sqlalchemy.exc import SQLAlchemyError, StatementError
 import followup
 from followup._core.privacy.frames import clear_frames
 from followup._store.cipher import UnreadableRows
-from followup._store.failures import kind_of_error
+from followup._store.execution import kind_of_error
 from followup._store.leases import limit_idle_time
+from followup._store.store import Setting
 from followup.inbox import claims
-from followup.inbox.handler_transaction import HandlerError, HandlerTransaction, LeaseEndedError, TransactionEndedError
-from followup.inbox.handlers import Received, check_result
+from followup.inbox.handlers import (
+    HandlerError,
+    Handlers,
+    HandlerTransaction,
+    LeaseEndedError,
+    Received,
+    TransactionEndedError,
+    check_result,
+)
 from followup.inbox.upkeep import DrainReport
 from followup.resources.webhook_event import decode_event
 
 if TYPE_CHECKING:
     from followup._store.execution import Execution
-    from followup.inbox.inbox import Inbox
 
 logger: logging.Logger = logging.getLogger("followup.inbox")
 
@@ -59,17 +66,24 @@ class Worker:
     """Handles the events of an inbox in the calling thread.
 
     Args:
-        inbox: the inbox, whose tables were checked.
+        setting: that of the inbox, whose tables were checked.
+        handlers: the handlers of the inbox.
+        handler_timeout: seconds that a handler may take.
+        max_attempts: number of attempts after which an event is dead.
         raises: whether the exception of a handler leaves ``work``, once it has been recorded.
     """
 
-    def __init__(self, inbox: "Inbox", *, raises: bool = False) -> None:
-        self._inbox = inbox
-        self._database = inbox._database
-        self._clock = inbox._clock
-        self._timeout = inbox._handler_timeout
+    def __init__(
+        self, setting: Setting, handlers: Handlers, handler_timeout: float, max_attempts: int, *, raises: bool = False
+    ) -> None:
+        self._setting = setting
+        self._database = setting.database
+        self._clock = setting.clock
+        self._handlers = handlers
+        self._timeout = handler_timeout
+        self._max_attempts = max_attempts
         self._raises = raises
-        self.unreadable: UnreadableRows = UnreadableRows(inbox._cipher)
+        self.unreadable: UnreadableRows = UnreadableRows(setting.cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set; the report counts it."""
@@ -81,14 +95,16 @@ class Worker:
 
     def _handle_next(self, report: DrainReport) -> bool:
         """Handle one event; return whether there was anything to do."""
-        name, max_attempts = self._inbox.name, self._inbox._max_attempts
+        name = self._setting.name
         with self._database.transaction() as connection:
             now = self._clock.sql(self._database.dialect)
             if not claims.is_work_due(connection, name, now, self._timeout, self.unreadable):
                 self._database.check_writable(connection)
                 return False
-        with self._inbox._locked_transaction() as (connection, present):
-            claim, died = claims.claim_next(connection, name, present, self._timeout, max_attempts, self.unreadable)
+        with self._setting.locked_transaction(None) as (connection, present):
+            claim, died = claims.claim_next(
+                connection, name, present, self._timeout, self._max_attempts, self.unreadable
+            )
         report.dead += died
         if claim is None:
             return died > 0
@@ -97,7 +113,7 @@ class Worker:
         return True
 
     def _handle(self, claim: claims.Claim) -> str:
-        handler = self._inbox._handlers.find(claim.type)
+        handler = self._handlers.find(claim.type)
         if handler is None:
             with self._database.transaction() as connection:
                 claims.mark_unhandled(connection, claim, self._clock)
@@ -107,7 +123,7 @@ class Worker:
         call = self._call_alone if handler.has_own_transaction else self._call
         try:
             with self._slowness_logged(claim):
-                call(self._inbox._handlers.watched(handler.function), claim)
+                call(self._handlers.watched(handler.function), claim)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
             is_late = isinstance(error, SQLAlchemyError) and self._clock.monotonic() - began >= self._timeout
@@ -143,13 +159,13 @@ class Worker:
     def _call_alone(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
         from followup.outbox.connections import record_on  # imports every kind of connection
-        from followup.outbox.recording import Recording
+        from followup.outbox.events import Recording
 
         async def mark(execute: "Execution") -> None:
             ours = execute.within(self._database.schema)
             await claims.mark_done_on(ours, claim, self._clock, self._timeout)
 
-        marking = Recording(mark, self._inbox._comparison)
+        marking = Recording(mark, self._setting.comparison)
         event = decode_event(json.loads(claim.body))
         received = Received(
             event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, marking)
@@ -192,7 +208,7 @@ class Worker:
         if not self._raises:
             # A connection that only these frames hold is closed now, and with it a transaction that locks the row.
             clear_frames(error)
-            if self._database.dialect == "sqlite":
+            if not self._database.dialect.is_server:
                 gc.collect(1)  # a connection of sqlite3 refers to itself
         outcome = "this cannot be recorded now"
         try:
@@ -206,9 +222,9 @@ class Worker:
         if may_be_done and self._is_marked(claim):
             return "done", "the event is done, because received.done had committed before"
         # Once more would repeat what such a handler has committed already.
-        is_last = claim.attempt >= self._inbox._max_attempts or isinstance(error, TransactionEndedError)
+        is_last = claim.attempt >= self._max_attempts or isinstance(error, TransactionEndedError)
         with self._database.transaction() as connection:
-            reason = self._inbox._cipher.reason(_stored_text(error)) or ""
+            reason = self._setting.cipher.reason(_stored_text(error)) or ""
             wait = claims.mark_failed(connection, claim, self._clock, reason, is_last=is_last)
         if wait is None:
             return "failed", "another process has it"

@@ -13,19 +13,17 @@ in any 60 seconds.
 """
 
 import itertools
-import logging
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from sqlalchemy import Connection, Update, and_, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select, update
 
 from followup._core.time import new_uuid
 from followup._store import leases
 from followup._store.cipher import RowCipher, UnreadableRows
-from followup._store.database import insert_if_absent
-from followup._store.failures import execute_unless_rejected, storable
+from followup._store.dialects import dialect_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup.outbox.events import EVENTS, LARGEST_BATCH, RATES
 from followup.outbox.verdicts import LONGEST_WAIT, Claim, ClaimedEvent, Settlement
@@ -34,11 +32,6 @@ LONGEST_LEASE = 30.0
 """Seconds, at most, that events are claimed."""
 
 ABANDONED = "the attempt was not settled in time: its relay was killed or frozen, or lost the database"
-
-_LOOKED_AT = 500
-"""Events that are looked at in the order of recording. If too few of them are free, all subjects are."""
-
-logger: logging.Logger = logging.getLogger("followup.outbox")
 
 
 @attrs.frozen
@@ -54,7 +47,8 @@ def find_due(connection: Connection, name: str, now: int, unreadable: Unreadable
     Returns:
         Their rows, for ``claim``; none if only leases have ended; None if there is nothing to claim.
     """
-    found = _free_rows(connection, name, now, unreadable)
+    free = select(EVENTS.c.seq).where(_are_free(name, now, unreadable)).order_by(EVENTS.c.seq).limit(LARGEST_BATCH)
+    found = connection.execute(free).scalars().all()
     over = select(EVENTS.c.seq).where(leases.is_over(EVENTS, name, now, LONGEST_LEASE)).limit(1)
     return found if found or connection.execute(over).first() is not None else None
 
@@ -87,12 +81,8 @@ def claim(
         The claim; a wait if the request rate allows no call yet; None if none of the events is due any more.
     """
     leases.end_leases(connection, EVENTS, name, now, LONGEST_LEASE, ABANDONED)
-    still_due = (
-        select(EVENTS)
-        .where(EVENTS.c.seq.in_(found), EVENTS.c.state == WAITING, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
-        .order_by(EVENTS.c.seq)
-    )
-    rows = _unblocked(connection, name, connection.execute(still_due).all())
+    still_free = select(EVENTS).where(EVENTS.c.seq.in_(found), _are_free(name, now, unreadable))
+    rows = connection.execute(still_free.order_by(EVENTS.c.seq)).all()
     texts = {row.seq: text for row in rows if (text := unreadable.read(row, row.event)) is not None}
     rows = [row for row in rows if row.seq in texts]
     if not rows:
@@ -156,63 +146,29 @@ def settle(
         }
         for event_id, verdict in settlement.verdicts.items()
     ]
-    _store_each(connection, one, rows)
+    if rows:
+        connection.execute(one, rows)
     return True
 
 
-def _store_each(connection: Connection, statement: Update, rows: Sequence[dict[str, Any]]) -> None:
-    """Execute a statement for each event, so that one which the database rejects stops no other.
+def _are_free(name: str, now: int, unreadable: UnreadableRows) -> ColumnElement[bool]:
+    """Return the condition that an event may be sent now: it is due, and no earlier one of its subject is in the way.
 
-    An event whose reason is rejected, as by an encoding that lacks a character, is stored with it in ASCII. One that
-    is rejected as such stays claimed until its lease ends.
-    """
-    if not isinstance(execute_unless_rejected(connection, statement, rows), str):
-        return
-    for row in rows:
-        stored = execute_unless_rejected(connection, statement, [row])
-        if isinstance(stored, str) and row.get("reason"):
-            stored = execute_unless_rejected(connection, statement, [{**row, "reason": storable(row["reason"])}])
-        if isinstance(stored, str):
-            logger.error("event %s cannot be settled: %s", row["id"], stored)
+    As SQL::
 
-
-def _free_rows(connection: Connection, name: str, now: int, unreadable: UnreadableRows) -> Sequence[int]:
-    """Return the rows of the first events that may be sent now, in the order in which they were recorded.
-
-    Each statement is one pass in whatever plan a database makes, which may know nothing about a new table.
-    """
-    is_due = leases.is_due(EVENTS.c, now, LONGEST_WAIT)
-    due = (EVENTS.c.name == name, EVENTS.c.state == WAITING, is_due, unreadable.are_not(EVENTS.c.seq))
-    first = select(EVENTS.c.seq, EVENTS.c.subject).where(*due).order_by(EVENTS.c.seq).limit(_LOOKED_AT)
-    rows = connection.execute(first).all()
-    found = [row.seq for row in _unblocked(connection, name, rows)]
-    if len(rows) < _LOOKED_AT or len(found) >= LARGEST_BATCH:
-        return found[:LARGEST_BATCH]
-    # Most of these wait for others of their subjects, so look at the first event of each subject.
-    head = func.min(EVENTS.c.seq).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("head")
-    unfinished = select(EVENTS.c.seq, EVENTS.c.state, EVENTS.c.due_at, head)
-    each = unfinished.where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery().c
-    is_due = and_(each.state == WAITING, leases.is_due(each, now, LONGEST_WAIT), unreadable.are_not(each.seq))
-    heads = select(each.seq).where(each.seq == each.head, is_due).order_by(each.seq).limit(LARGEST_BATCH)
-    return connection.execute(heads).scalars().all()
-
-
-def _unblocked(connection: Connection, name: str, rows: Sequence[Any]) -> Sequence[Any]:
-    """Return those of the rows whose subjects have no earlier event that is still to be accepted."""
-    if not rows:
-        return rows
-    heads = (
-        select(func.min(EVENTS.c.seq))
-        .where(
-            EVENTS.c.name == name,
-            EVENTS.c.blocks_subject,
-            EVENTS.c.subject.in_({row.subject for row in rows}),
-            EVENTS.c.seq <= rows[-1].seq,
+        name = :name AND state = 'waiting' AND (due_at <= :now OR due_at > :latest) AND seq = (
+            SELECT min(first.seq) FROM followup_outbox AS first
+            WHERE first.name = :name AND first.blocks_subject AND first.subject = followup_outbox.subject
         )
-        .group_by(EVENTS.c.subject)
-    )
-    found = {*connection.execute(heads).scalars()}
-    return [row for row in rows if row.seq in found]
+
+    With NOT EXISTS, PostgreSQL would join a new table, about which it knows nothing, with itself. So it looks into the
+    index ``followup_outbox_by_order``, once for each event.
+    """
+    first = EVENTS.alias("first")
+    of_subject = (first.c.name == name, first.c.blocks_subject, first.c.subject == EVENTS.c.subject)
+    is_first = EVENTS.c.seq == select(func.min(first.c.seq)).where(*of_subject).scalar_subquery()
+    is_due = leases.is_due(EVENTS.c, now, LONGEST_WAIT)
+    return and_(EVENTS.c.name == name, EVENTS.c.state == WAITING, is_due, is_first, unreadable.are_not(EVENTS.c.seq))
 
 
 _BURST_SHARE = 10
@@ -238,7 +194,7 @@ def _reserve(connection: Connection, name: str, requests_per_minute: int, now: i
     rate = connection.execute(select(RATES).where(RATES.c.name == name)).one_or_none()
     if rate is None:
         values = {"name": name, "next_call_at": 0, "moved_at": 0, "failures_in_a_row": 0}
-        connection.execute(insert_if_absent(RATES, connection.dialect.name, **values))
+        connection.execute(dialect_of(connection.dialect.name).insert_if_absent(RATES, **values))
         return _reserve(connection, name, requests_per_minute, now)
     next_call_at = _next_call_at(rate, now)
     if next_call_at > now:

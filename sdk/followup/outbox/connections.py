@@ -14,16 +14,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect as Compiler
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._core.codec.kinds import kind_of
-from followup._store.database import Dialect, checked_dialect, unprepared
+from followup._store.database import unprepared
+from followup._store.dialects import POSTGRESQL, SQLITE, Dialect, dialect_of
 from followup._store.execution import Execution, Parameters, Rows, Statement, executing, run, tables_in
-from followup.outbox.recording import Recording
+from followup.outbox.events import Recording
 
 if TYPE_CHECKING:
     import psycopg
@@ -61,8 +62,6 @@ _ROLLED_BACK = (
 _PSYCOPG_IDLE = 0
 
 _NAMED = sqlite.dialect(paramstyle="named")
-_PYFORMAT = postgresql.dialect(paramstyle="pyformat")  # type: ignore[no-untyped-call]
-_SQLITE_PYFORMAT = sqlite.dialect(paramstyle="pyformat")
 
 
 def record_on(connection: object, recording: Recording) -> None:
@@ -80,11 +79,11 @@ def record_on(connection: object, recording: Recording) -> None:
     if isinstance(connection, Connection):
         _on_sqlalchemy(connection, recording)
     elif isinstance(connection, sqlite3.Connection):
-        _reject(_commits_by_itself(connection, "sqlite"))
+        _reject(_commits_by_itself(connection, SQLITE))
         # A cursor of our own kind, because the user's may return rows of another shape.
         driver = getattr(connection, "__wrapped__", connection)  # OpenTelemetry wraps connections
         with _noticing_a_rollback(connection):
-            _on_cursor(sqlite3.Cursor(driver), _NAMED, "sqlite", recording, driver)
+            _on_cursor(sqlite3.Cursor(driver), _NAMED, SQLITE, recording, driver)
     elif _is_psycopg(connection, "Connection"):
         _on_psycopg(connection, recording)
     elif _is_django(connection):
@@ -123,7 +122,7 @@ def _reject(commits_by_itself: bool) -> None:
 
 def _commits_by_itself(driver: Any, dialect: Dialect, adapted: Any = None) -> bool:
     """Return whether the next statement on a driver's connection commits by itself."""
-    if dialect == "sqlite":
+    if not dialect.is_server:
         mode = getattr(driver, "autocommit", None)  # since Python 3.12
         return not driver.in_transaction and (mode if isinstance(mode, bool) else driver.isolation_level is None)
     if hasattr(driver, "is_in_transaction"):  # asyncpg
@@ -173,7 +172,7 @@ def _on_cursor(
 
 
 def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
-    dialect = checked_dialect(connection.dialect.name)
+    dialect = dialect_of(connection.dialect.name)
     driver: Any = connection.connection.driver_connection
     adapted = connection.connection.dbapi_connection
     commits_by_itself = _commits_by_itself(driver, dialect, adapted)
@@ -202,29 +201,29 @@ def _on_psycopg(connection: Any, recording: Recording) -> None:
     import psycopg
     from psycopg.rows import tuple_row
 
-    _reject(_commits_by_itself(connection, "postgresql"))
+    _reject(_commits_by_itself(connection, POSTGRESQL))
     # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        _on_cursor(cursor, _PYFORMAT, "postgresql", recording, connection, around, prepare=False)
+        _on_cursor(cursor, POSTGRESQL.pyformat, POSTGRESQL, recording, connection, around, prepare=False)
 
 
 async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
     import psycopg
     from psycopg.rows import tuple_row
 
-    _reject(_commits_by_itself(connection, "postgresql"))
+    _reject(_commits_by_itself(connection, POSTGRESQL))
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
     of_tuples: Any = psycopg.AsyncCursor(connection, row_factory=tuple_row)
     async with of_tuples as cursor:
 
         async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
-            compiled = _compiled(statement, _PYFORMAT, schema)
+            compiled = _compiled(statement, POSTGRESQL.pyformat, schema)
             async with around():
                 await cursor.execute(compiled.string, compiled.construct_params(dict(parameters)), prepare=False)
             return await cursor.fetchall() if cursor.description else []
 
-        await recording(connection, Execution(execute, "postgresql"))
+        await recording(connection, Execution(execute, POSTGRESQL))
 
 
 def _is_django(connection: Any) -> bool:
@@ -233,7 +232,7 @@ def _is_django(connection: Any) -> bool:
 
 
 def _on_django(connection: Any, recording: Recording) -> None:
-    dialect = checked_dialect(connection.vendor)
+    dialect = dialect_of(connection.vendor)
     _reject(not connection.in_atomic_block and connection.get_autocommit())
 
     def forbid_more() -> None:
@@ -241,8 +240,7 @@ def _on_django(connection: Any, recording: Recording) -> None:
             connection.set_rollback(True)
 
     with connection.cursor() as cursor, _noticing_a_rollback(connection.connection, forbid_more):
-        compiler = _PYFORMAT if dialect == "postgresql" else _SQLITE_PYFORMAT
-        _on_cursor(cursor, compiler, dialect, recording, connection.connection)
+        _on_cursor(cursor, dialect.pyformat, dialect, recording, connection.connection)
 
 
 @functools.lru_cache(maxsize=64)

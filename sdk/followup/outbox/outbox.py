@@ -13,10 +13,9 @@ from followup._core.call.options import checked_deadline
 from followup._core.privacy.frames import clears_frames_of
 from followup._core.results import errors
 from followup._store.cipher import Cipher, UnreadableRows
-from followup.outbox import recording
 from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async
-from followup.outbox.events import LARGEST_BATCH, NewEvent, Recorded, checked_event
-from followup.outbox.relay import Relay
+from followup.outbox.events import NewEvent, Recorded, Recording, checked_event, columns_of, insertion, store
+from followup.outbox.relay import Limits, Relay
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 
 
@@ -68,10 +67,8 @@ class Outbox(RecordedEvents):
             raise errors.ConfigurationError("requests_per_minute must be a whole number, 1 or more")
         if on_rejected not in ("hold", "skip"):
             raise errors.ConfigurationError('on_rejected must be "hold" or "skip"')
-        self._requests_per_minute = requests_per_minute
-        self._on_rejected = on_rejected
+        self._limits = Limits(requests_per_minute, holds=on_rejected == "hold")
         self._has_recorded = False
-        self._largest_batch = LARGEST_BATCH  # that the service can finish in time, as far as is known
 
     def record(self, connection: RecordingConnection, event: NewEvent | EventInput, subject: str | None = None) -> str:
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
@@ -123,23 +120,18 @@ class Outbox(RecordedEvents):
         self._has_recorded = True
         return recorded.id
 
-    def _storing(self, event: Recorded) -> recording.Recording:
+    def _storing(self, event: Recorded) -> Recording:
         check = not self._has_recorded
         storing = functools.partial(
-            recording.store,
-            database=self._database,
-            cipher=self._cipher,
-            event=event,
-            clock=self._clock,
-            check_version=check,
+            store, database=self._database, cipher=self._cipher, event=event, clock=self._clock, check_version=check
         )
-        return recording.Recording(storing, self._comparison)
+        return Recording(storing, self._comparison)
 
     def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:
         """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""
         dialect = self._database.dialect
-        statement = recording.insertion(self.name, dialect, self._clock.sql(dialect))
-        connection.execute(statement, [recording.columns_of(each, self._cipher, self._hashed) for each in events])
+        statement = insertion(self.name, dialect, self._clock.sql(dialect))
+        connection.execute(statement, [columns_of(each, self._cipher, self._hashed) for each in events])
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.
@@ -199,4 +191,4 @@ class Outbox(RecordedEvents):
     def _relay(self, client: FollowUp) -> Relay:
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
-        return Relay(self, client)
+        return Relay(self._setting(), self._limits, client)

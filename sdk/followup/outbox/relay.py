@@ -18,18 +18,18 @@ from followup import FollowUp
 from followup._core.declarations.operations import declarations_of
 from followup._core.results import errors
 from followup._store.cipher import UnreadableRows
-from followup._store.clock import StoreTime, time_of
-from followup._store.failures import reason_of
+from followup._store.execution import reason_of
+from followup._store.leases import StoreTime, time_of
 from followup._store.schema import DEAD, WAITING
+from followup._store.store import Setting
 from followup.outbox import claims, verdicts
-from followup.outbox.events import SENT
+from followup.outbox.events import LARGEST_BATCH, SENT
 from followup.outbox.upkeep import DrainReport
 from followup.resources.event_batches import larger_batch
 from followup.resources.events import Events
 
 if TYPE_CHECKING:
     from followup._core.call.steps import Call
-    from followup.outbox.outbox import Outbox
     from followup.resources.event_batches import EventBatch
 
 logger: logging.Logger = logging.getLogger("followup.outbox")
@@ -59,23 +59,40 @@ def _call_of(claimed: verdicts.Claim) -> "Call[EventBatch]":
     return attrs.evolve(call, content=f"[{','.join(each.text for each in claimed.events)}]".encode())
 
 
+@attrs.define
+class Limits:
+    """The limits of all relays of an outbox.
+
+    Attributes:
+        requests_per_minute: maximum number of calls in any 60 s.
+        holds: whether a rejected event blocks the later events of its subject.
+        largest_batch: events of a call that the service can finish in time, as far as is known.
+    """
+
+    requests_per_minute: int
+    holds: bool
+    largest_batch: int = LARGEST_BATCH
+
+
 class Relay:
     """Sends the events of an outbox with one client.
 
     Args:
-        outbox: the outbox, whose tables were checked.
+        setting: that of the outbox, whose tables were checked.
+        limits: those of the outbox; the largest batch is adjusted.
         client: a synchronous client. Its retries are not used: each attempt is reserved in the request rate.
     """
 
-    def __init__(self, outbox: "Outbox", client: FollowUp) -> None:
-        self._outbox = outbox
+    def __init__(self, setting: Setting, limits: Limits, client: FollowUp) -> None:
+        self._setting = setting
+        self._limits = limits
         self._client = client
-        self.clock: StoreTime = time_of(client, outbox._clock)
-        limits = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
-        self._call_seconds = min(each for each in limits if each is not None)
+        self.clock: StoreTime = time_of(client, setting.clock)
+        times = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
+        self._call_seconds = min(each for each in times if each is not None)
         self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
         self._failures = 0
-        self.unreadable: UnreadableRows = UnreadableRows(outbox._cipher)
+        self.unreadable: UnreadableRows = UnreadableRows(setting.cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
@@ -95,11 +112,11 @@ class Relay:
             left = None if ends is None else ends - self.clock.monotonic()
             if left is not None and left <= 0:
                 return
-            with self._outbox._database.transaction() as connection:
+            with self._setting.database.transaction() as connection:
                 now = self.clock.milliseconds(connection)
-                found = claims.find_due(connection, self._outbox.name, now, self.unreadable)
+                found = claims.find_due(connection, self._setting.name, now, self.unreadable)
                 if found is None:
-                    self._outbox._database.check_writable(connection)
+                    self._setting.database.check_writable(connection)
                     return
             began = self.clock.monotonic()
             claimed = self._claim(found)
@@ -109,14 +126,14 @@ class Relay:
                 self._send(claimed, report, began, left)
 
     def _claim(self, found: Sequence[int]) -> verdicts.Claim | claims.Wait | None:
-        with self._outbox._locked_transaction(self.clock) as (connection, now):
+        with self._setting.locked_transaction(self.clock) as (connection, now):
             return claims.claim(
                 connection,
-                self._outbox.name,
+                self._setting.name,
                 now,
                 found,
-                requests_per_minute=self._outbox._requests_per_minute,
-                largest=self._outbox._largest_batch,
+                requests_per_minute=self._limits.requests_per_minute,
+                largest=self._limits.largest_batch,
                 lease_seconds=self._lease_seconds,
                 unreadable=self.unreadable,
             )
@@ -157,9 +174,9 @@ class Relay:
         if settlement.service is not None:
             self._failures = 0 if settlement.service == "works" else self._failures + 1
         if settlement.is_late:
-            self._outbox._largest_batch = settlement.batch_limit or 1
+            self._limits.largest_batch = settlement.batch_limit or 1
         elif settlement.service == "works":
-            self._outbox._largest_batch = larger_batch(self._outbox._largest_batch)
+            self._limits.largest_batch = larger_batch(self._limits.largest_batch)
         states = Counter(verdict.state for verdict in settlement.verdicts.values())
         if self._settle(claimed, settlement):
             report.sent += states[SENT] - settlement.duplicates
@@ -169,15 +186,14 @@ class Relay:
         if is_logged:
             # A failed event is retried for ever, and holds its subject: whoever reads the log has to learn of it.
             level = logging.INFO if states[SENT] == states.total() else logging.WARNING
-            logger.log(level, "outbox %s: %s", self._outbox.name, settlement.text)
+            logger.log(level, "outbox %s: %s", self._setting.name, settlement.text)
 
     def _settle(self, claimed: verdicts.Claim, settlement: verdicts.Settlement) -> bool:
         """Store the outcome of a claim, and return whether it still was this process's to store."""
-        name, token = self._outbox.name, claimed.lease_token
-        with self._outbox._locked_transaction(self.clock) as (connection, now):
+        name, token = self._setting.name, claimed.lease_token
+        with self._setting.locked_transaction(self.clock) as (connection, now):
             claims.note_health(connection, name, now, settlement)
-            holds = self._outbox._on_rejected == "hold"
-            is_ours = claims.settle(connection, self._outbox._cipher, now, token, settlement, holds=holds)
+            is_ours = claims.settle(connection, self._setting.cipher, now, token, settlement, holds=self._limits.holds)
         if not is_ours:
             logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", name)
         return is_ours

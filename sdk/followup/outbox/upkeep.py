@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, func, select
 
-from followup._store.clock import datetime_of
 from followup._store.erasure import PersonalData
 from followup._store.imported import forget
+from followup._store.leases import datetime_of
 from followup._store.person import Person
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
 from followup._store.store import milliseconds_of
@@ -164,7 +164,7 @@ class RecordedEvents(PersonalData):
                         "id": row["event_id"],
                         "event": as_input(self._cipher.decrypt(row["event"], row["event_id"])),
                         "subject": from_ascii(row["subject"]),
-                        "error": self._cipher.decrypt(row["error"] or "", row["event_id"]),
+                        "error": self._cipher.reason_in(row),
                         "attempts": row["attempts"],
                         "recorded_at": datetime_of(row["recorded_at"]),
                     },
