@@ -94,23 +94,12 @@ def test_every_error_class_pickles_with_all_that_it_holds() -> None:
         assert (str(again), vars(again)) == (str(each), vars(each))
 
 
-def test_every_error_survives_the_json_of_a_task_queue(server: ScriptedServer, driver: Driver) -> None:
+@pytest.mark.parametrize("name", BASES)
+def test_every_error_survives_the_json_of_a_task_queue(name: str) -> None:
     # Celery stores class and args, and calls the class with the args.
-    for name in BASES:
-        kind = getattr(followup, name)
-        again = kind(*json.loads(json.dumps(["The text."])))
-        assert (type(again), str(again), again.args) == (kind, "The text.", ("The text.",))
-    server.script = [
-        reply(404, error(code="resource_missing", message="No.", param="id"), headers={"Request-Id": "r1"})
-    ]
-    raised = failure(server, driver, followup.NotFoundError, retrieve)
-    again = followup.NotFoundError(*json.loads(json.dumps(raised.args)))
-    for name in ("status_code", "type", "code", "param", "operation", "request_id", "args"):
-        assert getattr(again, name) == getattr(raised, name), name
-    server.script = [reply(502, b"<html>")]
-    raised = failure(server, driver, followup.InternalServerError, retrieve)
-    again = followup.InternalServerError(*raised.args)
-    assert (again.status_code, again.type, again.message) == (502, None, str(raised))
+    kind = getattr(followup, name)
+    again = kind(*json.loads(json.dumps(["The text."])))
+    assert (type(again), str(again), again.args) == (kind, "The text.", ("The text.",))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from flask import Blueprint, Response, request
 
 from followup._for_mockserver import Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.gateway.request import body_too_large, check_json_type, parse_json, query_values
-from followup_mockserver.web.control_routes import LONGEST_WAIT, PREFIX, ROUTES
+from followup_mockserver.web.control_routes import PREFIX, ROUTES
 from followup_mockserver.web.guard import current_control, current_mock
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.schema.shapes import object_shape, shape_of_parameters
@@ -57,8 +57,6 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
         _check_no_query()
         values = _body()
     arguments = shape.argument_of(values)
-    if "wait" in arguments and not 0 <= arguments["wait"] <= LONGEST_WAIT:
-        raise invalid("parameter_invalid", f"This must be from 0 to {LONGEST_WAIT:g} seconds.", "wait")
     path_arguments = () if path_id is None else (path_id,)
     with current_mock()._waiting_calls.admit(function, arguments) as admitted:
         return _response(function(current_control(), *path_arguments, **admitted))

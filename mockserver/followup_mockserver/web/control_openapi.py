@@ -17,7 +17,7 @@ from followup._for_mockserver import Model, annotations_of, camel, descriptions_
 from followup_mockserver.gateway.contract.openapi import COMPONENTS, response_of
 from followup_mockserver.gateway.contract.operations import for_any_language
 from followup_mockserver.web.control import health, input_of, restore_snapshot, save_snapshot
-from followup_mockserver.web.control_routes import LONGEST_WAIT, PREFIX, ROUTES, TOKEN_HEADER
+from followup_mockserver.web.control_routes import PREFIX, ROUTES, TOKEN_HEADER
 from followup_mockserver.world.schema.shapes import Scalar, Shapes, shape_of
 from followup_mockserver.world.schema.validation import Schema, Shape
 from followup_mockserver.world.state.journal import OMITTED_IF_EMPTY
@@ -148,8 +148,6 @@ def _properties(function: Callable[..., Any]) -> dict[str, Schema]:
         found[name] = {**schema, "description": for_any_language(descriptions_in(function)[parameter.name])}
         if parameter.default not in (None, NOT_GIVEN, inspect.Parameter.empty):
             found[name]["default"] = parameter.default
-        if name == "wait":
-            found[name] |= {"minimum": 0, "maximum": LONGEST_WAIT}
     return found
 
 

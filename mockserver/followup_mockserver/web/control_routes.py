@@ -6,12 +6,12 @@ Filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Py
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import attrs
 
 from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import EnabledEvent, OutboundEventType, WebhookDeliveryStatus
+from followup._for_mockserver import EnabledEvent, Limits, OutboundEventType, WebhookDeliveryStatus
 from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
 from followup_mockserver.control.clock import pending_jobs, pending_reminders
 from followup_mockserver.control.duplicates import journal_of
@@ -33,8 +33,9 @@ from followup_mockserver.world.state.tenant import Tenant
 
 T = TypeVar("T")
 
-LONGEST_WAIT = 60.0
+LONGEST_WAIT = 60
 """The maximum of ``?wait=``, in seconds."""
+Wait = Annotated[float, Limits(0, LONGEST_WAIT)]
 
 PREFIX = "/_mock"
 """The beginning of the path of each route."""
@@ -75,7 +76,7 @@ def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[Pending
     return pending_jobs(access_to(control).tenant, limit)
 
 
-def changes(control: Control, *, since: int = 0, wait: float = 0) -> Changes:
+def changes(control: Control, *, since: int = 0, wait: Wait = 0) -> Changes:
     """Return the version of the state.
 
     Args:
@@ -100,7 +101,7 @@ def reminders(control: Control, *, appointment: str | None = None) -> list[Pendi
     return pending_reminders(access_to(control).tenant, appointment)
 
 
-def messages(control: Control, *, patient: str | None = None, wait: float = 0, seen: int = 0) -> list[Message]:
+def messages(control: Control, *, patient: str | None = None, wait: Wait = 0, seen: int = 0) -> list[Message]:
     """List the messages to patients, oldest first.
 
     Args:
@@ -115,7 +116,7 @@ def messages(control: Control, *, patient: str | None = None, wait: float = 0, s
 
 
 def requests(
-    control: Control, *, operation: str | None = None, status: str | None = None, wait: float = 0, seen: int = 0
+    control: Control, *, operation: str | None = None, status: str | None = None, wait: Wait = 0, seen: int = 0
 ) -> list[JournalEntry]:
     """List the API calls, newest first.
 
@@ -145,7 +146,7 @@ def deliveries(
     *,
     type: OutboundEventType | None = None,
     status: WebhookDeliveryStatus | None = None,
-    wait: float = 0,
+    wait: Wait = 0,
     seen: int = 0,
 ) -> list[WebhookDelivery]:
     """List the webhook deliveries, newest first.
@@ -165,7 +166,7 @@ def deliveries(
     return _long_poll(control, select, wait, seen, copied)
 
 
-def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: float = 0, seen: int = 0) -> list[Attempt]:
+def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: Wait = 0, seen: int = 0) -> list[Attempt]:
     """List the delivery attempts, oldest first.
 
     Args:

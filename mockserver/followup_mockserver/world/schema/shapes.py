@@ -123,7 +123,7 @@ def _constraint_schema(constraint: object, kind: sdk.Kind) -> Schema:
             return {"format": name}
         case sdk.MinLength(characters=characters):
             return {"minLength": characters}
-        case sdk.Limits(minimum=minimum, maximum=maximum) if kind.type is int:
+        case sdk.Limits(minimum=minimum, maximum=maximum) if kind.form == "scalar":
             return {"minimum": minimum, "maximum": maximum}
         case sdk.Limits(minimum=minimum, maximum=maximum):
             return {"minItems": minimum, "maxItems": maximum}

@@ -186,21 +186,11 @@ class APIStatusError(FollowUpError):
         self.message: str = message or f"{status_code} {httpx.codes.get_reason_phrase(status_code)}".rstrip()
         self.request_id: str | None = self.headers.get("request-id")
         self.retry_after: float | None = parse_retry_after(self.headers.get("retry-after"))
-        if text:
-            self._restore(text)
+        if text:  # a task queue that stores class and text restored the error
+            self.message = text
         else:
             text = self._text(message, SentValues(sent_values)) + (f". {note}" if note else "")
         self.args: tuple[Any, ...] = (text,)
-
-    def _restore(self, text: str) -> None:
-        """Set the attributes that the text shows. Celery's JSON passes errors on as class and text."""
-        import re
-
-        self.message = text
-        if found := re.match(_PARTS_OF_TEXT, text, re.DOTALL):
-            status, self.type, self.code, self.param, operation, self.request_id = found.groups()
-            self.status_code = int(status)
-            self.operation: str = operation or ""
 
     def _text(self, message: str | None, sent: SentValues) -> str:
         from followup._core.privacy.redaction import redacted  # late: verifying a webhook does not need it
@@ -223,13 +213,6 @@ class APIStatusError(FollowUpError):
     def _details(self, sent: SentValues) -> str:  # noqa: ARG002 - for subclasses
         """Return the redacted text that a subclass adds after the message."""
         return ""
-
-
-_PARTS_OF_TEXT = (
-    r"(\d{3})(?:(?: (\w+))?(?: \((\w+)\))?:)?.*?"
-    r"(?: \[param ([^\]]+)\])?(?: \[(\w+\.\w+)(?:, request ([^,\]]+))?[^\]]*\])?$"
-)
-"""Status, type, code, param, operation and request id in the text of an ``APIStatusError``."""
 
 
 class InvalidRequestError(APIStatusError):
