@@ -18,7 +18,7 @@ from followup._core.declarations.operations import declarations_of, group_name
 from followup._core.package_data import package_data, package_text, zone_of
 from followup._core.privacy.frames import clear_frames, clears_frames_of
 from followup._core.privacy.redaction import redacted, visible
-from followup._core.results.results import NO_EXTRA, FrozenValue, Model, Value
+from followup._core.results.results import FrozenValue, Model, Value
 from followup._core.threads import NoThreadError, addresses_of, result_within, run_in_thread
 from followup._core.time import REAL_TIME, Time, reproducible_randomness, virtual_time
 from followup._version import IS_RELEASED, installation

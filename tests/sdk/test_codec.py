@@ -17,7 +17,7 @@ from followup._core.call.pagination import Envelope
 from followup._core.codec.decode import BAILS_OUT, decode, decode_slowly, fast_decoder
 from followup._core.codec.encode import encode
 from followup._core.codec.wire import WireError
-from followup._core.results.results import NO_EXTRA, NO_RESPONSE, Model
+from followup._core.results.results import NO_RESPONSE, Model
 from followup.resources import all_groups
 from followup.resources.event_batches import EventResult
 from followup.resources.patients import Patient
@@ -143,7 +143,7 @@ def same(left: Any, right: Any) -> None:
     for one, other in zip(parts(left), parts(right), strict=True):
         assert type(one) is type(other)
         assert repr(one) == repr(other)  # True is not 1, and a time has its zone
-        assert (one.extra is NO_EXTRA) == (other.extra is NO_EXTRA)
+        assert one.extra == other.extra
         assert getattr(one, "last_response", NO_RESPONSE) is NO_RESPONSE
 
 

@@ -43,9 +43,9 @@ class _Fields:
     def __get__(self, instance: object, owner: type) -> Any:
         import attrs
 
-        from followup._core.results.results import NO_EXTRA, personal
+        from followup._core.results.results import personal
 
-        options = {"object": attrs.field(default="event"), "data": personal(), "extra": personal(NO_EXTRA)}
+        options = {"object": attrs.field(default="event"), "data": personal(), "extra": personal(attrs.Factory(dict))}
         fields = {name: options.get(name) or attrs.field() for name in ("extra", *_WIRE_NAMES)}
         made = attrs.make_class(owner.__name__, fields, kw_only=True)
         owner.__attrs_attrs__ = attrs.fields(made)  # type: ignore[attr-defined]

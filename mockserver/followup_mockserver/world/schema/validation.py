@@ -6,6 +6,7 @@ Shapes know the keywords of JSON Schema that ``shapes`` uses, and no others.
 import codecs
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
@@ -40,7 +41,6 @@ _EXPECTED_FORMAT = {
     EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
     EMAIL: "an e-mail address",
 }
-_EXPECTED_PATTERN = {YEARS: "a time in the years 0002 to 9998", DATE_YEARS: "a date in the years 0001 to 9999"}
 _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "string": ("a string", (str,)),
     "boolean": ("true or false", (bool,)),
@@ -151,7 +151,7 @@ class Shape:
         types = schema.get("type", ())
         types = (types,) if isinstance(types, str) else sorted(types, key="null".__ne__)
         classes = {each for name in types for each in _TYPES[name][1]}
-        tests = [(_TESTS[keyword](limit), keyword, limit) for keyword, limit in schema.items() if keyword in _TESTS]
+        tests = [(_LIMITS[keyword][0], keyword, limit) for keyword, limit in schema.items() if keyword in _LIMITS]
         form: str = schema.get("format", "")
         has_format = _FORMATS.get(form)
 
@@ -161,7 +161,7 @@ class Shape:
             if value is None:
                 return None
             for test, keyword, limit in tests:
-                if not test(value):
+                if not test(value, limit):
                     return Problem(_INVALID, f"This must be {_expected(keyword, limit)}.", path)
             try:
                 if has_format is None or has_format(value, how):
@@ -291,40 +291,32 @@ def _must_be_one_of(types: Iterable[str]) -> str:
     return f"This must be {' or '.join(_TYPES[name][0] for name in types)}."
 
 
-_TESTS: Mapping[str, Callable[[Any], Callable[[Any], object]]] = {
-    "const": lambda constant: lambda value: value == constant,
-    "enum": lambda options: options.__contains__,
-    "pattern": lambda pattern: re.compile(pattern).search,
-    "minLength": lambda least: lambda text: len(text) >= least,
-    "maxLength": lambda most: lambda text: len(text) <= most,
-    "minimum": lambda least: lambda number: number >= least,
-    "maximum": lambda most: lambda number: number <= most,
-    "minItems": lambda least: lambda array: len(array) >= least,
-    "maxItems": lambda most: lambda array: len(array) <= most,
+_LIMITS: Mapping[str, tuple[Callable[[Any, Any], object], str]] = {
+    "const": (operator.eq, "{}"),
+    "enum": (lambda value, options: value in options, "one of {}"),
+    "pattern": (lambda text, pattern: re.search(pattern, text), "an id that begins with {}"),
+    "minLength": (lambda text, least: len(text) >= least, "at least {} characters long"),
+    "maxLength": (lambda text, most: len(text) <= most, "at most {} characters long"),
+    "minimum": (operator.ge, "{} or more"),
+    "maximum": (operator.le, "{} or less"),
+    "minItems": (lambda array, least: len(array) >= least, "an array with at least {} items"),
+    "maxItems": (lambda array, most: len(array) <= most, "an array with at most {} items"),
 }
-_EXPECTED_LIMIT = {
-    "const": "{}",
-    "minLength": "at least {} characters long",
-    "maxLength": "at most {} characters long",
-    "minimum": "{} or more",
-    "maximum": "{} or less",
-    "minItems": "an array with at least {} items",
-    "maxItems": "an array with at most {} items",
+"""The test of each keyword, of a value and the limit, and what an error says of the limit."""
+_EXPECTED = {
+    ("minLength", 1): "a non-empty string",
+    ("minItems", 1): "a non-empty array",
+    ("pattern", YEARS): "a time in the years 0002 to 9998",
+    ("pattern", DATE_YEARS): "a date in the years 0001 to 9999",
 }
-_EXPECTED_ONE = {"minLength": "a non-empty string", "minItems": "a non-empty array"}
 
 
 def _expected(keyword: str, limit: Any) -> str:
-    match keyword:
-        case "enum":
-            return "one of " + ", ".join(str(option) for option in limit if option is not None)
-        case "pattern":
-            return _EXPECTED_PATTERN.get(limit) or f"an id that begins with {limit.removeprefix('^')}"
-        case _ if keyword in _EXPECTED_ONE and limit == 1:
-            return _EXPECTED_ONE[keyword]
-        case _ if keyword in _EXPECTED_LIMIT:
-            return _EXPECTED_LIMIT[keyword].format(limit)
-    return "valid"
+    if keyword == "enum":
+        limit = ", ".join(str(option) for option in limit if option is not None)
+    elif (keyword, limit) in _EXPECTED:
+        return _EXPECTED[keyword, limit]
+    return _LIMITS[keyword][1].format(limit.removeprefix("^") if keyword == "pattern" else limit)
 
 
 def dotted(path: Iterable[str | int]) -> str:

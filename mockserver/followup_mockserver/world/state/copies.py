@@ -9,13 +9,10 @@ from typing import Any, TypeVar
 import attrs
 
 from followup import NOT_GIVEN, ResponseInfo
-from followup._for_mockserver import NO_EXTRA
 
 T = TypeVar("T")
 
-_IMMUTABLE = frozenset(
-    {str, bytes, int, float, bool, NoneType, datetime, date, timedelta, type(NO_EXTRA), ResponseInfo}
-)
+_IMMUTABLE = frozenset({str, bytes, int, float, bool, NoneType, datetime, date, timedelta, ResponseInfo})
 
 
 def copied(value: T) -> T:

@@ -161,7 +161,7 @@ def _compiled(kinds: Kinds) -> Decoder:
     lines += [f"result.{fields[value].name} = {decoded}" for value, (_, _, decoded) in code.items()]
     any_absent = any(field.often_absent for field in fields.values())
     has_all = "known.issuperset(raw)" if any_absent else f"len(raw) == {len(fields)}"
-    lines += [f"result.extra = no_extra if {has_all} else others(raw)"]
+    lines += [f"result.extra = {{}} if {has_all} else others(raw)"]
     cls = _class_of(kinds)
     defaults = {field.name: field.default for field in attrs.fields(cls)}
     if "last_response" in defaults:
@@ -173,7 +173,6 @@ def _compiled(kinds: Kinds) -> Decoder:
         "new": cls.__new__,
         "known": known,
         "others": lambda raw: _shallow({name: value for name, value in raw.items() if name not in known}),
-        "no_extra": defaults["extra"],
         "no_response": defaults.get("last_response"),
         **{f"decode_{value}": _conversion_of(field) for value, field in fields.items()},
     }

@@ -1,8 +1,8 @@
 """The base classes of the objects that the service returns: unknown fields, export, display, and their response."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -33,30 +33,6 @@ def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]
     cells = ["".join(f"<td>{escape('' if cell is None else str(cell))}</td>" for cell in row) for row in rows]
     body = "".join(f"<tr>{each}</tr>" for each in cells)
     return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-class _NoExtra(Mapping[str, Any]):
-    """An empty, immutable mapping, which all results without unknown fields share."""
-
-    __slots__ = ()
-
-    def __getitem__(self, name: str) -> NoReturn:
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-    def __repr__(self) -> str:
-        return "{}"
-
-    def __reduce__(self) -> str:
-        return "NO_EXTRA"
-
-
-NO_EXTRA = _NoExtra()
 
 
 _NEVER_DISPLAYED = "never_displayed"
@@ -105,7 +81,7 @@ class Model(Value):
         extra: fields that this version of the package does not know, by JSON name.
     """
 
-    extra: Mapping[str, Any] = attrs.field(default=NO_EXTRA, repr=False)
+    extra: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
 
     @clears_frames
     def to_dict(self) -> dict[str, Any]:
