@@ -244,22 +244,6 @@ def test_a_request_that_httpx_cannot_make_is_an_error_of_ours(
     assert server.received == []
 
 
-def test_a_deadline_needs_no_thread_on_our_connections(server: ScriptedServer) -> None:
-    running: list[set[str]] = []
-    before = set(threading.enumerate())
-
-    def look(connection: Any, received: Received) -> bool:
-        started = set(threading.enumerate()) - before
-        running.append({thread.name for thread in started if thread.name.startswith("followup")})
-        return reply(200, patient())(connection, received)
-
-    server.script = [look]
-    with FollowUp(api_key="k", base_url=server.url, deadline=5) as client:
-        client.patients.retrieve("pat_1")
-        client.patients.retrieve("pat_1")
-    assert running == [set(), set()]
-
-
 @pytest.mark.parametrize("meanwhile", ["hangs up", "sends another response"])
 def test_what_happened_to_an_idle_connection_is_noticed_although_the_event_loop_was_blocked(
     server: ScriptedServer, meanwhile: str

@@ -90,6 +90,39 @@ class TestTheWait:
             with FollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
                 threads(client)
 
+    @pytest.mark.parametrize("end", ["time out", "are cancelled"])
+    def test_serves_calls_again_after_more_than_there_are_connections(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch, end: str
+    ) -> None:
+        monkeypatch.setattr(transport, "MOST_LANES", 3)
+        server.script = [hang(server.released)]
+        options: dict[str, Any] = {"api_key": "k", "base_url": server.url, "max_retries": 0}
+
+        def fails(client: FollowUp) -> None:
+            with pytest.raises(APITimeoutError):
+                retrieve(client.with_options(deadline=0.2))
+
+        async def tasks() -> str:
+            async with AsyncFollowUp(**options) as client:
+                hurried = client if end == "are cancelled" else client.with_options(deadline=0.2)
+                calls = [asyncio.ensure_future(hurried.patients.retrieve("pat_1")) for _ in range(16)]
+                if end == "are cancelled":
+                    while len(server.received) < 3:  # noqa: ASYNC110 - a thread counts them
+                        await asyncio.sleep(0.001)
+                    for each in calls:
+                        each.cancel()
+                await asyncio.gather(*calls, return_exceptions=True)
+                server.script = [reply(200, patient())]
+                return (await client.patients.retrieve("pat_1")).id
+
+        if driver.name == "async":
+            assert asyncio.run(tasks()) == "pat_1"
+        elif end == "time out":
+            with FollowUp(**options) as client, ThreadPoolExecutor(16) as pool:
+                list(pool.map(fails, [client] * 16))
+                server.script = [reply(200, patient())]
+                assert retrieve(client) == "pat_1"
+
 
 class TestTheBaseUrl:
     def test_may_have_a_scheme_in_upper_case(
