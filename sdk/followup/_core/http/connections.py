@@ -119,7 +119,10 @@ class _Connections(Generic[C]):
                 self._route = self._route or Route(self._base_url)
         return self._route
 
-    def _new_transport(self, kind: str, loop: object) -> Any:
+    def _find_transport(self, kind: str, loop: object) -> Any:
+        """Return the transport of this process and event loop, which is made on first use."""
+        if (found := self._transports.get(loop)) is not None and self._process == os.getpid():
+            return found
         make, route = getattr(_imported(), kind), self.route()
         with unforked():
             self._replacement()  # it may have been closed meanwhile
@@ -158,9 +161,7 @@ class Connections(_Connections["httpx.Client"]):
             from followup._core.http import through_httpx
 
             return through_httpx.send(replacement, step)
-        transport: Transport | None = self._transports.get(None)
-        if transport is None or self._process != os.getpid():
-            transport = self._new_transport("Transport", None)
+        transport: Transport = self._find_transport("Transport", None)
         return transport.send(step)
 
     def close(self) -> None:
@@ -191,9 +192,7 @@ class AsyncConnections(_Connections["httpx.AsyncClient"]):
             from followup._core.http import through_httpx
 
             return await through_httpx.send_async(replacement, step)
-        transport: AsyncTransport | None = self._transports.get(loop)
-        if transport is None or self._process != os.getpid():
-            transport = self._new_transport("AsyncTransport", loop)
+        transport: AsyncTransport = self._find_transport("AsyncTransport", loop)
         return await transport.send(step)
 
     async def close(self) -> None:
