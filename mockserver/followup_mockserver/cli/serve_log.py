@@ -114,7 +114,7 @@ def line_of_call(call: EndedCall) -> str:
     entry = call.entry
     path = redacted(entry.path, max_length=_LONGEST_PATH)  # of a client that takes a phone for an id
     parts = [f"{entry.method} {path}", entry.operation or "no operation", f"{call.seconds * 1000:.0f} ms"]
-    return visible("  ".join([*parts, *remarks_on(attrs.asdict(entry))]))
+    return visible("  ".join([*parts, *remarks_on(attrs.asdict(entry, recurse=False))]))
 
 
 def remarks_on(call: Mapping[str, Any]) -> list[str]:
