@@ -33,7 +33,7 @@ def released(text: str, documentation: str) -> str:
 def release(root: Path) -> None:
     """Rewrite the files of a project."""
     urls = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
-    code = {root / "mockserver/followup_mockserver/cli/demo/__init__.py", root / "docs/programs/llms_text.py"}
+    code = {root / "mockserver/followup_mockserver/cli/demo.py", root / "docs/programs/llms_text.py"}
     for file in {*(root / "docs").rglob("*.md"), *(root / "docs").glob("*.txt"), root / "README.md", *code}:
         text = file.read_text(encoding="utf-8")
         if (changed := released(text, urls["Documentation"])) != text:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from calibration.conftest import altered, ask, new_run
 from support.shell import Shell
-from support.terminal import Terminal
 
 from followup_mockserver import MockServer
 from followup_mockserver.lab.calibration.probes import Finding, ask_all
@@ -100,7 +99,7 @@ def test_an_invented_phone_that_a_patient_has_is_not_used(server: MockServer, us
 
 def test_a_key_of_production_is_rejected_before_anything_is_written(shell: Shell, server: MockServer) -> None:
     shell.environment["TEST_KEY"] = server.create_organization(livemode=True).keys[0].value
-    result = shell.run(*arguments(server, "--yes"))
+    result = shell.run(*arguments(server))
     assert result.returncode == 2
     assert result.stderr == (
         "followup-mock: the API key is one of production (livemode is true); calibrate writes only to a test "
@@ -121,7 +120,7 @@ def test_a_key_of_production_is_rejected_before_anything_is_written(shell: Shell
         ({"URL": "http://127.0.0.1:1"}, 1, "cannot retrieve the account of the API key: "),
         ({"clinic.toml": "none/clinic.toml"}, 2, "--output none/clinic.toml must be a file that can be written"),
         ({"clinic.toml": "."}, 2, "--output . must be a file that can be written"),
-        ({"--yes": "--phone=11 5555 0000"}, 2, "--phone must be a phone number with its country code, such as +1202"),
+        ({"--phone": "--phone=11 5555 0000"}, 2, "--phone must be a phone number with its country code, such as +1202"),
     ],
 )
 def test_a_wrong_key_or_argument_is_one_line(
@@ -129,7 +128,8 @@ def test_a_wrong_key_or_argument_is_one_line(
 ) -> None:
     key = {"TEST_KEY": change["TEST_KEY"]} if "TEST_KEY" in change else {}
     other = {} if key else change  # TEST_KEY is also the name of the variable
-    given = [other.get("URL" if each == server.url else each, each) for each in arguments(server, "--yes")]
+    given = [other.get("URL" if each == server.url else each, each) for each in arguments(server)]
+    given += [other["--phone"]] if "--phone" in other else []
     result = shell.run(*given, **key)
     assert (result.returncode, result.stdout) == (status, "")
     assert result.stderr.startswith(f"followup-mock: {message}")
@@ -144,38 +144,6 @@ def test_the_phones_that_are_passed_are_the_only_ones(server: MockServer) -> Non
     assert findings["phone_formats"].outcome == "same"
     with server.client() as client:
         assert {each.phone for each in client.patients.list()} <= {"+541150311111", None}
-
-
-def on_a_terminal(shell: Shell, server: MockServer, *more: str) -> Terminal:
-    environment = {**shell.environment, "TERM": "dumb"}
-    return Terminal([*COMMAND, *arguments(server, *more)], environment, cwd=shell.directory)
-
-
-def test_on_a_terminal_it_asks_before_it_writes(shell: Shell, server: MockServer) -> None:
-    (shell.directory / "clinic.toml").touch()
-    with on_a_terminal(shell, server) as terminal:
-        terminal.wait_for(lambda output: "Continue? [y/N]" in output)
-        for part in (
-            "This writes to the test environment of 'Clínica de prueba': patients, appointments,",
-            "webhook endpoints",
-            "phone numbers that are reserved for fiction",
-            "clinic.toml is replaced.",
-        ):
-            assert part in " ".join(terminal.output.split())  # the lines fit the terminal
-        assert written(server) == []
-        terminal.type("n\n")
-        assert terminal.end() == 1
-        assert "nothing was written" in terminal.output
-    assert written(server) == []
-    assert (shell.directory / "clinic.toml").read_text() == ""
-
-
-@pytest.mark.parametrize(("more", "answers"), [([], "y\n"), (["--yes"], "")], ids=["y", "--yes"])
-def test_a_yes_starts_it(shell: Shell, server: MockServer, more: list[str], answers: str) -> None:
-    with on_a_terminal(shell, server, *more) as terminal:
-        terminal.type(answers)
-        terminal.wait_for(lambda output: "unknown_fields  found" in output)
-        assert ("Continue?" in terminal.output) is not more
 
 
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])

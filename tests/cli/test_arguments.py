@@ -42,7 +42,7 @@ class TestKeys:
             ),
             (
                 ("events", "create", '[{"id": "1"}, {"occurredAt": null, "occurred_at": null}]'),
-                "events[1] has both occurredAt and occurred_at, which are the same field",
+                "events has both occurredAt and occurred_at, which are the same field",
             ),
         ],
     )

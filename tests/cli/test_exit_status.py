@@ -23,7 +23,7 @@ main()
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        (("account",), 0),
+        (("account", "retrieve"), 0),
         (("--help",), 0),
         (("patients", "retrieve", "pat_none"), 1),
         (("events", "create", '[{"id": "1", "type": "order.issued", "data": {}}, {"id": "2"}]'), 1),
@@ -33,17 +33,17 @@ main()
         (("events", "create", "{"), 2),
         (("patients", "update", "pat_x", "--clear", "phone"), 2),
         (("demo", "--nothing"), 2),
-        (("demo", "nowhere.csv"), 1),
     ],
 )
 def test_the_status_reports_the_outcome(shell: Shell, arguments: tuple[str, ...], status: int) -> None:
     result = shell.run(*arguments)
     assert result.returncode == status
-    assert len(result.stderr.splitlines()) == (1 if status else 0)
+    assert "Traceback" not in result.stderr
+    assert bool(result.stderr) == bool(status)
 
 
 def test_a_bug_is_one_line_without_personal_data() -> None:
-    command = [sys.executable, "-c", BUG, "account"]
+    command = [sys.executable, "-c", BUG, "account", "retrieve"]
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert result.returncode == 1
     assert result.stderr.startswith("followup: internal error, please report it: KeyError at ")

@@ -2,7 +2,6 @@
 
 import _pyio
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.shell import clean_environment
 
 from followup.cli.output import write_private_file
 from followup_mockserver import MockServer
@@ -33,29 +31,6 @@ for module, names in absent.items():
             delattr(module, name)
 """
 
-OF_MACOS = """
-import select, sys
-sys.argv = ["followup-mock", *sys.argv[1:]]
-poll = select.poll
-
-class PollOfMacOS:
-    # It reports nothing where no event is asked for, and that a pipe is closed as a hang-up.
-    def __init__(self):
-        self.real, self.asks = poll(), False
-
-    def register(self, file, events):
-        self.asks = bool(events)
-        self.real.register(file, events)
-
-    def poll(self, timeout):
-        found = self.real.poll(timeout) if self.asks else []
-        return [(file, select.POLLHUP if event & select.POLLERR else event) for file, event in found]
-
-select.poll = PollOfMacOS
-from followup_mockserver.cli import main
-main()
-"""
-
 INTEGRATION = """
 import sqlalchemy
 from datetime import timedelta
@@ -63,9 +38,7 @@ from followup import construct_event
 from followup.cli import main
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
-from followup_mockserver.cli import following  # a part of followup-mock requests --follow
 
-following.end_if_unread()
 with MockServer(start_time="2030-01-01T12:00:00Z") as server, server.client() as client:
     engine = sqlalchemy.create_engine("sqlite:///clinic.db")
     outbox = Outbox(engine)
@@ -87,21 +60,6 @@ def test_client_mock_outbox_and_command_need_nothing_that_only_posix_has(tmp_pat
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.startswith("2\n{")
-
-
-@pytest.mark.skipif(not hasattr(select, "poll"), reason="simulates macOS where there is a poll")
-def test_a_reader_that_is_gone_ends_a_command_on_macos() -> None:
-    with MockServer() as server, server.client() as client:
-        client.patients.create(phone="+5491155550000")
-        command = [sys.executable, "-c", OF_MACOS, "requests", "--follow", "--url", server.url]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=clean_environment()) as process:
-            assert process.stdout
-            process.stdout.readline()
-            process.stdout.close()
-            try:
-                assert process.wait(60) == 0
-            finally:
-                process.kill()
 
 
 def test_dev_ends_with_its_program_and_ends_it(tmp_path: Path) -> None:

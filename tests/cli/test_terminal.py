@@ -55,7 +55,6 @@ class TestHostileText:
         piped = shell.run("patients", *command).stdout
         (line,) = piped.splitlines()
         assert json.loads(line)["fullName"] == f"{HOSTILE} Pérez \U000e0041"
-        assert "Pérez" in line
         assert controls(piped) == set()
 
     def test_an_error_text_cannot_command_the_terminal(self, shell: Shell, server: MockServer) -> None:
@@ -77,8 +76,9 @@ class TestHostileText:
 
     def test_the_texts_of_an_account_are_harmless(self, shell: Shell, server: MockServer) -> None:
         server.update_organization(name=f"Clínica {HOSTILE}")
-        assert controls(shell.run("account").stdout) == set()
-        assert "Clínica" in shell.run("account").stdout
+        shown = shell.on_a_terminal(200, "account", "retrieve")
+        assert controls(shown) == set()
+        assert "Clínica" in shown
 
     def test_a_lone_surrogate_is_no_crash(self, shell: Shell) -> None:
         event = '{"id": "1", "type": "order.issued", "data": {"text": "a\\ud800b"}}'
@@ -187,8 +187,7 @@ class TestReaders:
             client.patients.create(phone="+5491155550000", full_name="Ana Pérez")
         result = shell.run("patients", "list", PYTHONIOENCODING="ascii")
         assert json.loads(result.stdout)["fullName"] == "Ana Pérez"
-        assert "Clínica" in shell.run("account").stdout
-        assert r"Cl\xednica" in shell.run("account", PYTHONIOENCODING="ascii").stdout
+        assert r"Cl\xednica" in shell.run("doctor", PYTHONIOENCODING="ascii").stdout
 
 
 class TestClear:
@@ -238,7 +237,7 @@ class TestMessages:
         book(server)
         server.advance()
         for arguments, styled in (
-            (("account",), "\x1b[32mOK\x1b[0m: connected"),
+            (("doctor",), "\x1b[32mOK\x1b[0m    service"),
             (("doctor",), "\x1b[31mFAIL\x1b[0m  endpoint"),
             (("webhook-deliveries", "list"), "\x1b[33mpending"),
             (("webhook-deliveries", "list"), "\x1b[31m503"),
@@ -248,5 +247,5 @@ class TestMessages:
                 shown = shell.raw_on_a_terminal(120, *arguments, **variable)
                 assert not re.search(r"\x1b\[3\dm", shown)
                 assert re.sub(r"\x1b\[\d*m", "", styled) in re.sub(r"\x1b\[\d*m", "", shown)
-        assert "\x1b[32mOK\x1b[0m" in shell.run("account", FORCE_COLOR="1").stdout
-        assert "\x1b" not in shell.run("account").stdout
+        assert "\x1b[32mOK\x1b[0m" in shell.run("doctor", FORCE_COLOR="1").stdout
+        assert "\x1b" not in shell.run("doctor").stdout

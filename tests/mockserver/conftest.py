@@ -16,13 +16,6 @@ from followup_mockserver import MockServer, MockService
 NOON = "2026-09-28T12:00:00Z"
 
 
-@pytest.fixture(autouse=True)
-def state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the key of ``followup-mock listen`` out of the home folder."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state"
-
-
 @pytest.fixture
 def service() -> MockService:
     return MockService(start_time=NOON, rate_limit=0, seed=1, allow_http_webhooks=True)

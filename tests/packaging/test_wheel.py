@@ -44,7 +44,7 @@ def without_extras(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def test_both_packages_are_typed_and_complete(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"followup/py.typed", "followup_mockserver/py.typed", "followup_mockserver/cli/demo/clinic.csv"} <= names
+    assert {"followup/py.typed", "followup_mockserver/py.typed"} <= names
     sources = {
         str(path.relative_to(ROOT / folder))
         for folder in ("sdk", "mockserver")

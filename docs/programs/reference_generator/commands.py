@@ -5,15 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import typer.main
-
 from followup.cli.app import EXAMPLES
 from followup.cli.app import app as followup
-from followup.cli.application import Deferred, examples_of, name_values
+from followup.cli.application import Deferred, examples_of
 from followup.cli.output import EXIT_STATUS
 from followup_mockserver.cli.app import EXAMPLES as EXAMPLES_OF_MOCK
 from followup_mockserver.cli.app import app as followup_mock
-from followup_mockserver.cli.demo import app as demo
 
 from .entries import PythonNames
 from .markdown import block, bullets, contents, link, page, section, table
@@ -70,14 +67,13 @@ def python_names() -> PythonNames:
 def _pages() -> Iterator[tuple[str, list[Command]]]:
     """Iterate over the pages: the name of each, and its commands, after the program or group that contains them."""
     for name, app in _PROGRAMS.items():
-        program = typer.main.get_command(app)
         inner = [
             (f"{name} {word}", each.load() if isinstance(each, Deferred) else each)
-            for word, each in program.commands.items()  # type: ignore[attr-defined]
+            for word, each in app.commands.items()
         ]
         groups = [each for each in inner if _size(each[1]) >= _LARGE]
         single = [command for each in inner if each not in groups for command in _tree(*each)]
-        yield name, [(name, program), *single]
+        yield name, [(name, app), *single]
         for words, group in groups:
             yield words.replace(" ", "-"), [*_tree(words, group)]
 
@@ -99,8 +95,7 @@ def _first_line(command: Any) -> str:
 
 
 def _text(words: str, command: Any) -> str:
-    real = typer.main.get_command(demo) if words == "followup demo" else command
-    rows = [(each, _row(each)) for each in real.params if each.name != "help"]
+    rows = [(each, _row(each)) for each in command.params if each.name != "help"]
     own = [_item(row) for each, row in rows if not _is_common(each)]
     common = ", ".join(f"`{_names(each)}`" for each, _ in rows if _is_common(each))
     if common:
@@ -111,19 +106,28 @@ def _text(words: str, command: Any) -> str:
             command.help,
             "" if hasattr(command, "commands") else _examples(words),
             bullets(own),
-            command.epilog if command.epilog != EXIT_STATUS else "",
+            _exit_status(command),
         )
         if part
     )
 
 
+def _exit_status(command: Any) -> str:
+    """Return what the help has after the examples, unless it is that of all commands."""
+    last = (command.epilog or "").rpartition("\n\n")[2]
+    return last if last.startswith("Exit status") and last != EXIT_STATUS else ""
+
+
 def _examples(words: str) -> str:
     program, _, command = words.partition(" ")
-    found = [f"{program} {example}" for example in examples_of(command, _EXAMPLES[program])]
+    found = examples_of(command, _EXAMPLES[program])
     return block("sh", "\n".join(found)) if found else ""
 
 
-_EXAMPLES = {"followup": EXAMPLES, "followup-mock": EXAMPLES_OF_MOCK}
+_EXAMPLES = {
+    program: file.read_text("utf-8").splitlines()
+    for program, file in {"followup": EXAMPLES, "followup-mock": EXAMPLES_OF_MOCK}.items()
+}
 """The examples of each program."""
 
 _FEWEST = 5
@@ -158,7 +162,8 @@ def _item(row: Row) -> str:
 
 def _row(parameter: Any) -> Row:
     """Return the name of a parameter with a placeholder for its value, and its description."""
-    name_values([parameter])
+    is_option = parameter.param_type_name == "option"
+    shown = parameter.metavar or (_placeholder(parameter) if is_option else parameter.name.upper())
     details = [(parameter.help or "").replace("*", "\\*")]
     if parameter.required:
         details.append("Required.")
@@ -166,9 +171,19 @@ def _row(parameter: Any) -> Row:
         details.append(f"Default: `{default}`.")
     if isinstance(parameter.envvar, str):
         details.append(f"Environment variable: `{parameter.envvar}`.")
-    is_option = parameter.param_type_name == "option"
-    name = f"{_names(parameter)} {parameter.metavar}".strip() if is_option else parameter.metavar
+    name = shown
+    if is_option:
+        name = _names(parameter) if getattr(parameter, "is_flag", False) else f"{_names(parameter)} {shown}"
     return f"`{name}`", " ".join(filter(None, details))
+
+
+def _placeholder(parameter: Any) -> str:
+    """Return what stands for a value that has no placeholder of its own: its choices, or the name of its type."""
+    choices = getattr(parameter.type, "choices", None)
+    return "|".join(choices) if choices else _PLACEHOLDERS.get(parameter.type.name.split()[0], "TEXT")
+
+
+_PLACEHOLDERS = {"int": "N", "integer": "N", "float": "NUMBER", "path": "PATH", "file": "PATH"}
 
 
 def _default(parameter: Any) -> str:

@@ -1,6 +1,5 @@
 """``followup-mock``: the entry point, which names the missing extras if they are not installed."""
 
-import gc
 import importlib.util
 import sys
 
@@ -10,7 +9,6 @@ NEEDED = {"typer": "cli", "rich": "cli", "flask": "mockserver", "waitress": "moc
 
 def main() -> None:
     """Run the program, or exit with the extras to install."""
-    gc.disable()  # until the command runs: what an import allocates stays
     missing = {extra for module, extra in NEEDED.items() if importlib.util.find_spec(module) is None}
     if missing:
         extras = ",".join(sorted(missing))

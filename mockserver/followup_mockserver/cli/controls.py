@@ -8,7 +8,6 @@ import inspect
 import json
 import math
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,31 +16,27 @@ import attrs
 import typer
 
 from followup import WebhookDelivery
+from followup._for_mockserver import without_citations
 from followup.cli.application import Application
-from followup.cli.lists import Listing, Output
-from followup.cli.options import AsJson, for_the_command_line
+from followup.cli.lists import Listing, Output, show_one
+from followup.cli.options import AsJson, sentence
 from followup.cli.output import (
     fail,
     file_errors,
-    json_line,
     reject,
-    show_one,
     terminal_width,
+    with_local_times,
     write_line,
     write_private_file,
 )
-from followup.cli.texts import with_local_times
-from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT
-from followup_mockserver.cli.generated import control, reject_unless_one_of
-from followup_mockserver.cli.remote import Remote
+from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.cli.tree import tree_of
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.occurrences import HistoryEntry
-from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.checks import instant
 from followup_mockserver.world.schema.errors import InvalidArgument
-from followup_mockserver.world.state.faults import EVERY_OPERATION, Fault, WebhookFault
+from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 from followup_mockserver.world.state.snapshots.document import MAX_BYTES, anonymized, content_of
 
@@ -49,47 +44,46 @@ _commands = Application()
 _control = functools.partial(control, _commands)
 
 
-@_control(context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a duration
+@_control("advance", context_settings={"ignore_unknown_options": True})  # so that -1h is rejected as a duration
 @Listing.of(PendingJob, "outcome", id="about", nothing="")
-def advance(
+def _advance(
     remote: Remote,
     duration: Annotated[
-        str, typer.Argument(help="Duration, such as 90s, 5m, 3h or 1d12h; or a time, such as 2030-01-01T09:00:00Z.")
+        str,
+        typer.Argument(
+            metavar="DURATION", help="Duration, such as 90s, 5m, 3h or 1d12h; or a time, such as 2030-01-01T09:00:00Z."
+        ),
     ],
     output: Output,
 ) -> None:
-    """Advance the clock, and run everything that becomes due."""
     result = remote.call(Control.advance, **parsed_duration(duration))
     ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
     output.print(result["jobs"], whole=result, title=with_local_times(f"It is {result['now']}; {ran}."))
 
 
-@_control(routes.jobs, defaults={"limit": 25})
+@_control("clock", routes.jobs, defaults={"limit": 25})
 @Listing.of(PendingJob, id="about", nothing="No jobs are pending.")
-def clock(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None:
-    """Show the time, and the jobs that are due next."""
+def _clock(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None:
     now = remote.call(routes.clock)
     jobs = remote.call(routes.jobs, **arguments)["data"]
     state = "frozen" if now["frozen"] else "running"
-    title = with_local_times(f"It is {now['now']} ({state}).")
-    output.print(jobs, whole={**now, "jobs": jobs}, title=title)
+    output.print(jobs, whole={**now, "jobs": jobs}, title=with_local_times(f"It is {now['now']} ({state})."))
 
 
-@_control()
-def reset(remote: Remote) -> None:
-    """Reset the organization of the API key to its initial state; without a key, the whole mock."""
+@_control("reset")
+def _reset(remote: Remote) -> None:
     remote.call(Control.reset)
 
 
-@_control()
+@_control("explain")
 @Listing.of(HistoryEntry, wrapped="outcome", nothing="The history has nothing about it.")
 def explain(
     remote: Remote,
-    id: Annotated[str, typer.Argument(help="Id of an object, a delivery, a message or a request.")],
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of an object, a delivery, a message or a request.")],
     output: Output,
     full_ids: Annotated[bool, typer.Option("--full-ids", help="Show whole ids in the tree.")] = False,
 ) -> None:
-    """Show what happened to an object, and what caused it; what was not sent, and why.
+    """What was not sent is shown too, with the reason.
 
     On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
     """
@@ -100,10 +94,10 @@ def explain(
     output.print(remote.call(Control.explain, id)["data"])
 
 
-@_control(Control.trigger, argument="type")
+@_control("trigger", Control.trigger, argument="type")
 @Listing.of(WebhookDelivery, nothing="")
 def trigger(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None:
-    """Send an outbound webhook of any type; without a type, list the types."""
+    """Without a type, list the types."""
     if "type" not in arguments:
         examples = remote.call(routes.trigger_types)
         rows = [{"type": name, "data": ", ".join(each)} for name, each in examples.items()]
@@ -115,7 +109,7 @@ def trigger(remote: Remote, arguments: Mapping[str, Any], output: Output) -> Non
     output.print(sent, title=f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}.")
 
 
-@_control(Control.add_fault, argument="operation", defaults={"kind": "status"})
+@_control("fault", Control.add_fault, argument="operation", defaults={"kind": "status"})
 @Listing.of(
     Fault,
     columns=("operation", "kind", "when", "times", "matched", "status", "seconds", "optional"),
@@ -127,18 +121,15 @@ def fault(
     output: Output,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all faults.")] = False,
 ) -> None:
-    """Make the next calls of an operation fail; without an operation, list the faults."""
+    """Without an operation, list the faults."""
     if clear:
         remote.call(Control.clear_faults)
     elif "operation" in arguments:
-        allowed = [EVERY_OPERATION, *OPERATIONS]
-        expected = "the name of an operation, such as patients.create, or * for all"
-        reject_unless_one_of("OPERATION", arguments["operation"], allowed, expected)
         remote.call(Control.add_fault, **arguments)
     output.print(remote.call(routes.faults)["data"])
 
 
-@_control(Control.disturb, argument="kind")
+@_control("webhook-fault", Control.disturb, argument="kind")
 @Listing.of(WebhookFault, nothing="No webhook faults are pending.")
 def webhook_fault(
     remote: Remote,
@@ -146,7 +137,7 @@ def webhook_fault(
     output: Output,
     clear: Annotated[bool, typer.Option("--clear", help="Remove all webhook faults.")] = False,
 ) -> None:
-    """Make the next webhook deliveries fail; without a kind, list the webhook faults."""
+    """Without a kind, list the webhook faults."""
     if clear:
         remote.call(Control.clear_webhook_faults)
     elif "kind" in arguments:
@@ -154,11 +145,12 @@ def webhook_fault(
     output.print(remote.call(routes.webhook_faults)["data"])
 
 
-@_control()
-def resend(
-    remote: Remote, delivery: Annotated[str, typer.Argument(help="Id of the delivery.")], as_json: AsJson = False
+@_control("resend")
+def _resend(
+    remote: Remote,
+    delivery: Annotated[str, typer.Argument(metavar="ID", help="Id of the delivery.")],
+    as_json: AsJson = False,
 ) -> None:
-    """Make one more attempt of a webhook delivery now."""
     show_one(remote.call(Control.resend, delivery), as_json=as_json)
 
 
@@ -213,42 +205,42 @@ _GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 """The groups of commands, and the function that each command calls."""
 
 
-def commands(name: str, summary: str) -> Application:
-    """Return a group of commands, with the help that sums it up, or the application that has a single command."""
+def commands(name: str) -> Application:
+    """Return a group of commands, or the application that has a single command."""
     if name == "snapshot":
         return _snapshot
     if name not in _GROUPS:
         return _commands
-    application = Application(help=summary, no_args_is_help=True)
+    application = Application(no_args_is_help=True)
     for command, function in _GROUPS[name].items():
         _add(application, command, function, f"Id of the {name.removesuffix('s').replace('-', ' ')}.")
     return application
 
 
 def _add(application: Application, name: str, function: Callable[..., Any], id_help: str) -> None:
-    def on_one(remote: Remote, arguments: Mapping[str, Any], id: str, as_json: AsJson = False) -> None:
+    def on_one(
+        remote: Remote,
+        arguments: Mapping[str, Any],
+        id: Annotated[str, typer.Argument(metavar="ID", help=id_help)],
+        as_json: AsJson = False,
+    ) -> None:
         show_one(remote.call(function, id, **arguments), as_json=as_json)
 
     def on_none(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
         show_one(remote.call(function, **arguments), as_json=as_json)
 
-    command: Callable[..., None] = on_one if "id" in inspect.signature(function).parameters else on_none
-    on_one.__annotations__["id"] = Annotated[str, typer.Argument(help=id_help)]
-    command.__doc__ = for_the_command_line((inspect.getdoc(function) or "").partition("\n\n")[0])
-    control(application, function, name=name)(command)
+    text = sentence(without_citations((inspect.getdoc(function) or "").partition("\n\n")[0]))
+    takes_id = "id" in inspect.signature(function).parameters
+    control(application, name, function, help=text)(on_one if takes_id else on_none)
 
 
-_snapshot = Application(no_args_is_help=True, help="Save the state of the mock to a file, or load it from one.")
-
-_FILE = typer.Argument(help="File of the snapshot; - writes to standard output.", metavar="FILE", show_default=False)
-
-_LOADED = typer.Argument(help="File of the snapshot; - reads standard input.", metavar="FILE", show_default=False)
+_snapshot = Application(no_args_is_help=True)
 
 
-@control(_snapshot)
+@control(_snapshot, "save")
 def save(
     remote: Remote,
-    file: Annotated[Path, _FILE],
+    file: Annotated[Path, typer.Argument(help="File of the snapshot.", metavar="FILE")],
     anonymize: Annotated[
         bool, typer.Option("--anonymize", help="Replace names, phones, documents and texts consistently.")
     ] = False,
@@ -264,15 +256,12 @@ def save(
     text = json.dumps(saved, ensure_ascii=False)
     if len(text.encode()) > MAX_BYTES:
         fail(f"the snapshot has more than {MAX_BYTES} bytes, and no mock could load it")
-    if str(file) == STANDARD_OUTPUT:
-        write_line(json_line(saved))
-        return
     with file_errors(f"write {file}"):
         write_private_file(file, text)
 
 
-@control(_snapshot)
-def load(remote: Remote, file: Annotated[Path, _LOADED]) -> None:
+@control(_snapshot, "load")
+def load(remote: Remote, file: Annotated[Path, typer.Argument(help="File of the snapshot.", metavar="FILE")]) -> None:
     """Replace the state by that in a file: of the organization of the API key, or without a key of the whole mock.
 
     The organization of the key takes a snapshot of one organization, and keeps its own id and API keys, unless the
@@ -280,7 +269,7 @@ def load(remote: Remote, file: Annotated[Path, _LOADED]) -> None:
     """
     try:
         with file_errors(f"read {file}"):
-            text = sys.stdin.buffer.read() if str(file) == STANDARD_INPUT else content_of(file)
+            text = content_of(file)
     except SnapshotError as error:
         fail(f"cannot load {file}: {error}")
     if len(text) > MAX_BYTES:

@@ -5,29 +5,22 @@ deliver a webhook to a URL.
 """
 
 import contextlib
-import hmac
-import os
-import secrets
-import select
+import hashlib
 import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from followup import WebhookDelivery
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_RETRY_WAITS, camel, format_timestamp
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, Row
-from followup.cli.output import CommandFailed, end_quietly, flush, reject, say, warn, write_private_file
-from followup.cli.texts import with_local_times
-from followup.cli.values import parts_of
-from followup_mockserver.cli.generated import control, reject_unless_one_of
-from followup_mockserver.cli.remote import Remote
+from followup.cli.options import parts_of
+from followup.cli.output import CommandFailed, flush, reject, say, warn, with_local_times
+from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.cli.serve_log import remarks_on
 from followup_mockserver.control import PendingReminder
 from followup_mockserver.control.occurrences import STOPPED
@@ -38,9 +31,6 @@ from followup_mockserver.world.state.journal import JournalEntry
 from followup_mockserver.world.state.records import Message
 
 commands: Application = Application()
-
-_BETWEEN_LOOKS = 2.0
-"""Seconds after which a command that writes to a pipe looks whether somebody still reads it."""
 
 _DEFAULT_LIMIT = 20
 
@@ -59,7 +49,7 @@ def follow(
 ) -> None:
     """Report the rows of a list, and then each row that is new or has changed, until Ctrl-C or SIGTERM.
 
-    It also ends, with success, when the reader of standard output has closed the pipe.
+    A reader that closes the pipe ends it with the next row.
 
     Args:
         remote: the mock.
@@ -79,8 +69,7 @@ def follow(
             known = Counter(map(identity, rows))
             before = version
             while version == before:
-                version = remote.call(routes.changes, since=before, wait=longest_wait())["version"]
-                end_if_unread()
+                version = remote.call(routes.changes, since=before, wait=routes.LONGEST_WAIT)["version"]
             rows = fetch()
             # Counted, because two rows can be equal while the clock is frozen.
             for row in rows:
@@ -88,24 +77,6 @@ def follow(
                     known[identity(row)] -= 1
                 else:
                     write(row)
-
-
-def longest_wait() -> float:
-    """Return the seconds to wait for news: in a pipe few, because its reader may be gone meanwhile."""
-    return routes.LONGEST_WAIT if sys.stdout.isatty() else _BETWEEN_LOOKS
-
-
-def end_if_unread() -> None:
-    """End the command with success if nobody reads standard output any more.
-
-    A write would find out, but there may be nothing to write. Windows cannot tell.
-    """
-    if not hasattr(select, "poll"):
-        return
-    poll = select.poll()
-    poll.register(sys.stdout, select.POLLOUT)  # macOS reports nothing where no event is asked for
-    if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
-        end_quietly()
 
 
 def _add(
@@ -129,7 +100,6 @@ def _add(
         all_of_them: _All = False,
         follow_new: _Follow = False,
     ) -> None:
-
         def fetch() -> list[Row]:
             rows: list[Row] = remote.call(route, **arguments)["data"]
             return [*map(complete, rows[::-1] if newest_first else rows)]
@@ -143,8 +113,7 @@ def _add(
         if len(last) < len(rows):
             warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
 
-    command.__doc__ = (route.__doc__ or "").partition("\n")[0].replace("newest first", "oldest first")
-    control(commands, route, name=route.__name__)(command)
+    control(commands, route.__name__, route)(command)
 
 
 def _with_outcome(row: Row) -> Row:
@@ -189,10 +158,10 @@ _LONGEST_RESPONSE = 100
 """Characters of the first line of a response that are shown."""
 
 
-@control(commands)
+@control(commands, "listen")
 def listen(
     remote: Remote,
-    forward_to: Annotated[str, typer.Option(help="URL of the receiver that you are developing.")],
+    forward_to: Annotated[str, typer.Option(metavar="URL", help="URL of the receiver that you are developing.")],
     events: Annotated[
         list[str] | None,
         typer.Option(help="Event types, with commas; the option can be repeated.", metavar="LIST", show_default="*"),
@@ -202,15 +171,14 @@ def listen(
         typer.Option(help="Signing secret of the receiver; by default one that stays the same for this URL."),
     ] = None,
 ) -> None:
-    """Deliver webhooks to a receiver; print a line for each attempt.
+    """Register an endpoint for the receiver, and print its signing secret, which stays the same for this URL.
 
-    Registers an endpoint for the receiver and prints its signing secret, which stays the same for this URL. Each line
-    has the status and the first line of the response, and the time of the next attempt. The endpoint is removed when
-    the command is stopped with Ctrl-C or SIGTERM, and registered again when the mock is reset.
+    Each line has the status and the first line of the response. The endpoint is removed when the command is stopped
+    with Ctrl-C or SIGTERM, and registered again when the mock is reset.
     """
     chosen = parts_of(events or (EVERY_TYPE,))
-    for each in chosen:
-        reject_unless_one_of("--events", each, [EVERY_TYPE, *OUTBOUND_TYPES], "event types, or * for all")
+    if unknown := [each for each in chosen if each not in (EVERY_TYPE, *OUTBOUND_TYPES)]:
+        reject(f"--events: there is no event type {unknown[0]!r}; * stands for all, {', '.join(OUTBOUND_TYPES)}")
     if not is_webhook_target(forward_to):
         reject("--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
     if secret is not None and not is_valid_secret(secret):
@@ -223,10 +191,10 @@ def listen(
         try:
             found: list[Row] = remote.call(routes.attempts, webhook_endpoint=endpoint["id"])["data"]
         except CommandFailed as error:
-            if error.code != "resource_missing" or _was_there(remote, endpoint["id"]):
+            if error.code != "resource_missing":
                 raise
             endpoint.update(remote.call(routes.add_webhook_endpoint, **settings))
-            warn("The mock was reset: the endpoint is registered again, with the same secret.")
+            warn("The endpoint was gone, as after a reset: it is registered again, with the same secret.")
             return []
         return found
 
@@ -243,38 +211,12 @@ def listen(
     remote.call(routes.delete_webhook_endpoint, endpoint["id"])
 
 
-def _was_there(remote: Remote, id: str) -> bool:
-    """Return whether an object was there since the last reset of the mock."""
-    try:
-        remote.call(routes.timeline, id)
-    except CommandFailed:
-        return False
-    return True
-
-
-_KEY_LENGTH = 32
-"""Characters, in hexadecimal notation: 128 bits."""
-
-
 def secret_of(url: str) -> str:
-    """Return a secret that stays the same for a URL, so that a receiver is configured once.
+    """Return a secret that is the same for a URL everywhere, so that a receiver is configured once.
 
-    It is derived from a random key in a file that only the user can read.
+    Whoever knows the URL can forge webhooks of a mock; what a receiver in development does with them harms nobody.
     """
-    key = b""
-    try:
-        base = os.environ.get("XDG_STATE_HOME")
-        file = (Path(base) if base else Path.home() / ".local" / "state") / "followup-mock" / "listen-key"
-        with contextlib.suppress(FileNotFoundError):
-            key = file.read_bytes()
-        if len(key) < _KEY_LENGTH:  # there is none, or it was cut
-            key = secrets.token_hex().encode()
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_private_file(file, key.decode())
-    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
-        key = secrets.token_hex().encode()
-        warn(f"The next run will have another secret: {error}")
-    return "whsec_" + hmac.digest(key, url.encode(), "sha256").hex()[:_KEY_LENGTH]
+    return "whsec_" + hashlib.sha256(f"followup-mock {url}".encode()).hexdigest()[:32]
 
 
 def _write_now(line: str) -> None:
@@ -282,23 +224,12 @@ def _write_now(line: str) -> None:
     flush()
 
 
-def _time_of(timestamp: str) -> str:
-    return with_local_times(timestamp) if sys.stdout.isatty() else timestamp
-
-
 def _line_of(attempt: Mapping[str, Any]) -> str:
-    """Return the line of an attempt: what the receiver responded, and when the next attempt is due."""
-    number, is_scheduled = attempt["number"], attempt["trigger"] == "schedule"
-    again = "" if is_scheduled else f" ({attempt['trigger']})"
-    parts = [_time_of(attempt["at"]), attempt["eventType"], attempt["delivery"], f"attempt {number}{again}"]
-    parts.append(str(attempt["error"] or attempt["statusCode"]))
-    body = (attempt["response"] or {}).get("body", "").strip()
-    if body:
-        first = body.splitlines()[0]
-        parts.append(first if len(first) <= _LONGEST_RESPONSE else first[: _LONGEST_RESPONSE - 1] + "…")
-    if attempt["error"] and is_scheduled and number >= MAX_WEBHOOK_ATTEMPTS:
-        parts.append("that was the last attempt")
-    elif attempt["error"] and is_scheduled:
-        due = datetime.fromisoformat(attempt["at"]) + WEBHOOK_RETRY_WAITS[number - 1]
-        parts.append(f"next attempt at {_time_of(format_timestamp(due))}")
-    return "  ".join(parts)
+    """Return the line of an attempt: what the receiver responded."""
+    at = with_local_times(attempt["at"]) if sys.stdout.isatty() else attempt["at"]
+    again = "" if attempt["trigger"] == "schedule" else f" ({attempt['trigger']})"
+    outcome = str(attempt["error"] or attempt["statusCode"])
+    first = (attempt["response"] or {}).get("body", "").strip().partition("\n")[0].rstrip()
+    shown = first if len(first) <= _LONGEST_RESPONSE else first[: _LONGEST_RESPONSE - 1] + "…"
+    parts = (at, attempt["eventType"], attempt["delivery"], f"attempt {attempt['number']}{again}", outcome, shown)
+    return "  ".join(filter(None, parts))

@@ -1,6 +1,7 @@
 """The commands of the judge: ``check`` a contract document, ``check-receiver``, and ``calibrate`` by an environment."""
 
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -13,21 +14,21 @@ import typer
 
 from followup._for_mockserver import visible
 from followup.cli.application import Application
+from followup.cli.options import parts_of
 from followup.cli.output import (
     FAILURE,
     USAGE,
     fail,
     file_errors,
     json_line,
+    painted,
     reject,
     remark,
     say,
     say_wrapped,
-    warn,
+    style_of,
     write_line,
 )
-from followup.cli.texts import painted, style_of
-from followup.cli.values import parts_of
 
 if TYPE_CHECKING:
     from followup import Account
@@ -53,7 +54,7 @@ def check(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Compare a contract document with the SDK and the mock.
+    """Say what differs, in four classes.
 
     Names, required fields, types, enums and limits are compared, and both values are printed. There are four classes:
 
@@ -140,7 +141,7 @@ def check_receiver(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Send genuine and forged webhooks to a live receiver; judge each case.
+    """Judge each case of a receiver's duty.
 
     Each case is PASS, FAIL or NOT SEEN. The command sends 66 requests about appointments of invented patients.
     Run it against a test environment. Without --probe, the effects of requests are not seen.
@@ -191,12 +192,11 @@ _Phones = Annotated[
         "fiction. The service may write to it.",
     ),
 ]
-_Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before anything is written to the environment.")]
 
 
 @commands.command()
-def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Phones = None, yes: _Yes = False) -> None:
-    """Ask a test environment what the specification leaves open; write a settings file.
+def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Phones = None) -> None:
+    """Find out what the specification leaves open, and write a settings file.
 
     It rejects an API key of production. It creates invented patients, appointments, intake requests, an event and a
     webhook endpoint; at the end it cancels the appointments, deletes the endpoint, and lists what is left.
@@ -204,14 +204,16 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
     key = os.environ.get(api_key_env, "")
     if not key.strip():
         reject(f"--api-key-env: the environment variable {api_key_env} is not set")
-    phones = [_checked_phone(each) for each in parts_of(phone or ())]
+    phones = parts_of(phone or ())
+    if not all(re.fullmatch(r"\+[0-9]{7,15}", each) for each in phones):
+        reject("--phone must be a phone number with its country code, such as +12025550143")
     folder = output.resolve().parent  # checked before anything is asked
     if output.is_dir() or not folder.is_dir() or not os.access(output if output.exists() else folder, os.W_OK):
         reject(f"--output {output} must be a file that can be written, in a folder that exists")
     account = _account(url, key)
     if account.livemode is not False:
         reject("the API key is one of production (livemode is true); calibrate writes only to a test environment")
-    _confirm(account, output, phones, yes=yes)
+    remark(f"This writes to {account.name!r}, about invented patients; the service may write to their phone numbers.")
 
     from followup_mockserver.lab.calibration.run import Run
 
@@ -237,33 +239,6 @@ def _account(url: str, key: str) -> "Account":
         reject(str(error).replace("base_url", "URL"))
     except FollowUpError as error:
         fail(f"cannot retrieve the account of the API key: {error}")
-
-
-def _checked_phone(phone: str) -> str:
-    import phonenumbers
-
-    try:
-        number = phonenumbers.parse(phone)
-    except phonenumbers.NumberParseException:
-        reject("--phone must be a phone number with its country code, such as +12025550143")
-    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
-
-
-def _confirm(account: "Account", output: Path, phones: list[str], *, yes: bool) -> None:
-    if yes or not sys.stdin.isatty():
-        return
-    from followup_mockserver.lab.calibration.run import KINDS
-
-    kinds = ", ".join(f"{kind.replace('_', ' ')}s" for kind in KINDS)
-    whom = "the phone numbers that you passed" if phones else "phone numbers that are reserved for fiction"
-    # On standard error, because standard output may be a pipe.
-    warn(f"This writes to the test environment of {account.name!r}: {kinds}.")
-    warn(f"The patients are invented, and have {whom}. The service may write to these numbers.")
-    warn("Appointments are cancelled and webhook endpoints are deleted at the end; the others remain.")
-    if output.exists():
-        warn(f"{output} is replaced.")
-    if not typer.confirm("Continue?", err=True):
-        fail("nothing was written")
 
 
 def _ask(run: "Run") -> "list[Finding]":

@@ -1,14 +1,24 @@
-"""A client of the control API of a running mock, and where a mock listens. Needs neither Typer nor click.
+"""A client of the control API of a running mock, and the commands that call it.
 
-The routes and httpx are imported late, because a help page needs neither.
+A parameter that is added to a function of the control API, or an option that is added to ``MockOptions``, becomes an
+option of its command, with the description in its docstring as the help. The routes and httpx are imported late,
+because a help page needs neither.
 """
 
+import inspect
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
 
-from followup._for_mockserver import camel
+import typer
+
+from followup import NOT_GIVEN
+from followup._for_mockserver import annotations_of, camel, descriptions_in
+from followup.cli.application import Application
+from followup.cli.options import argument as argument_for
+from followup.cli.options import kebab, keyword, option, own_parameters, sentence, value_of
 from followup.cli.output import FAILURE, USAGE, CommandFailed, fail, reject
+from followup_mockserver.world.settings import MockOptions, Options, meanings
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4210
@@ -48,9 +58,9 @@ class Remote:
         self._url = url.rstrip("/")
         self._options = options or {}
         self._headers: dict[str, str] = {}
-        for option, value in (("--api-key", key), ("--token", token)):
+        for shown, value in (("--api-key", key), ("--token", token)):
             if value is not None and not value.strip():
-                reject(f"{option} must not be empty")
+                reject(f"{shown} must not be empty")
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
         if token is not None:
@@ -126,3 +136,107 @@ class Remote:
             text, status = f"{place}{problem.get('message')}{advice}", USAGE if is_usage else FAILURE
             raise CommandFailed(text, status, str(problem.get("code")))
         return body
+
+
+Url = Annotated[str, typer.Option("--url", metavar="URL", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
+"""The option ``--url``."""
+
+_KEY = typer.Option(
+    "--api-key", metavar="KEY", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."
+)
+_TOKEN = typer.Option(
+    "--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help="Token that the mock printed when it started, if any."
+)
+
+_WHICH_MOCK = [
+    keyword("url", Url, DEFAULT_URL),
+    keyword("api_key", Annotated[str | None, _KEY], None),
+    keyword("token", Annotated[str | None, _TOKEN], None),
+]
+
+
+def control(
+    application: Application,
+    name: str,
+    function: Callable[..., Any] | None = None,
+    *,
+    argument: str | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the decorated function, which takes a ``Remote``, as a command of an application.
+
+    Args:
+        application: the program or the group that gets the command.
+        name: name of the command.
+        function: a function of the control API. Its parameters become options of the command, whose values the
+            decorated function takes as a mapping, its second argument.
+        argument: name of the parameter that becomes an argument of the command instead of an option.
+        defaults: defaults that replace those of ``function``.
+        settings: the options of ``typer.Typer.command``.
+    """
+    parameters = {} if function is None else dict(_parameters(function))
+    shown = {each: each.upper() if each == argument else f"--{kebab(each)}" for each in parameters}
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        written = own_parameters(command, 1 if function is None else 2)
+
+        def run(*, url: str, api_key: str | None, token: str | None, **values: Any) -> None:
+            remote = Remote(url, api_key, token, {camel(each): place for each, place in shown.items()})
+            typed = {
+                each: value_of(each, annotation, values[each], where=shown[each])
+                for each, (_, annotation) in parameters.items()
+            }
+            passed = {each: value for each, value in typed.items() if value is not None}
+            own = {each.name: values[each.name] for each in written}
+            command(remote, *([] if function is None else [passed]), **own)
+
+        generated = _options_of(function, parameters, argument, defaults or {})
+        run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
+        application.command(name, **{"help": inspect.getdoc(command), **settings})(run)
+        return command
+
+    return add
+
+
+_LONG_POLLING = ("wait", "seen")
+"""Parameters of the control API that have no use on the command line."""
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, tuple[inspect.Parameter, Any]]]:
+    annotations = annotations_of(function)
+    _controls, *parameters = inspect.signature(function).parameters.values()
+    for parameter in parameters:
+        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY and parameter.name not in _LONG_POLLING:
+            yield parameter.name, (parameter, annotations[parameter.name])
+
+
+def _options_of(
+    function: Any, parameters: Mapping[str, Any], argument: str | None, defaults: Mapping[str, Any]
+) -> list[inspect.Parameter]:
+    texts = descriptions_in(function)
+    found = []
+    for name, (parameter, annotation) in parameters.items():
+        text = sentence(texts.get(name, ""))
+        default = defaults.get(name, None if parameter.default is NOT_GIVEN else parameter.default)
+        is_argument = name == argument
+        found.append(argument_for(name, annotation, text) if is_argument else option(name, annotation, text, default))
+    return found
+
+
+def options_of_mock() -> list[inspect.Parameter]:
+    """Return the options of a mock as parameters of a command."""
+    texts, defaults = meanings(), Options()
+    return [
+        option(name, annotation, sentence(texts[name]), getattr(defaults, name, None))
+        for name, annotation in annotations_of(MockOptions).items()
+    ]
+
+
+def mock_options(values: Mapping[str, Any]) -> Any:
+    """Convert the values of options to the keyword arguments of a mock.
+
+    Raises:
+        CommandFailed: an option that takes numbers contains something else.
+    """
+    return {name: value_of(name, annotation, values[name]) for name, annotation in annotations_of(MockOptions).items()}

@@ -15,7 +15,7 @@ from typing import Any, Self, TextIO
 import attrs
 
 from followup._for_mockserver import format_timestamp, redacted, visible
-from followup.cli.texts import painted, style_of, with_local_times
+from followup.cli.output import painted, style_of, with_local_times
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state import observers
 from followup_mockserver.world.state.observers import EndedAttempt, EndedCall
@@ -66,19 +66,14 @@ class ServeLog:
         self._ends.set()
         self._thread.join(_LAST_LINES)
 
-    def call_ended(self, call: EndedCall, /) -> None:
-        """Queue the line of a call."""
-        self._put(call)
-
-    def attempt_ended(self, ended: EndedAttempt, /) -> None:
-        """Queue the line of an attempt."""
-        self._put(ended)
-
-    def _put(self, event: EndedCall | EndedAttempt) -> None:
+    def call_ended(self, event: EndedCall | EndedAttempt, /) -> None:
+        """Queue the line of a call or an attempt."""
         if self._queue.qsize() < _LONGEST_QUEUE:
             self._queue.put((time.strftime("%H:%M:%S"), event))
         else:
             self._dropped += 1
+
+    attempt_ended = call_ended
 
     def _write_all(self) -> None:
         with suppress(OSError):  # the reader has closed the pipe
@@ -123,26 +118,19 @@ def remarks_on(call: Mapping[str, Any]) -> list[str]:
     Args:
         call: the fields of a ``JournalEntry``.
     """
-    remarks = []
-    if call.get("fault"):
-        remarks.append(f"fault: {call['fault']}")
-    elif call.get("error_code"):
-        param = call.get("param")
-        remarks.append(call["error_code"] + (f" {redacted(param, max_length=_LONGEST_PARAM)}" if param else ""))
-    if call.get("refused"):
-        remarks.append(f"{call['refused']} of {call['events']} refused")
-    if call.get("attempt", 1) > 1:
-        remarks.append(f"attempt {call['attempt']}")
-    if call.get("replayed"):
-        remarks.append("replayed")
-    if call.get("possible_duplicate_of"):
-        remarks.append(f"duplicate of {call['possible_duplicate_of']}?")
-    if call.get("ignored_keys"):
-        remarks.append(f"ignored: {_first(call['ignored_keys'])}")
+    param = redacted(call.get("param") or "", max_length=_LONGEST_PARAM)
+    remarks = [
+        f"fault: {call['fault']}" if call.get("fault") else f"{call.get('error_code') or ''} {param}".strip(),
+        f"{call['refused']} of {call['events']} refused" if call.get("refused") else "",
+        f"attempt {call['attempt']}" if call.get("attempt", 1) > 1 else "",
+        "replayed" if call.get("replayed") else "",
+        f"duplicate of {call['possible_duplicate_of']}?" if call.get("possible_duplicate_of") else "",
+        f"ignored: {_first(call['ignored_keys'])}" if call.get("ignored_keys") else "",
+    ]
     if call.get("changed_duplicates"):
         outcome = Outcome(Kind.CHANGED_DUPLICATE)
         remarks.append(f"{outcome.what} ({_first(call['changed_duplicates'])}): {outcome.why}")
-    return remarks
+    return [each for each in remarks if each]
 
 
 def _first(texts: Sequence[str]) -> str:

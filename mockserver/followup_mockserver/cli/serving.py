@@ -12,19 +12,18 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from followup import __version__
-from followup._for_mockserver import visible
+from followup.cli.options import kebab
 from followup.cli.output import fail, file_errors, reject, write_private_file
-from followup.cli.values import STANDARD_INPUT, kebab, read_standard_input
 from followup_mockserver.cli.remote import TOKEN_VARIABLE
 from followup_mockserver.cli.serve_log import ServeLog
 from followup_mockserver.service.server import MockServer
 from followup_mockserver.web.app import CONTRACT_PATH
 from followup_mockserver.web.control_routes import PREFIX
 from followup_mockserver.world.schema.errors import InvalidArgument
-from followup_mockserver.world.settings import MockOptions, SettingsFileError, options_in
+from followup_mockserver.world.settings import MockOptions, SettingsFileError
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 from followup_mockserver.world.state.snapshots.document import content_of
 
@@ -44,26 +43,23 @@ def serve_until_stopped(
         host: the address to listen on.
         port: the port to listen on; 0 picks a free one.
         env_file: a file to write the base URL and the API key to.
-        snapshot: a file with the state to start from; ``-`` for standard input.
+        snapshot: a file with the state to start from.
         quiet: whether to print the addresses and the key only: no hints, and no line for each call and attempt.
-        options: the options of the mock; with a snapshot, those that replace its own. The settings file may be ``-``,
-            standard input.
+        options: the options of the mock; with a snapshot, those that replace its own.
 
     Raises:
         CommandFailed: the port cannot be bound, a file cannot be read or written, or an option is invalid.
     """
-    log = logging.StreamHandler()
-    log.setFormatter(_VisibleFormatter())
-    logging.basicConfig(handlers=[log])
-    signalled, _waker = listen_for_signals()
     token = _token()
     try:
         if snapshot is None:
-            server = MockServer(host=host, port=port, **_with_settings(options))
+            server = MockServer(host=host, port=port, **options)
         else:
-            server = MockServer.load(_content_of(snapshot), host=host, port=port, **options)
+            with file_errors(f"read {snapshot}"):
+                content = content_of(snapshot)
+            server = MockServer.load(content, host=host, port=port, **options)
     except SnapshotError as error:
-        fail(f"cannot load {snapshot if str(snapshot) != STANDARD_INPUT else 'standard input'}: {error}")
+        fail(f"cannot load {snapshot}: {error}")
     except SettingsFileError as error:
         reject(f"--settings {error}")
     except InvalidArgument as error:
@@ -77,30 +73,14 @@ def serve_until_stopped(
         fail(f"cannot listen on {host}:{port}: {problem}")
     if token is not None:
         server._use_token(token)
+    logging.basicConfig(format="%(message)s")
+    signalled, _waker = listen_for_signals()
     with contextlib.ExitStack() as running:
         if not quiet:
             running.enter_context(ServeLog(sys.stdout))
         running.enter_context(server)
         _announce(server, env_file, quiet=quiet)
         signalled.recv(1)
-
-
-class _VisibleFormatter(logging.Formatter):
-    """Escapes the control characters of records: a client can send any in a path."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name of the standard library
-        return visible(super().formatMessage(record))
-
-    def formatException(self, ei: Any) -> str:  # noqa: N802
-        return "\n".join(visible(line) for line in super().formatException(ei).split("\n"))
-
-
-def _with_settings(options: MockOptions) -> MockOptions:
-    """Return the options, with those of a settings file in standard input; a file is left to the mock."""
-    if str(options.get("settings")) != STANDARD_INPUT:
-        return options
-    content = read_standard_input("--settings")
-    return {**options_in(content, "standard input"), **options, "settings": None}  # type: ignore[typeddict-item]
 
 
 _SHORTEST_TOKEN = 16
@@ -115,13 +95,6 @@ def _token() -> str | None:
     if len(token) < _SHORTEST_TOKEN or not re.fullmatch("[!-~]+", token):
         reject(f"{TOKEN_VARIABLE} must be {_SHORTEST_TOKEN} or more printable ASCII characters, without spaces")
     return token
-
-
-def _content_of(snapshot: Path) -> bytes:
-    if str(snapshot) == STANDARD_INPUT:
-        return read_standard_input("--from")
-    with file_errors(f"read {snapshot}"):
-        return content_of(snapshot)
 
 
 def listen_for_signals() -> tuple[socket.socket, socket.socket]:
@@ -169,7 +142,7 @@ def _hints(values: Mapping[str, str]) -> list[str]:
         "",
         "Paste this into another shell, to use the mock there:",
         f"  {settings}",
-        "  followup account",
+        "  followup doctor",
         "  followup-mock listen --forward-to http://127.0.0.1:8000/webhooks",
         "",
         f"followup-mock {__version__}; Ctrl-C stops it. A line for each API call and webhook attempt follows.",

@@ -6,8 +6,7 @@ import attrs
 
 from followup._for_mockserver import visible
 from followup.cli.lists import Row
-from followup.cli.output import fitting
-from followup.cli.texts import painted, short_ids, style_of, with_local_times, zone_at
+from followup.cli.output import fitting, painted, short_ids, style_of, with_local_times, zone_at
 
 _NOW = "— now —"
 

@@ -163,7 +163,7 @@ class OrganizationControls:
             value: the key itself, such as ``fu_test_mock``.
             revoked: whether requests with the key are rejected.
             expires_at: when the key expires, on the mock's clock; a time with an offset: 2030-05-17T14:30:00-03:00;
-                None: never.
+                null: never.
 
         Returns:
             The key after the change.

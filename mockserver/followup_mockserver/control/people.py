@@ -85,7 +85,7 @@ class PeopleControls:
         external_id: str | None | NotGiven = NOT_GIVEN,
         active: bool | NotGiven = NOT_GIVEN,
     ) -> Doctor:
-        """Update a doctor of the roster. Omitted fields stay unchanged; None clears a field.
+        """Update a doctor of the roster. Omitted fields stay unchanged; null clears a field.
 
         Args:
             id: id of the doctor.

@@ -80,7 +80,7 @@ class CallControls:
                 ``failed``, and the others go on; ``operation`` is then ``events.create``.
             status: HTTP status from 400 to 599, for kind ``status``.
             seconds: length of the delay, for kind ``delay``; at most a day.
-            times: number of calls that fail, for kind ``event`` number of events; None for all.
+            times: number of calls that fail, for kind ``event`` number of events; null for all.
             when: ``before`` the operation is carried out, or ``after``: then its effects remain, but the client does
                 not see its response.
             skip: number of calls, or of events, that succeed first.
@@ -304,7 +304,7 @@ class WebhookControls:
             kind: ``duplicate`` sends the first attempt twice. ``reorder`` holds a delivery until the next one to the
                 same endpoint has been sent. ``late`` delays the first attempt. ``wrong_signature`` and
                 ``old_signature`` give the first attempt an invalid signature, or an expired timestamp.
-            type: outbound type that the fault is limited to; None for any.
+            type: outbound type that the fault is limited to; by default any.
             times: number of deliveries that it applies to.
             seconds: on the mock's clock, the delay for ``late`` and the longest hold for ``reorder``; the age of the
                 timestamp for ``old_signature``. At most 30 days.

@@ -1,13 +1,11 @@
 """``followup``: the entry point, which names the missing extra if it is not installed."""
 
-import gc
 import importlib.util
 import sys
 
 
 def main() -> None:
     """Run the program, or exit with the extra to install."""
-    gc.disable()  # until the command runs: what an import allocates stays
     if any(importlib.util.find_spec(module) is None for module in ("typer", "rich", "ijson")):
         from followup._version import installation
 

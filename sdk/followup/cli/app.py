@@ -2,32 +2,26 @@
 
 from pathlib import Path
 
-from followup.cli.application import Program
-
-_RESOURCES = {
-    "account": "Check the API key, the base URL and the network; show the organization of the key.",
-    "patients": "The patients of the organization.",
-    "doctors": "The organization's roster of doctors.",
-    "appointments": "Appointments and their reminders.",
-    "visits": "Attended visits; each starts a post-visit follow-up.",
-    "intake-requests": "Requests to admit patients to follow-up; the service completes their data by messaging app.",
-    "treatments": "Treatments in the patients' records. The service sends no medication reminders.",
-    "events": "Inbound events of the organization's systems.",
-    "webhook-endpoints": "Endpoints of yours that the service sends webhooks to.",
-    "webhook-deliveries": "Deliveries of webhooks to endpoints, and their attempts.",
-}
-"""The groups of operations, with the first paragraph of each one's help, which is otherwise in the declarations."""
+from followup.cli.application import Program, program
 
 _COMMANDS = {
     "Start and check": {
         "demo": ("Run a complete example against a local mock; no account needed.", "demo"),
-        "doctor": (
-            "Check everything between this computer and the service; say what to do about each problem.",
-            "doctor",
-        ),
-        "verify-webhook": ("Verify the signature of a stored webhook request; show its event.", "verify_webhook"),
+        "doctor": ("Check everything between this computer and the service.", "doctor"),
+        "verify-webhook": ("Verify the signature of a stored webhook request.", "verify_webhook"),
     },
-    "API": {name: (summary, "operations") for name, summary in _RESOURCES.items()},
+    "API": {
+        "account": ("Show the organization of the API key.", "operations"),
+        "patients": ("Create, update and list patients.", "operations"),
+        "doctors": ("List the roster of doctors.", "operations"),
+        "appointments": ("Book, change and cancel appointments.", "operations"),
+        "visits": ("Record attended visits, which start a follow-up.", "operations"),
+        "intake-requests": ("Request the follow-up of patients.", "operations"),
+        "treatments": ("Add treatments to the records of patients.", "operations"),
+        "events": ("Send events of your systems to the service.", "operations"),
+        "webhook-endpoints": ("Manage the endpoints that receive webhooks.", "operations"),
+        "webhook-deliveries": ("List deliveries of webhooks, and their attempts.", "operations"),
+    },
     "Deliver": {
         "import": ("Send what changed in a clinic's exported tables.", "imports"),
         "outbox": ("Send recorded events from your database to the service.", "outbox"),
@@ -35,8 +29,6 @@ _COMMANDS = {
         "person": ("Export or erase one person's data in your database.", "person"),
     },
 }
-
-_RENAMED = {"events send": "events send-all", "webhooks verify": "verify-webhook"}
 
 EXAMPLES = Path(__file__).with_name("examples.txt")
 """The examples of each command."""
@@ -46,4 +38,4 @@ _TEXT = """Work with the patient follow-up service from the command line.
 Set FOLLOWUP_API_KEY and FOLLOWUP_BASE_URL; "followup doctor" checks them.
 """
 
-app: Program = Program("followup", _TEXT, "followup.cli", _COMMANDS, _RENAMED, EXAMPLES)
+app: Program = program("followup", _TEXT, "followup.cli", _COMMANDS, EXAMPLES)

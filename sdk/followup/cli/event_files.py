@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import ijson
 
-from followup.cli.values import STANDARD_INPUT
+from followup.cli.options import STANDARD_INPUT
 
 REJECTED = {"event", "error"}
 """The keys of each line in a file of rejected events. Such a file can be sent again once its events are fixed."""

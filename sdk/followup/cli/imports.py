@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 commands: Application = Application(
     no_args_is_help=True,
-    help="Send what changed in a clinic's exported tables.",
     epilog="Exit status: 0 on success, 1 if a row was rejected, an event could not be sent, or file and service "
     "differ. 2 if nothing was done: the file, the map, the database or the service cannot be used, or too many rows "
     "were rejected or are gone. 130 if it was interrupted with Ctrl-C.",
@@ -232,7 +231,7 @@ def _nothing_done() -> Iterator[None]:
 def _progress(file: Path) -> Iterator[Callable[[float], object]]:
     """Show on a terminal how much of a file was read."""
     from followup._core.privacy.redaction import visible
-    from followup.cli.tables import progress
+    from followup.cli.lists import progress
 
     with progress() as bar:
         task = bar.add_task(visible(file.name), total=1.0)

@@ -15,9 +15,8 @@ from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output
 from followup.cli.modules import named
-from followup.cli.options import AsJson
+from followup.cli.options import AsJson, parts_of, time_of
 from followup.cli.output import connected, reject, say
-from followup.cli.values import parts_of, time_of
 
 if TYPE_CHECKING:
     from followup import FollowUp
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 logger: logging.Logger = logging.getLogger("followup.inbox")
 
-commands: Application = Application(no_args_is_help=True, help="Handle the webhooks that an inbox has stored.")
+commands: Application = Application(no_args_is_help=True)
 
 Target = Annotated[
     str, typer.Argument(metavar="MODULE:NAME", help="Where your Inbox is, such as clinic.webhooks:inbox.")

@@ -38,14 +38,15 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the texts of these errors may have personal data
-        if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
+        missing = (isinstance(error, ModuleNotFoundError) and error.name) or ""
+        if missing and f"{name}.".startswith(f"{missing}."):
             reject(f"there is no module {name!r} in {folder} or among the installed ones")
+        text = f"{type(error).__name__}; python -c 'import {name}' shows the text of the error"
+        if missing:
+            text = f"it needs the module {missing!r}, which is not installed"
         if isinstance(error, ConfigurationError):
-            fail(f"cannot import {name}: {error}{_place(error)}")
-        kind = type(error).__name__
-        if isinstance(error, ModuleNotFoundError) and error.name:
-            fail(f"cannot import {name}: it needs the module {error.name!r}, which is not installed{_place(error)}")
-        fail(f"cannot import {name}: {kind}{_place(error)}; python -c 'import {name}' shows the text of the error")
+            text = str(error)
+        fail(f"cannot import {name}{_place(error)}: {text}")
 
 
 def _place(error: BaseException) -> str:

@@ -13,10 +13,21 @@ from followup._core.codec.encode import encode
 from followup._core.declarations.declarations import Declaration, Parameter
 from followup._core.declarations.operations import declarations_of, group_name
 from followup.cli.application import Application
-from followup.cli.lists import OPTIONS, Listing
-from followup.cli.options import AsJson, keyword, option, sentence, spelling
-from followup.cli.output import connected, fail, reject, say, show_one, warn
-from followup.cli.values import argument_names, body_of, bound_of, kebab, parts_of, value_of_option
+from followup.cli.lists import OPTIONS, Listing, show_one
+from followup.cli.options import (
+    AsJson,
+    argument_names,
+    bound_of,
+    kebab,
+    keyword,
+    objects_in,
+    option,
+    parts_of,
+    sentence,
+    spelling,
+    value_of,
+)
+from followup.cli.output import connected, fail, reject, warn
 from followup.resources import all_groups
 from followup.resources.event_batches import outcome_of
 
@@ -25,15 +36,14 @@ _All = Annotated[
 ]
 
 
-def commands(name: str, _summary: str) -> Application:
-    """Return the commands of a resource: a generated one per operation, and a few written ones.
+def commands(name: str) -> Application:
+    """Return the commands of a resource: a generated one per operation, and a written one.
 
     Args:
         name: name of the group, such as ``webhook-endpoints``.
     """
     (group,) = (each for each in all_groups() if kebab(group_name(each)) == name)
-    text = inspect.getdoc(check_set_up if name == "account" else group)
-    application = Application(help=text, no_args_is_help=name != "account")
+    application = Application(no_args_is_help=True)
     for declaration in declarations_of(group).values():
         text = sentence(declaration.description)
         application.command(kebab(declaration.method_name), help=text)(_command(declaration))
@@ -41,25 +51,17 @@ def commands(name: str, _summary: str) -> Application:
         from followup.cli.sending import send_all
 
         application.command("send-all")(send_all)
-    if name == "account":
-        application.callback(invoke_without_command=True)(check_set_up)
     return application
 
 
-def check_set_up(context: typer.Context) -> None:
-    """Check the API key, the base URL and the network; show the organization of the key."""
-    if context.invoked_subcommand is not None:
-        return
-    with connected() as client:
-        account = client.account.retrieve()
-    environment = "production" if account.livemode else "test"
-    say(f"OK: connected as {account.name} ({account.id}), {environment}, key {account.api_key.name!r}.")
-    say(f"Service lines: {', '.join(account.service_lines)}")
-    say(f"Scopes: {', '.join(account.api_key.scopes)}")
-
-
 def _command(declaration: Declaration) -> Callable[..., None]:
-    options, listing = _names_in_errors(declaration), _listing(declaration)
+    shown_names = {
+        name: "ID" if each.place == "path" else f"--{kebab(each.name)}"
+        for each in declaration.parameters
+        if each.place != "whole_body"
+        for name in (each.name, each.wire_name)
+    }
+    listing = _listing(declaration)
 
     def run(*, all_pages: bool = False, clear: Sequence[str] | None = None, **values: Any) -> None:
         output = None if listing is None else listing.output(values)
@@ -74,7 +76,7 @@ def _command(declaration: Declaration) -> Callable[..., None]:
             arguments["idempotency_key"] = values["idempotency_key"]
         if all_pages:
             arguments.setdefault("limit", MAX_PAGE_SIZE)
-        with connected(options=options) as client:
+        with connected(options=shown_names) as client:
             group, method = declaration.name.split(".")
             result = getattr(getattr(client, group), method)(*path, **arguments)
             if output is None:
@@ -92,15 +94,6 @@ def _command(declaration: Declaration) -> Callable[..., None]:
     return run
 
 
-def _names_in_errors(declaration: Declaration) -> dict[str, str]:
-    """Return the option of each parameter, or its argument, by its names in JSON and in Python."""
-    found = {}
-    for each in declaration.parameters:
-        if each.place != "whole_body":
-            found[each.name] = found[each.wire_name] = "ID" if each.place == "path" else f"--{kebab(each.name)}"
-    return found
-
-
 def _name_the_rest(page: Page[Any], *, backwards: bool) -> None:
     """Say that there is more than this page, and how to get it: in a pipe, too, whose reader would not notice."""
     if page.has_more and page.data:
@@ -113,15 +106,15 @@ def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
     parameters = [_parameter(each, sentence(meanings.get(each.name, ""))) for each in declaration.parameters]
     if declaration.idempotent:
         text = "Repeat the command with the same key and it takes effect only once. Generated if omitted."
-        parameters.append(keyword("idempotency_key", Annotated[str | None, typer.Option(help=text)], None))
+        parameters.append(
+            keyword("idempotency_key", Annotated[str | None, typer.Option(metavar="KEY", help=text)], None)
+        )
     if names := _clearable(declaration):
         text = f"Fields to clear, of {', '.join(map(kebab, names))}. Separated by commas; the option can be repeated."
-        clear = Annotated[list[str] | None, typer.Option(metavar="FIELD", help=text)]
-        parameters.append(keyword("clear", clear, None))
+        parameters.append(keyword("clear", Annotated[list[str] | None, typer.Option(metavar="FIELD", help=text)], None))
     if declaration.item_type is not None:
         parameters.append(keyword("all_pages", _All, default=False))
-    listing = _listing(declaration)
-    return [*parameters, *([keyword("as_json", AsJson, default=False)] if listing is None else OPTIONS)]
+    return [*parameters, *([keyword("as_json", AsJson, default=False)] if _listing(declaration) is None else OPTIONS)]
 
 
 def _listing(declaration: Declaration) -> Listing | None:
@@ -150,24 +143,18 @@ def _argument_of(parameter: Parameter, typed: Any) -> Any:
         CommandFailed: the value is invalid; the message names the option.
     """
     name, kinds = parameter.name, parameter.kinds
-    rename = argument_names(kinds)
     if parameter.place == "whole_body":
-        return body_of(typed, name, rename)
+        return objects_in(typed, name, argument_names(kinds))
     if parameter.place == "query" and datetime in kinds.types:
         time, note = bound_of(typed, f"--{kebab(name)}")
         if note:
             warn(note)
         return time
-    return value_of_option(name, kinds, typed, rename)
+    return value_of(name, kinds, typed, argument_names(kinds))
 
 
 def _cleared(declaration: Declaration, fields: Iterable[str], changed: Collection[str]) -> Mapping[str, None]:
-    """Return the arguments that clear these fields.
-
-    Args:
-        declaration: the operation.
-        fields: the values of ``--clear``, spelled as the option, the argument or the field in JSON.
-        changed: names of the arguments that the command sets.
+    """Return the arguments that clear the fields in ``--clear``.
 
     Raises:
         CommandFailed: a field cannot be cleared, or is also set.

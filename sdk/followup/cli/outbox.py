@@ -18,9 +18,7 @@ from followup.cli.output import connected, say
 if TYPE_CHECKING:
     from followup.outbox import DeadEvent, FailingEvent, Outbox
 
-commands: Application = Application(
-    no_args_is_help=True, help="Send recorded events from your database to the service."
-)
+commands: Application = Application(no_args_is_help=True)
 
 
 @commands.command()

@@ -8,77 +8,69 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from followup import APIStatusError, FollowUp
 
 
 def write_line(text: str, *, end: str = "\n") -> None:
     """Write a line, or a part of one. The text must not contain control characters."""
-    try:
+    with _quiet_end():
         sys.stdout.write(text + end)
-    except OSError as error:
-        _end_if_closed(error)
 
 
 def flush() -> None:
     """Flush standard output."""
-    try:
+    with _quiet_end():
         sys.stdout.flush()
-    except OSError as error:
-        _end_if_closed(error)
 
 
-def _end_if_closed(error: OSError) -> NoReturn:
-    if not isinstance(error, BrokenPipeError) and error.errno != errno.EINVAL:  # which Windows has for a closed pipe
-        raise error
-    end_quietly()
-
-
-def end_quietly() -> NoReturn:
-    """Exit with success after the reader closed the pipe, as ``head`` does once it has enough lines.
+@contextmanager
+def _quiet_end() -> Iterator[None]:
+    """Exit with success if the reader has closed the pipe, as ``head`` does once it has enough lines.
 
     The error is caught here because Typer would exit with status 1.
     """
-    discard_output()
-    sys.exit(0)
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EINVAL):  # Windows has the second one for a closed pipe
+            raise
+        _discard_output()
+        sys.exit(0)
 
 
-def discard_output() -> None:
+def _discard_output() -> None:
     """Discard what is in the buffer of standard output; otherwise Python would write it at its end, and fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def json_line(value: Any) -> str:
     """Encode the value as one line of JSON without control characters; decoding it returns the same value."""
-    # Imported late, because help pages need neither.
-    import json
+    import json  # imported late, as the next one, because help pages need neither
 
     from followup._core.privacy.redaction import visible
 
     text = json.dumps(value, ensure_ascii=False)
-    if visible(text) != text:
-        text = "".join(each if visible(each) == each else json.dumps(each)[1:-1] for each in text)
-    try:
-        text.encode(sys.stdout.encoding)
-    except UnicodeEncodeError:  # standard output is not UTF-8
-        return json.dumps(value)
-    return text
+    if visible(text) == text and sys.stdout.encoding.lower() in ("utf-8", "utf8"):
+        return text
+    return json.dumps(value).replace("\x7f", "\\u007f")  # which JSON allows
 
 
-def write_private_file(path: Path, text: str, *, keeps_mode: bool = False) -> None:
-    """Write a file atomically; only its owner, who stays the same, can read it.
+def write_private_file(path: Path, text: str) -> None:
+    """Write a file atomically, which only its owner can read.
 
     A process that waits for the file sees all of it or none. A symbolic link is followed.
 
     Args:
         path: path of the file.
         text: its text.
-        keeps_mode: whether a file that exists keeps its mode.
 
     Raises:
         OSError: the file cannot be written, or the path is not a regular file.
@@ -86,38 +78,26 @@ def write_private_file(path: Path, text: str, *, keeps_mode: bool = False) -> No
     import tempfile
 
     target = Path(os.path.realpath(path))
-    _check_replaceable(target)
-    # mkstemp, because its file is readable by its owner alone from the start.
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:  # shells read it on Windows too
-            stream.write(text)
-        before = target.stat() if target.exists() else temporary.stat()
-        if before.st_uid != temporary.stat().st_uid:  # root writes the file of another user
-            os.chown(temporary, before.st_uid, before.st_gid)
-        if keeps_mode:
-            temporary.chmod(before.st_mode)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _check_replaceable(target: Path) -> None:
-    # Before anything is opened, because opening a FIFO blocks until its other end is opened.
     if target.is_symlink() or (target.exists() and not target.is_file()):  # a link to itself is still one
         raise OSError(errno.EINVAL, "it is not a regular file")
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "permission denied")
+    # mkstemp, because its file is readable by its owner alone from the start.
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:  # shells read it on Windows too
+            stream.write(text)
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def say(text: str) -> None:
     """Print a line."""
     from followup._core.privacy.redaction import visible
-    from followup.cli.texts import with_verdict
 
-    write_line(with_verdict(visible(text)))
+    write_line(_with_verdict(visible(text)))
 
 
 def say_wrapped(head: str, *sentences: str, between: str = " ") -> None:
@@ -165,19 +145,90 @@ def warn(text: str) -> None:
     sys.stderr.write("\n".join(lines) + "\n")
 
 
-def show_one(fields: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print an object: on a terminal one line for each field, else JSON."""
-    if as_json or not sys.stdout.isatty():
-        write_line(json_line(fields))
-        return
-    from followup.cli.tables import print_one  # imported late, because rich is slow to import
+_ID = r"\b([a-z]+_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{4})[A-Za-z0-9]{4,}([A-Za-z0-9]{4})\b"
+"""An id, and its parts that are shown where there is little room. in_conversation is a stage, not an id."""
 
-    print_one(fields)
+_TIMESTAMP = r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
+
+_VERDICT = "[A-Z]{2,}( [A-Z]{2,})?"
+
+_STYLES = {
+    **dict.fromkeys(("OK", "PASS", "succeeded", "processed", "delivered", "done", "enabled"), "green"),
+    **dict.fromkeys(("WARN", "NOT SEEN", "pending", "duplicate", "held", "stopped", "mock differs"), "yellow"),
+    **dict.fromkeys(("FAIL", "failed", "failing", "dead", "invalid", "disabled", "breaking", "---"), "red"),
+    "muted": "dim",
+}
+"""The styles of states and verdicts, by the names that rich has for them."""
+
+_CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33}
 
 
-def limited_to(names: Iterable[str] | None, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return only these fields of an object, in this order, with null for one that it lacks; None: all fields."""
-    return row if names is None else {name: row.get(name) for name in names}
+def style_of(state: str) -> str:
+    """Return the style of a state, a verdict or an HTTP status; empty for any other text."""
+    if re.fullmatch("[1-5][0-9][0-9]", state):
+        return "green" if state < "300" else "yellow" if state < "500" else "red"
+    return _STYLES.get(state.strip(), "")
+
+
+def painted(text: str, style: str) -> str:
+    """Return a text in a style for standard output, if that shows styles: see no-color.org and force-color.org."""
+    if os.environ.get("NO_COLOR") or not (text and style):
+        return text
+    is_smart = sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if is_smart or os.environ.get("FORCE_COLOR") else text
+
+
+def _with_verdict(line: str) -> str:
+    """Return a line with the verdict that it begins with, such as ``NOT SEEN``, in its style."""
+    found = re.match(_VERDICT, line)
+    return painted(found[0], style_of(found[0])) + line[found.end() :] if found else line
+
+
+def short_ids(text: str) -> str:
+    """Return a text with its ids shortened, such as ``pat_3fKq…9XbA``."""
+    return re.sub(_ID, r"\1…\2", text)
+
+
+def zone_at(text: str) -> str | None:
+    """Return the name of the local time zone at a timestamp of the API; None for any other text."""
+    return zone_of(_local(text)) if re.fullmatch(_TIMESTAMP, text) else None
+
+
+def _local(text: str) -> "datetime":
+    from followup._core.codec.wire import parse_timestamp
+
+    time = parse_timestamp(text)
+    try:
+        return time.astimezone()
+    except (OverflowError, ValueError):  # at either end of the calendar
+        return time
+
+
+def with_local_times(text: str, zone: str | None = None) -> str:
+    """Return a text with its times in the local time zone, to the minute.
+
+    Args:
+        text: the text, with timestamps of the API.
+        zone: the name of the time zone that the reader assumes. A time at which another one applies, such as after a
+            change of the clocks, names its own.
+    """
+
+    def local(found: re.Match[str]) -> str:
+        time = _local(found[0])
+        own = zone_of(time)
+        return f"{time:%Y-%m-%d %H:%M}" + ("" if own == zone else f" {own}")
+
+    return re.sub(_TIMESTAMP, local, text)
+
+
+def zone_of(time: "datetime") -> str:
+    """Return the name of the time zone of an aware time, such as CET, or UTC-3 for a zone that has only an offset."""
+    name = time.tzname() or ""
+    if name[:1].isalpha():
+        return name
+    minutes = round((time.utcoffset() or time - time).total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02}" if rest else "")
 
 
 FAILURE = 1
@@ -292,41 +343,26 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
 
     Args:
         name: the name of the program, which the line begins with.
-        command: the command; returns the exit status, or None for success.
+        command: the command; returns the exit status, or exits with it.
     """
-    _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that cannot write all characters
-    message = ""
     try:
-        status = command()
+        try:
+            status = command()
+        except SystemExit as ended:
+            status = ended.code
         flush()
+        sys.exit(status)
     except CommandFailed as error:
         message, status = str(error), error.status
-    except BrokenPipeError:
-        end_quietly()
-    except OSError as error:
-        message, status = _problem_of(error), FAILURE
     except Exception as error:  # noqa: BLE001 - a user gets no traceback, whatever the error is
         message, status = _internal(error), FAILURE
-    if message:
-        warn(f"{name}: {message}")
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            _discard_output()
+            message = f"cannot write the output: {error.strerror}"
+    warn(f"{name}: {message}")
     sys.exit(status)
-
-
-def _replace_closed_streams() -> None:
-    """Open a stream that the caller has closed, as ``command >&-`` does. Python leaves None in its place."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
-
-
-def _problem_of(error: OSError) -> str:
-    """Describe an error of the operating system; without a file, it concerns standard output, whose disk is full."""
-    if error.errno not in (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT) or error.filename is not None:
-        return _internal(error)
-    discard_output()
-    return f"cannot write the output: {error.strerror}"
 
 
 def _internal(error: Exception) -> str:

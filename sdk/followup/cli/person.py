@@ -14,11 +14,10 @@ from followup._core.codec.kinds import camel
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output
-from followup.cli.options import keyword, own_parameters
+from followup.cli.options import kebab, keyword, own_parameters
 from followup.cli.output import fail, json_line, reject, say, warn, write_line
-from followup.cli.values import kebab
 
-commands: Application = Application(no_args_is_help=True, help="Export or erase one person's data in your database.")
+commands: Application = Application(no_args_is_help=True)
 
 _CRITERIA = MappingProxyType(
     {

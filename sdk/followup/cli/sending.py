@@ -16,8 +16,8 @@ from followup import EventInput
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.codec.kinds import camel
 from followup._core.privacy.redaction import visible
-from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn, write_line
-from followup.cli.values import STANDARD_INPUT, STANDARD_OUTPUT, argument_names
+from followup.cli.options import STANDARD_INPUT, argument_names
+from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn
 
 if TYPE_CHECKING:
     from followup.cli.event_files import FileEvent
@@ -30,8 +30,7 @@ def send_all(
     rejected: Annotated[
         Path | None,
         typer.Option(
-            help="File for the rejected events, each with the reason; it can be fixed and sent. - writes them to "
-            "standard output.",
+            help="File for the rejected events, each with the reason; it can be fixed and sent.",
             show_default="FILE.rejected.jsonl",
         ),
     ] = None,
@@ -45,67 +44,42 @@ def send_all(
     It can be repeated after an interruption: the service ignores the ids that it has already accepted.
     """
     name = "events" if str(file) == STANDARD_INPUT else file.name
-    report = Report(rejected or file.parent / f"{name}.rejected.jsonl")
-    if str(file) != STANDARD_INPUT and report.file.exists() and file.exists() and report.file.samefile(file):
+    target = rejected or file.parent / f"{name}.rejected.jsonl"
+    if file.exists() and target.exists() and target.samefile(file):
         reject(f"--rejected must not be the file that is sent, {file}")
     sent: deque[FileEvent] = deque()
-    with contextlib.closing(report), connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
+    counts: Counter[str] = Counter()
+    with contextlib.ExitStack() as opened, connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
+        lines: TextIO | None = None
+        count = 0
         try:
             for result in client.events.send_all(_inputs(file, sent)):
-                problem = None if result.accepted else _with_wire_names(result.error or result.status)
-                report.add(sent.popleft(), result.status, problem)
+                read = sent.popleft()
+                counts[result.status] += 1
+                if not result.accepted:
+                    count += 1
+                    with file_errors(f"write {target}"):
+                        lines = lines or opened.enter_context(_private_file(target))
+                        problem = f"{read.place}: {_with_wire_names(result.error or result.status)}"
+                        lines.write(json_line({"event": read.event, "error": problem}) + "\n")
         except KeyboardInterrupt:
             problem = "interrupted; repeat the command to send the rest (accepted events have no effect a second time)"
             fail(problem, INTERRUPTED)
-    if report.rejected:
-        count = "1 event was" if report.rejected == 1 else f"{report.rejected} events were"
-        shown = "standard output" if str(report.file) == STANDARD_OUTPUT else report.file
-        fail(f"{count} rejected; {shown} has the reasons: fix the events, and send them")
-    if not report.counts:
+        finally:
+            if counts:
+                warn(", ".join(f"{number} {status}" for status, number in counts.items()))
+    if not counts:
         warn("The file has no events.")
+    if count:
+        number = "1 event was" if count == 1 else f"{count} events were"
+        fail(f"{number} rejected; {target} has the reasons: fix the events, and send them")
 
 
-class Report:
-    """Counts events by status, and writes rejected events to a file that only its owner can read.
-
-    Args:
-        file: path of the file, which is created with the first rejected event.
-    """
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.rejected: int = 0
-        self.counts: Counter[str] = Counter()
-        self._lines: TextIO | None = None
-
-    def add(self, read: "FileEvent", status: str, error: str | None) -> None:
-        """Count an event under its status, and write it to the file if it was rejected with an error.
-
-        Raises:
-            CommandFailed: the file cannot be written.
-        """
-        self.counts[status] += 1
-        if error is None:
-            return
-        self.rejected += 1
-        line = json_line({"event": read.event, "error": f"{read.place}: {error}"})
-        if str(self.file) == STANDARD_OUTPUT:
-            write_line(line)
-            return
-        with file_errors(f"write {self.file}"):
-            if self._lines is None:
-                if self.file.is_file():
-                    self.file.chmod(0o600)  # it may have been open to others
-                opened = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-                self._lines = os.fdopen(opened, "w", encoding="utf-8", newline="\n")
-            self._lines.write(line + "\n")
-
-    def close(self) -> None:
-        """Close the file and print the counts."""
-        if self._lines is not None:
-            self._lines.close()
-        if self.counts:
-            warn(", ".join(f"{count} {status}" for status, count in self.counts.items()))
+def _private_file(path: Path) -> TextIO:
+    """Open a file to write, which only its owner can read; it may have been open to others."""
+    if path.is_file():
+        path.chmod(0o600)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="\n")
 
 
 def _inputs(file: Path, sent: "deque[FileEvent]") -> Iterator[EventInput]:
@@ -113,7 +87,7 @@ def _inputs(file: Path, sent: "deque[FileEvent]") -> Iterator[EventInput]:
     from rich.progress import TextColumn  # imported late, because a help page needs neither
 
     from followup.cli.event_files import UnreadableFile, read_events
-    from followup.cli.tables import progress
+    from followup.cli.lists import progress
 
     with progress(TextColumn("{task.fields[events]} events")) as bar:
         task = bar.add_task(visible(file.name), total=None, events=0)

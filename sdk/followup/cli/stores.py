@@ -19,10 +19,10 @@ from followup import ConfigurationError, FollowUpError
 from followup._core.codec.kinds import camel
 from followup._version import installation
 from followup.cli.application import Application
+from followup.cli.lists import show_one
 from followup.cli.modules import named
-from followup.cli.options import AsJson, keyword, own_parameters
-from followup.cli.output import INTERRUPTED, CommandFailed, fail, reject, say, show_one, warn, write_line
-from followup.cli.values import kebab
+from followup.cli.options import AsJson, kebab, keyword, own_parameters
+from followup.cli.output import INTERRUPTED, CommandFailed, fail, reject, say, warn, write_line
 
 DATABASE_VARIABLE = "FOLLOWUP_DATABASE_URL"
 CIPHER_VARIABLE = "FOLLOWUP_CIPHER"

@@ -9,15 +9,15 @@ import typer
 
 from followup import WebhookSignatureError, construct_event
 from followup.cli.application import Application
+from followup.cli.options import STANDARD_INPUT
 from followup.cli.output import fail, file_errors, reject, say
-from followup.cli.values import STANDARD_INPUT
 from followup.webhooks import SECRET_VARIABLE, WEBHOOK_TOLERANCE, secrets_in
 
 commands: Application = Application()
 
 
-@commands.command()
-def verify_webhook(
+@commands.command("verify-webhook")
+def _verify_webhook(
     body: Annotated[
         Path, typer.Argument(help="File with the raw body, byte for byte as it was received; - reads standard input.")
     ],
@@ -31,19 +31,20 @@ def verify_webhook(
         bool, typer.Option("--check-time", help=f"Also reject a timestamp more than {WEBHOOK_TOLERANCE} seconds off.")
     ] = False,
 ) -> None:
-    """Verify the signature of a stored webhook request; show its event."""
     if str(body) == str(headers) == STANDARD_INPUT:
         reject("the body and --headers cannot both come from standard input")
     secrets = secrets_in(secret_env)
     if not secrets:
         fail(f"no secret: set the environment variable {secret_env} to the endpoint's whsec_... secret")
     try:
-        event = construct_event(
-            _read(body), _headers(headers), secrets, tolerance=WEBHOOK_TOLERANCE if check_time else None
-        )
+        received = _headers(_read(headers).decode())
+        event = construct_event(_read(body), received, secrets, tolerance=WEBHOOK_TOLERANCE if check_time else None)
     except WebhookSignatureError as error:
         fail(f"verification failed: {error}")
-    except ValueError as error:
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # the file of the headers is neither JSON nor UTF-8, or the body is none
         fail(str(error))
     say(f"Genuine: {event.type} {event.id} about {event.ref}, occurred at {event.occurred_at.isoformat()}")
 
@@ -55,16 +56,8 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
 
 
-def _headers(path: Path) -> dict[str, str]:
-    try:
-        text = _read(path).decode()
-    except UnicodeDecodeError:
-        fail(f"{path} is not UTF-8")
+def _headers(text: str) -> dict[str, str]:
     if text.lstrip().startswith("{"):
-        try:
-            parsed = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            fail(f"{path} is not JSON: {error}")
-        return {str(name): str(value) for name, value in parsed.items()}
+        return {str(name): str(value) for name, value in json.loads(text).items()}
     pairs = (line.partition(":") for line in text.splitlines() if ":" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}

@@ -62,7 +62,7 @@ class Appointments(Resource, group="appointments"):
     ) -> Appointment:
         """Create an appointment and schedule its reminders, as the organization configured them.
 
-        If an appointment with this ``external_id`` exists, it is returned and none is created
+        If an appointment with this external id exists, it is returned and none is created
         (specification, section 4, Appointments).
 
         Args:
@@ -108,8 +108,8 @@ class Appointments(Resource, group="appointments"):
         Args:
             id: id of the appointment, begins with ``apt_``.
             start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
-            doctor: id of the doctor, or data by which to find them; None for no doctor.
-            type: type of appointment or procedure; None clears it.
+            doctor: id of the doctor, or data by which to find them.
+            type: type of appointment or procedure.
 
         Returns:
             The appointment after the update.

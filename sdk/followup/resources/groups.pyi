@@ -72,7 +72,7 @@ class SyncPatients:
         """
 
     def update(self, id: PatientId, /, *, full_name: NonEmpty | None | NotGiven=NOT_GIVEN, email: Email | None | NotGiven=NOT_GIVEN, dni: NonEmpty | None | NotGiven=NOT_GIVEN, external_id: NonEmpty | None | NotGiven=NOT_GIVEN, date_of_birth: date | str | None | NotGiven=NOT_GIVEN) -> Patient:
-        """Update a patient. Omitted fields stay unchanged; None clears a field.
+        """Update a patient. Omitted fields stay unchanged; null clears a field.
 
         The phone cannot be changed (specification, section 4, Patients).
 
@@ -142,7 +142,7 @@ class SyncAppointments:
     def create(self, *, patient: PatientId | PatientInput, start_at: datetime | str, doctor: DoctorId | DoctorInput | None | NotGiven=NOT_GIVEN, type: str | None | NotGiven=NOT_GIVEN, external_id: NonEmpty | None | NotGiven=NOT_GIVEN, idempotency_key: str | None=None) -> Appointment:
         """Create an appointment and schedule its reminders, as the organization configured them.
 
-        If an appointment with this ``external_id`` exists, it is returned and none is created
+        If an appointment with this external id exists, it is returned and none is created
         (specification, section 4, Appointments).
 
         Args:
@@ -178,8 +178,8 @@ class SyncAppointments:
         Args:
             id: id of the appointment, begins with ``apt_``.
             start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
-            doctor: id of the doctor, or data by which to find them; None for no doctor.
-            type: type of appointment or procedure; None clears it.
+            doctor: id of the doctor, or data by which to find them.
+            type: type of appointment or procedure.
 
         Returns:
             The appointment after the update.
@@ -229,7 +229,7 @@ class SyncVisits:
     def create(self, *, patient: PatientId | PatientInput, visited_at: datetime | str, doctor: DoctorId | DoctorInput | None | NotGiven=NOT_GIVEN, type: str | None | NotGiven=NOT_GIVEN, external_id: NonEmpty | None | NotGiven=NOT_GIVEN, diagnosis: str | None | NotGiven=NOT_GIVEN, notes: str | None | NotGiven=NOT_GIVEN, appointment: str | None | NotGiven=NOT_GIVEN, idempotency_key: str | None=None) -> Visit:
         """Create a visit, which starts the post-visit follow-up of the patient.
 
-        If a visit with this ``external_id`` exists, it is returned and none is created (specification, section 4,
+        If a visit with this external id exists, it is returned and none is created (specification, section 4,
         Visits).
 
         Args:
@@ -240,7 +240,7 @@ class SyncVisits:
             external_id: the visit's id in your system.
             diagnosis: the doctor's diagnosis.
             notes: the doctor's notes.
-            appointment: id or ``external_id`` of the appointment that this visit completes.
+            appointment: id or external id of the appointment that this visit completes.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -459,7 +459,7 @@ class SyncWebhookEndpoints:
 
         Args:
             url: https URL that webhooks are posted to.
-            enabled_events: event types to receive; ``["*"]`` for all.
+            enabled_events: event types to receive; ``*`` for all.
             description: description for your team.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
@@ -486,8 +486,8 @@ class SyncWebhookEndpoints:
         Args:
             id: id of the endpoint, begins with ``we_``.
             url: https URL that webhooks are posted to.
-            enabled_events: event types to receive; ``["*"]`` for all.
-            description: description for your team; None clears it.
+            enabled_events: event types to receive; ``*`` for all.
+            description: description for your team.
             disabled: whether to pause sending, which also stops pending retries.
 
         Returns:
@@ -665,7 +665,7 @@ class AsyncPatients:
         """
 
     async def update(self, id: PatientId, /, *, full_name: NonEmpty | None | NotGiven=NOT_GIVEN, email: Email | None | NotGiven=NOT_GIVEN, dni: NonEmpty | None | NotGiven=NOT_GIVEN, external_id: NonEmpty | None | NotGiven=NOT_GIVEN, date_of_birth: date | str | None | NotGiven=NOT_GIVEN) -> Patient:
-        """Update a patient. Omitted fields stay unchanged; None clears a field.
+        """Update a patient. Omitted fields stay unchanged; null clears a field.
 
         The phone cannot be changed (specification, section 4, Patients).
 
@@ -735,7 +735,7 @@ class AsyncAppointments:
     async def create(self, *, patient: PatientId | PatientInput, start_at: datetime | str, doctor: DoctorId | DoctorInput | None | NotGiven=NOT_GIVEN, type: str | None | NotGiven=NOT_GIVEN, external_id: NonEmpty | None | NotGiven=NOT_GIVEN, idempotency_key: str | None=None) -> Appointment:
         """Create an appointment and schedule its reminders, as the organization configured them.
 
-        If an appointment with this ``external_id`` exists, it is returned and none is created
+        If an appointment with this external id exists, it is returned and none is created
         (specification, section 4, Appointments).
 
         Args:
@@ -771,8 +771,8 @@ class AsyncAppointments:
         Args:
             id: id of the appointment, begins with ``apt_``.
             start_at: time at which it begins; a time with an offset: 2030-05-17T14:30:00-03:00.
-            doctor: id of the doctor, or data by which to find them; None for no doctor.
-            type: type of appointment or procedure; None clears it.
+            doctor: id of the doctor, or data by which to find them.
+            type: type of appointment or procedure.
 
         Returns:
             The appointment after the update.
@@ -822,7 +822,7 @@ class AsyncVisits:
     async def create(self, *, patient: PatientId | PatientInput, visited_at: datetime | str, doctor: DoctorId | DoctorInput | None | NotGiven=NOT_GIVEN, type: str | None | NotGiven=NOT_GIVEN, external_id: NonEmpty | None | NotGiven=NOT_GIVEN, diagnosis: str | None | NotGiven=NOT_GIVEN, notes: str | None | NotGiven=NOT_GIVEN, appointment: str | None | NotGiven=NOT_GIVEN, idempotency_key: str | None=None) -> Visit:
         """Create a visit, which starts the post-visit follow-up of the patient.
 
-        If a visit with this ``external_id`` exists, it is returned and none is created (specification, section 4,
+        If a visit with this external id exists, it is returned and none is created (specification, section 4,
         Visits).
 
         Args:
@@ -833,7 +833,7 @@ class AsyncVisits:
             external_id: the visit's id in your system.
             diagnosis: the doctor's diagnosis.
             notes: the doctor's notes.
-            appointment: id or ``external_id`` of the appointment that this visit completes.
+            appointment: id or external id of the appointment that this visit completes.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:
@@ -1052,7 +1052,7 @@ class AsyncWebhookEndpoints:
 
         Args:
             url: https URL that webhooks are posted to.
-            enabled_events: event types to receive; ``["*"]`` for all.
+            enabled_events: event types to receive; ``*`` for all.
             description: description for your team.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
@@ -1079,8 +1079,8 @@ class AsyncWebhookEndpoints:
         Args:
             id: id of the endpoint, begins with ``we_``.
             url: https URL that webhooks are posted to.
-            enabled_events: event types to receive; ``["*"]`` for all.
-            description: description for your team; None clears it.
+            enabled_events: event types to receive; ``*`` for all.
+            description: description for your team.
             disabled: whether to pause sending, which also stops pending retries.
 
         Returns:

@@ -121,7 +121,7 @@ class Patients(Resource, group="patients"):
         external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
         date_of_birth: date | str | None | NotGiven = NOT_GIVEN,
     ) -> Patient:
-        """Update a patient. Omitted fields stay unchanged; None clears a field.
+        """Update a patient. Omitted fields stay unchanged; null clears a field.
 
         The phone cannot be changed (specification, section 4, Patients).
 

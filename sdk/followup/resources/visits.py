@@ -61,7 +61,7 @@ class Visits(Resource, group="visits"):
     ) -> Visit:
         """Create a visit, which starts the post-visit follow-up of the patient.
 
-        If a visit with this ``external_id`` exists, it is returned and none is created (specification, section 4,
+        If a visit with this external id exists, it is returned and none is created (specification, section 4,
         Visits).
 
         Args:
@@ -72,7 +72,7 @@ class Visits(Resource, group="visits"):
             external_id: the visit's id in your system.
             diagnosis: the doctor's diagnosis.
             notes: the doctor's notes.
-            appointment: id or ``external_id`` of the appointment that this visit completes.
+            appointment: id or external id of the appointment that this visit completes.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
         Returns:

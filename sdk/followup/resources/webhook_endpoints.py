@@ -98,7 +98,7 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
 
         Args:
             url: https URL that webhooks are posted to.
-            enabled_events: event types to receive; ``["*"]`` for all.
+            enabled_events: event types to receive; ``*`` for all.
             description: description for your team.
             idempotency_key: 1 to 255 printable ASCII characters; generated if omitted.
 
@@ -136,8 +136,8 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         Args:
             id: id of the endpoint, begins with ``we_``.
             url: https URL that webhooks are posted to.
-            enabled_events: event types to receive; ``["*"]`` for all.
-            description: description for your team; None clears it.
+            enabled_events: event types to receive; ``*`` for all.
+            description: description for your team.
             disabled: whether to pause sending, which also stops pending retries.
 
         Returns:

@@ -155,17 +155,12 @@ def test_an_error_names_the_option(shell: Shell, arguments: tuple[str, ...], pro
     assert shell.error(*arguments).startswith(f"followup-mock: {problem}")
 
 
-def test_a_kind_with_two_words_can_be_written_like_an_option(shell: Shell) -> None:
-    (fault,) = shell.json("disturb", "wrong-signature")
-    assert fault["kind"] == "wrong_signature"
-
-
 def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: FollowUp) -> None:
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-    (fault,) = shell.json("disturb", "late", "--type", "patient.upserted", "--seconds", "60")
+    (fault,) = shell.json("webhook-fault", "late", "--type", "patient.upserted", "--seconds", "60")
     assert (fault["kind"], fault["type"], fault["seconds"]) == ("late", "patient.upserted", 60)
-    assert len(shell.json("disturb")) == 1
-    assert shell.json("disturb", "--clear") == []
+    assert len(shell.json("webhook-fault")) == 1
+    assert shell.json("webhook-fault", "--clear") == []
     assert server.webhook_faults == []
     (sent,) = shell.json("trigger", "patient.silent")
     assert output(shell, "resend", sent["id"])["status"] == "succeeded"

@@ -133,11 +133,11 @@ def test_the_start_has_lines_to_paste_and_says_how_to_stop(tmp_path: Path) -> No
         (export,) = [line for line in lines if line.startswith("  export ")]
         assert export == f"  export FOLLOWUP_BASE_URL={url} FOLLOWUP_API_KEY=fu_test_mock"
         assert any("Ctrl-C stops it" in line for line in lines)
-        script = f"{export}\n{shlex.quote(sys.executable)} -c 'from followup.cli import main; main()' account"
+        script = f"{export}\n{shlex.quote(sys.executable)} -c 'from followup.cli import main; main()' account retrieve"
         pasted = subprocess.run(
             ["sh", "-c", script], capture_output=True, text=True, check=True, timeout=60, env=clean_environment()
         )
-        assert pasted.stdout.startswith("OK: connected as Clínica de prueba")
+        assert "Clínica de prueba" in pasted.stdout
         assert ended(process)
 
 
@@ -165,35 +165,3 @@ def test_a_reader_that_stops_reading_does_not_stop_the_mock(closes: bool) -> Non
         assert process.wait(60) == 0
         assert process.stderr
         assert process.stderr.read() == ""
-
-
-FAILING = """
-import sys
-from followup_mockserver.cli import main
-from followup_mockserver.gateway.pipeline import Gateway
-
-def handle(self, request):
-    raise RuntimeError(request.path[:20])
-
-Gateway.handle = handle
-sys.argv[1:] = ["serve", "--port", "0", "--quiet"]
-main()
-"""
-
-
-def test_a_failure_shows_no_control_characters_of_its_path() -> None:
-    command = [sys.executable, "-c", FAILING]
-    pipe, environment = subprocess.PIPE, clean_environment()
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, encoding="utf-8", env=environment) as process:
-        assert process.stdout
-        url = process.stdout.readline().split()[-1]
-        path = "/v1/patients/%1b]0;owned%07%0aFORGED"
-        try:
-            response = httpx.get(f"{url}{path}", headers={"Authorization": "Bearer fu_test_mock"}, trust_env=False)
-        finally:
-            process.terminate()
-            _, errors = process.communicate(timeout=60)
-    assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
-    assert r"/v1/patients/\x1b]0;owned\x07\nFORGED" in errors
-    assert r"RuntimeError: /v1/patients/\x1b]0;ow" in errors
-    assert not re.search(r"[\x00-\x09\x0b-\x1f]|^FORGED", errors, re.MULTILINE)

@@ -98,21 +98,9 @@ _ROWS: dict[str, Row] = {
 }
 
 
-_OF_PYTHON = {
-    r"\s*\(specification,[^)]*\)": "",  # the readers of the contract do not have it
-    r"(?-i:\bNone\b)": "null",
-    r"``external_id``": "``externalId``",
-    r"``": "`",
-    r"(?<!\n)\n(?!\n)": " ",
-}
-"""Patterns of what only a developer in Python understands to what stands for it."""
-
-
 def for_any_language(text: str) -> str:
-    """Return a text of a docstring as CommonMark without words of Python."""
-    for pattern, instead in _OF_PYTHON.items():
-        text = re.sub(pattern, instead, text, flags=re.IGNORECASE)
-    return text.strip()
+    """Return a text of a docstring as CommonMark. The readers of the contract do not have the specification."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", sdk.without_citations(text).replace("``", "`")).strip()
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)

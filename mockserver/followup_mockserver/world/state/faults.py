@@ -59,7 +59,7 @@ class Fault(Value):
             ``failed`` (operation ``events.create`` only).
         status: HTTP status, for kind ``status``.
         seconds: length of the delay, for kind ``delay``.
-        times: number of calls, or of events, that the fault still applies to; None for all.
+        times: number of calls, or of events, that the fault still applies to; null for all.
         when: whether the call fails ``before`` the operation is carried out, or ``after``.
         skip: number of calls, or of events, that the fault still lets pass first.
         probability: probability of applying to a call, or to an event, 0 to 1.
@@ -106,7 +106,7 @@ class WebhookFault(Value):
             the delivery until the next one to the same endpoint has been sent. ``late`` delays the first attempt.
             ``wrong_signature`` and ``old_signature`` give the first attempt an invalid or an expired signature; later
             ones are valid.
-        type: event type of the deliveries that the fault applies to; None for any.
+        type: event type of the deliveries that the fault applies to; by default any.
         times: number of deliveries that the fault still applies to.
         seconds: the delay for ``late``, the longest delay for ``reorder``, the age of the signature for
             ``old_signature``.

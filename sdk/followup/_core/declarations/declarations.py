@@ -52,6 +52,11 @@ class lazy(Generic[T]):  # noqa: N801 - reads as property does
         return value
 
 
+def without_citations(text: str) -> str:
+    """Return a docstring without what it cites, such as ``(specification, section 4)``, which only developers have."""
+    return re.sub(r"\s*\([Ss]pecification,[^)]*\)", "", text)
+
+
 def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
     """Return the descriptions in a section of a docstring, each on one line, by the names that they belong to.
 
@@ -61,7 +66,7 @@ def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
     """
     _, _, rest = (inspect.getdoc(documented) or "").partition(f"\n{section}:\n")
     found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", rest.partition("\n\n")[0], re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in found}
+    return {name: " ".join(without_citations(text).split()) for name, text in found}
 
 
 LONGEST_QUERY = 32_768
@@ -186,8 +191,8 @@ class Declaration:
 
     @lazy
     def description(self) -> str:
-        """The docstring up to its first section; its first paragraph is a summary."""
-        return re.split(_SECTIONS, inspect.getdoc(self.declared) or "")[0].strip()
+        """The docstring up to its first section, without citations; its first paragraph is a summary."""
+        return without_citations(re.split(_SECTIONS, inspect.getdoc(self.declared) or "")[0]).strip()
 
     @lazy
     def meanings(self) -> dict[str, str]:

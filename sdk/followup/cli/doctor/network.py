@@ -1,12 +1,13 @@
-"""The environment variables, and the way to the service, through a proxy if there is one: DNS, TCP and TLS."""
+"""What the checks of ``doctor`` find, and the first of them: the environment, DNS, TCP and TLS, or a proxy."""
 
 import os
 import re
 import socket
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
+import attrs
 import httpcore
 import httpx
 
@@ -14,8 +15,47 @@ from followup import ConfigurationError
 from followup._core.call.options import checked_base_url, checked_key
 from followup._core.http.network import is_loopback, look_up
 from followup._core.plain import QUOTES
-from followup.cli.doctor import Finding, fail, ok
 from followup.webhooks import SECRET_VARIABLE
+
+Outcome = Literal["OK", "WARN", "FAIL"]
+
+
+@attrs.frozen
+class Finding:
+    """The result of a check.
+
+    Attributes:
+        detail: what the check found, without a final full stop.
+        advice: what to do about it; None if there is nothing to do.
+        ends: why no later check can be made; empty if they can.
+        unreachable: whether no service can be reached because of it.
+    """
+
+    check: str
+    outcome: Outcome
+    detail: str
+    advice: str | None = None
+    ends: str = ""
+    unreachable: bool = False
+
+
+@attrs.frozen
+class Unchecked:
+    """Checks that were not made, and the reason."""
+
+    checks: Sequence[str]
+    reason: str
+
+
+def ok(check: str, detail: str) -> Finding:
+    """Return a finding that needs no action."""
+    return Finding(check, "OK", detail)
+
+
+def fail(check: str, detail: str, advice: str, *, ends: str = "", unreachable: bool = False) -> Finding:
+    """Return a finding that must be fixed."""
+    return Finding(check, "FAIL", detail, advice, ends, unreachable)
+
 
 BASE_URL = "FOLLOWUP_BASE_URL"
 API_KEY = "FOLLOWUP_API_KEY"
