@@ -22,15 +22,18 @@ from followup_mockserver.world.state.tenant import Tenant
 _DATA: Path = ("data",)
 
 
-class EventData:
-    """The schema of the data of one event type. Keys that the schema does not know are stored, and not read.
+@attrs.frozen(eq=False, repr=False)
+class Effect:
+    """The effect of one event type, and its data. Keys that the shape does not know are stored, and not read.
 
-    Args:
-        shape: the shape of the known part of the data.
+    Attributes:
+        shape: the shape of the known part of the ``data``.
+        apply: processes the event with the parsed data and the source of the event, and returns the object that was
+            created or changed; None if the service stores the event only.
     """
 
-    def __init__(self, shape: Shape) -> None:
-        self._shape = shape
+    shape: Shape
+    apply: Callable[[Tenant, Any, sdk.EventSource], Any] | None = None
 
     def parse(self, data: Mapping[str, Any], *, reject_mistaken: bool) -> Any:
         """Validate the data, and return it as the arguments of a rule. A key whose value is null counts as omitted.
@@ -47,7 +50,7 @@ class EventData:
         found, unknown = self._read(data)
         if reject_mistaken:
             for each in unknown:
-                _check_key(self._shape, data, each)
+                _check_key(self.shape, data, each)
         if isinstance(found, Problem):
             raise invalid(found.code, found.message, dotted(found.path))
         return found
@@ -59,7 +62,7 @@ class EventData:
     def _read(self, data: Mapping[str, Any]) -> tuple[Any, list[UnknownKey]]:
         unknown: list[UnknownKey] = []
         how = Reading(reject_unknown=False, omit_nulls=True, unknown=unknown)
-        return self._shape.read(data, how, _DATA), unknown
+        return self.shape.read(data, how, _DATA), unknown
 
 
 def without_nulls(value: Any) -> Any:
@@ -115,20 +118,6 @@ def _paths(value: Any, path: Path) -> Iterator[Path]:
 
 def _letters(key: str) -> str:
     return "".join(character for character in key if character.isalnum()).casefold()
-
-
-@attrs.frozen(eq=False, repr=False)
-class Effect:
-    """The effect of one event type, and the schema of its data.
-
-    Attributes:
-        data: the schema of the ``data``.
-        apply: processes the event with the validated data and the source of the event, and returns the object that was
-            created or changed; None if the service stores the event only.
-    """
-
-    data: EventData
-    apply: Callable[[Tenant, Any, sdk.EventSource], Any] | None = None
 
 
 _APPOINTMENT_SOURCES: Mapping[sdk.EventSource, sdk.AppointmentSource] = {
@@ -202,7 +191,7 @@ def _object_of(parts: Mapping[str, Shape]) -> Shape:
 
 
 def _effect(apply: Callable[[Tenant, Any, sdk.EventSource], Any], **parts: Shape) -> Effect:
-    return Effect(EventData(_object_of(parts)), apply)
+    return Effect(_object_of(parts), apply)
 
 
 def _appointment(fields: Mapping[str, Any], required: Iterable[str]) -> Shape:
@@ -221,9 +210,7 @@ def effects() -> Mapping[str, Effect]:
 
     order = {"patient": Shape({"type": "object"}), "order": Shape({"type": "object"})}
     return {
-        "intake.requested": Effect(
-            EventData(shape_of_parameters(sdk.IntakeRequests.create.parameters)), _request_intake
-        ),
+        "intake.requested": Effect(shape_of_parameters(sdk.IntakeRequests.create.parameters), _request_intake),
         "patient.upserted": _effect(_upsert_patient, patient=reference),
         "appointment.created": _effect(
             _create_appointment, patient=reference, appointment=_fields_of(sdk.Appointments.create)
@@ -234,7 +221,7 @@ def effects() -> Mapping[str, Effect]:
         "appointment.cancelled": _effect(_cancel, appointment=_appointment({"reason": str}, required=[])),
         "visit.completed": _effect(_complete_visit, patient=reference, visit=_fields_of(sdk.Visits.create)),
         "treatment.prescribed": _effect(_prescribe, patient=reference, treatment=_fields_of(sdk.Treatments.create)),
-        "order.issued": Effect(EventData(object_of(order, (), is_open=True))),
+        "order.issued": Effect(object_of(order, (), is_open=True)),
     }
 
 
@@ -248,5 +235,5 @@ def patient_of_order(tenant: Tenant, data: Mapping[str, Any]) -> Patient | None:
 
 
 @functools.cache
-def _order_data() -> EventData:
-    return EventData(_object_of({"patient": shape_of(PatientInput)}))
+def _order_data() -> Effect:
+    return Effect(_object_of({"patient": shape_of(PatientInput)}))

@@ -48,7 +48,7 @@ def _ignored_keys(body: Any, events: list[Any], results: list[EventResult]) -> I
     for position, (event, result) in enumerate(zip(events, results, strict=True)):
         if result.accepted and result.status != "duplicate":
             prefix = "" if is_one else f"events[{position}]."
-            yield from (f"{prefix}{key}" for key in effects()[event["type"]].data.ignored_keys(event["data"]))
+            yield from (f"{prefix}{key}" for key in effects()[event["type"]].ignored_keys(event["data"]))
 
 
 def _is_changed(tenant: Tenant, raw: Any, result: EventResult) -> bool:
@@ -109,7 +109,7 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResul
     try:
         event = ENVELOPE.argument_of(raw, STRICT if reject_unknown else LENIENT)
         effect = effects()[event["type"]]
-        data = effect.data.parse(event["data"], reject_mistaken=reject_unknown)
+        data = effect.parse(event["data"], reject_mistaken=reject_unknown)
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
     return _apply(tenant, event, effect, data, known, source)
