@@ -14,6 +14,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from support.http import Api
 
 from followup import WebhookSignatureError, verify_signature
+from followup_mockserver import MockServer, MockService
 
 Document = dict[str, Any]
 Schema = dict[str, Any]
@@ -47,26 +48,23 @@ def test_section_4_it_has_the_32_operations_and_no_other(document: Document) -> 
 
 
 @each_operation
-def test_section_5_scope_and_line_of_an_operation(document: Document, operation: Operation) -> None:
+def test_sections_4_5_and_7_scope_parameters_and_errors_of_an_operation(
+    document: Document, operation: Operation
+) -> None:
     found = described(document, operation)
     assert found.get("x-scope") == operation.scope
     assert found.get("x-service-line") == (spec.FOLLOW_UP if operation.line else None)
-
-
-@each_operation
-def test_section_4_path_and_query_of_an_operation(document: Document, operation: Operation) -> None:
-    found = described(document, operation)["parameters"]
     path = [Field("id", spec.an_id(operation.id))] if operation.id else []
-    assert parameters(found, "path", document) == normal(path)
-    assert parameters(found, "query", document) == normal(operation.query)
-
-
-@each_operation
-def test_section_4_headers_of_an_operation(document: Document, operation: Operation) -> None:
-    headers = {each["name"]: each for each in described(document, operation)["parameters"] if each["in"] == "header"}
+    assert parameters(found["parameters"], "path", document) == normal(path)
+    assert parameters(found["parameters"], "query", document) == normal(operation.query)
+    headers = {each["name"]: each for each in found["parameters"] if each["in"] == "header"}
     assert set(headers) == {spec.VERSION_HEADER} | ({spec.IDEMPOTENCY_HEADER} if operation.idem else set())
     assert not any(each.get("required") for each in headers.values())
     assert headers[spec.VERSION_HEADER]["schema"]["enum"] == [spec.SERVICE_VERSION]
+    applies = {"403": operation.scope, "404": operation.id, "409": operation.idem}
+    statuses = {"400", "401", "429", "500", *(status for status, applied in applies.items() if applied)}
+    assert statuses <= set(found["responses"])
+    assert "Retry-After" in found["responses"]["429"]["headers"]
 
 
 @each_operation
@@ -92,17 +90,6 @@ def test_section_4_response_of_an_operation(document: Document, operation: Opera
         schema = schema["properties"]["data"]["items"]
     assert schema == {"$ref": f"#/components/schemas/{operation.returns or operation.list_of}"}
     assert {spec.REQUEST_ID_HEADER, spec.VERSION_HEADER} <= set(success["headers"])
-
-
-@each_operation
-def test_section_7_errors_of_an_operation(document: Document, operation: Operation) -> None:
-    statuses = {"400", "401", "429", "500"}
-    statuses |= {"403"} if operation.scope else set()
-    statuses |= {"404"} if operation.id else set()
-    statuses |= {"409"} if operation.idem else set()
-    responses = described(document, operation)["responses"]
-    assert statuses <= set(responses)
-    assert "Retry-After" in responses["429"]["headers"]
 
 
 @pytest.mark.parametrize("name", spec.RESULTS)
@@ -268,3 +255,8 @@ def walk(schema: Any, document: Document) -> Iterable[Schema]:
     elif isinstance(schema, list):
         for each in schema:
             yield from walk(each, document)
+
+
+def test_section_8_an_attempt_has_10_seconds() -> None:
+    # That attempts end then is proved with shorter limits; here is the limit that users get.
+    assert MockService._attempt_timeout == MockServer._attempt_timeout == spec.WEBHOOK_ATTEMPT_SECONDS

@@ -154,24 +154,18 @@ class Moment(datetime):
 
 def test_a_subclass_is_sent_as_its_value_whatever_it_prints(server: ScriptedServer) -> None:
     moment = Moment(2026, 9, 28, 12, tzinfo=BUENOS_AIRES)
-    sent(server, lambda client: client.appointments.list(limit=Size.PAGE, start_at_gte=moment))
-    query = {"limit": ["50"], "startAtGte": ["2026-09-28T15:00:00.000Z"]}
+    sent(server, lambda c: c.appointments.list(limit=Size.PAGE, start_at_gte=moment, external_id=Text.ANA))
+    query = {"limit": ["50"], "startAtGte": ["2026-09-28T15:00:00.000Z"], "externalId": ["ana"]}
     assert parse_qs(urlsplit(server.received[-1].target).query) == query
     day = Day(2026, 9, 28)
-    body = sent(server, lambda c: c.patients.create(phone="1", date_of_birth=day, idempotency_key=Text.ANA))
-    assert body == {"phone": "1", "dateOfBirth": "2026-09-28"}
+    body = sent(server, lambda c: c.patients.create(phone=Text.ANA, date_of_birth=day, idempotency_key=Text.ANA))
+    assert body == {"phone": "ana", "dateOfBirth": "2026-09-28"}
     assert server.received[-1].headers["idempotency-key"] == "ana"
     server.script = [reply(200, patient())]
     with FollowUp(api_key=Text.ANA, base_url=server.url, service_version=Text.VERSION) as client:
         client.patients.retrieve("pat_1")
     headers = server.received[-1].headers
     assert (headers["authorization"], headers["service-version"]) == ("Bearer ana", "2026-09-28")
-
-
-def test_text_of_a_string_enum_is_sent_as_its_value(server: ScriptedServer) -> None:
-    sent(server, lambda client: client.patients.list(external_id=Text.ANA, dni="1"))
-    assert parse_qs(urlsplit(server.received[-1].target).query) == {"externalId": ["ana"], "dni": ["1"]}
-    assert sent(server, lambda client: client.patients.create(phone=Text.ANA)) == {"phone": "ana"}
 
 
 class SecretStr:
