@@ -97,16 +97,6 @@ class TestInboundEvents:
         assert sent_by in views.html("events")
         assert views.column("events", "request")[0].replace(" ", "") == batch.last_response.request_id
 
-    def test_list_and_page_name_the_system(self, client: FollowUp, views: Views) -> None:
-        events = [
-            {"id": "e1", "type": "order.issued", "data": {}, "source": {"system": "turnos", "version": "2"}},
-            {"id": "e2", "type": "order.issued", "data": {}},
-        ]
-        batch = client.events.create(events)  # type: ignore[arg-type]
-        assert [row["system"] for row in views.rows("events")] == ["–", "turnos 2"]
-        assert "from turnos 2, as <code>e1" in views.html(f"events/{batch.results[0].event}")
-        assert "</a>, as <code>e2" in views.html(f"events/{batch.results[1].event}")
-
     def test_the_page_explains_an_error_and_lists_every_request(
         self, service: MockService, client: FollowUp, views: Views
     ) -> None:

@@ -7,7 +7,6 @@ options in the table ``settings``; ``followup-mock calibrate`` writes it (specif
 import functools
 import os
 import re
-import stat
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -288,9 +287,6 @@ SETTINGS = "settings"
 ASKED = "asked"
 """The two tables of a settings file: the options, and, by open point, what ``calibrate`` found."""
 
-MAX_BYTES = 1024 * 1024
-"""The largest settings file."""
-
 
 class SettingsFileError(ValueError):
     """An invalid settings file. The message names the file, the key in it, and a valid value."""
@@ -323,14 +319,14 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidArgument("settings", "the path of a settings file")
-    return options_in(_content_of(Path(path)), str(path))
+    return options_in(Path(path).read_bytes(), str(path))
 
 
 def options_in(content: bytes, path: str) -> dict[str, Any]:
     """Return the options in the text of a settings file, validated, by their names in ``MockOptions``.
 
     Args:
-        content: the text, or more of it than a settings file has.
+        content: the text.
         path: the path of the file, for errors.
 
     Raises:
@@ -354,24 +350,12 @@ def options_in(content: bytes, path: str) -> dict[str, Any]:
     return settings
 
 
-def _content_of(path: Path) -> bytes:
-    # Before it is opened, because opening a FIFO blocks until its other end is opened.
-    if stat.S_ISFIFO(path.stat().st_mode):
-        raise SettingsFileError(f"{path}: this must be a regular file")
-    with path.open("rb") as stream:
-        return stream.read(MAX_BYTES + 1)
-
-
 def _parsed(content: bytes, path: str) -> dict[str, Any]:
     import tomllib  # imported late, because most mocks have no settings file
 
-    if len(content) > MAX_BYTES:
-        raise SettingsFileError(f"{path}: a settings file has at most {MAX_BYTES} bytes")
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError:
         raise SettingsFileError(f"{path}: this must be UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsFileError(f"{path}: this must be TOML: {error}") from None
-    except RecursionError:
-        raise SettingsFileError(f"{path}: this must be TOML, with fewer levels of nesting") from None

@@ -12,8 +12,6 @@ from followup import Appointment, Event, Patient
 from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
 from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.occurrences import STOPPED, state_of
-from followup_mockserver.rules.events import events_in
-from followup_mockserver.web.dashboard.texts import json_body
 from followup_mockserver.world.state.history import EVENT, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
@@ -147,25 +145,6 @@ def requests_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str
     }
 
 
-def systems_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]:
-    """Return the name and version of the system that each event says it comes from, such as an import, by its id.
-
-    The service does not store them: they are in the request, as long as the journal has it.
-    """
-    requests = requests_of_events(tenant, events)
-    wanted, systems = {*requests.values()}, {}
-    for entry in (each for each in tenant.journal.newest_first() if each.request_id in wanted):
-        details = tenant.journal.details(entry)
-        for sent in events_in(json_body(details.request_body, details.request_is_whole)) if details else ():
-            source = sent.get("source") if isinstance(sent, dict) else None
-            if isinstance(source, dict):  # of a rejected event of the same request, anything may be in it
-                names = [each for each in (source.get("system"), source.get("version")) if isinstance(each, str)]
-                systems[entry.request_id, str(sent.get("id"))] = " ".join(names)
-    return {
-        event.id: system for event in events if (system := systems.get((requests.get(event.id, ""), event.source_ref)))
-    }
-
-
 def next_starts(tenant: Tenant) -> dict[str, datetime]:
     """Return the start of the next appointment of each patient who has one, by the patient's id."""
     now, starts = tenant.now(), {}
@@ -290,7 +269,6 @@ TABLES: Mapping[str, Table] = {
             Column("error", "error", "error", classes="at-note wide", is_optional=True),
             _TWIN,
             Column("caller's id", "source_ref", "code", classes="p2 wide"),
-            Column("system", "id", classes="p2 wide", lookup=systems_of_events, is_optional=True),
             Column("request", "id", "call", classes="p2", lookup=requests_of_events),
             Column("received", "received_at", "time", classes="at-when"),
             _ID,

@@ -19,7 +19,7 @@ from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.web.dashboard import calls, frame, history, search, webhooks
-from followup_mockserver.web.dashboard.columns import TABLES, noun_of, records_of_events, systems_of_events
+from followup_mockserver.web.dashboard.columns import TABLES, noun_of, records_of_events
 from followup_mockserver.web.dashboard.history import items_of, occurrences_in, span_in, strip_of, timeline_of
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
 from followup_mockserver.web.dashboard.texts import has_secret
@@ -195,7 +195,6 @@ def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
         "twin": twins_of(tenant).get(event.id),
         "error_code": outcome.reason if event.status == "failed" and outcome and outcome.kind is Kind.FAILED else None,
         "is_fault": event.error == INJECTED,
-        "system": systems_of_events(tenant, [event]).get(event.id),
     }
 
 

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import re
-import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -130,11 +129,7 @@ def content_of(path: Path) -> bytes:
 
     Raises:
         OSError: the file cannot be read.
-        SnapshotError: it is not a regular file.
     """
-    # Before it is opened, because opening a FIFO blocks until its other end is opened.
-    if stat.S_ISFIFO(path.stat().st_mode):
-        raise SnapshotError("", "This must be a regular file.")
     with path.open("rb") as stream:
         return stream.read(MAX_BYTES + 1)
 
