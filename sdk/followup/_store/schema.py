@@ -89,6 +89,9 @@ VERSIONS = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
 )
 
+_OF_CLONES = sa.Table("followup_locks", sa.MetaData())
+"""A table that each clone from before version 0.1 has made."""
+
 SALTS = sa.Table(
     "followup_salts",
     sa.MetaData(),
@@ -166,7 +169,16 @@ class Schema:
             database.find_tables(connection)
 
     def found_version(self, connection: sa.Connection) -> int | None:
-        """Return the version of the tables in a database; None if there are none."""
+        """Return the version of the tables in a database; None if there are none.
+
+        Raises:
+            ConfigurationError: an earlier clone has made them.
+        """
+        if has_table(connection, _OF_CLONES):
+            raise ConfigurationError(
+                "the tables were made by an earlier clone of followup: drop all tables whose names begin with "
+                f"followup_, and make new ones: call {self.component}.create_tables() once"
+            )
         if not has_table(connection, VERSIONS):
             return None
         version: int | None = connection.execute(self.version_query).scalar_one_or_none()
@@ -195,10 +207,7 @@ class Schema:
         if 1 <= found < self.version:
             raise ConfigurationError(f"{versions} needs version {self.version}: {create}(from_version={found})")
         newer = "install the release that made them, or a later one"
-        first = "a clone from before the first release made them: drop all tables whose names begin with followup_"
-        raise ConfigurationError(
-            f"{versions} knows version {self.version} only: {newer}. If {first}, and make new ones: {create}()"
-        )
+        raise ConfigurationError(f"{versions} knows version {self.version} only: {newer}")
 
     @property
     def version_query(self) -> sa.Select[Any]:
