@@ -49,7 +49,7 @@ class TestInit:
         assert "followup import check turnos.csv --map mine.toml" in result.stdout
         proposed = (clinic.directory / "mine.toml").read_text()
         assert not any(each in proposed for each in PERSONAL)
-        assert '# "Lista de espera" = ""  # fill in, and remove the first #; 2 rows' in proposed
+        assert '# "Lista de espera" = ""  # completar (fill in) y quitar el primer #; 2 filas' in proposed
         job, mine = Import.load(EXAMPLES / "turnos.toml"), Import.load(clinic.directory / "mine.toml")
         assert mine.map.columns.keys() == job.map.columns.keys()
         assert {**mine.map.columns, "status": None} == {**job.map.columns, "status": None}
@@ -62,10 +62,12 @@ class TestInit:
         file = tmp_path / "pacientes.csv"
         file.write_text("Nombre,Teléfono\nAna,11 5555-0000\n", encoding="utf-8")
         monkeypatch.setenv("TZ", "America/Lima")
-        assert 'zone = "America/Lima"  # check this: the zone of this computer' in propose(file)
+        assert 'zone = "America/Lima"  # check this: the zone of this computer' in propose(file, language="en")
+        monkeypatch.setenv("TZ", "Etc/UTC")
+        assert '# zone = ""  # fill in: the zone of the clinic' in propose(file, language="en")
         monkeypatch.setenv("TZ", "")
         monkeypatch.setattr(Path, "resolve", lambda path, strict=False: path)  # as where /etc/localtime is no link
-        assert 'zone = "UTC"  # check this: this computer does not say its own' in propose(file)
+        assert '# zone = ""  # fill in: the zone of the clinic' in propose(file, language="en")
 
     def test_a_file_is_never_overwritten(self, clinic: Shell) -> None:
         before = (clinic.directory / "turnos.toml").read_text()
@@ -81,7 +83,10 @@ class TestInit:
                 [
                     'zone = "America/Mexico_City"  # check this: most people in MX live in it',
                     'country = "MX"  # check this: country codes of the phones: MX 2',
-                    'external_id = "Folio"',
+                    (
+                        'external_id = "Folio"  # check this: it may be the number of the line or of a slot, which comes '
+                        "to another patient"
+                    ),
                     (
                         'start_at = { column = "Fecha y hora", format = "%d/%m/%Y %H:%M" }  # check this: '
                         '"%m/%d/%Y %H:%M" fits as many values; here 03/04/2030 10:00 is 03 April 2030'
@@ -111,7 +116,7 @@ class TestInit:
                 ],
             ),
             (
-                "HC;Apellido y nombre;Nacimiento;Datos\nH1;Díaz, Ana;1/2/1990;11 4812-0001\n",
+                "HC;Apellido y nombre;Nacimiento;Datos\nH1;DÍAZ ANA;1/2/1990;11 4812-0001\n",
                 [
                     'kind = "patients"  # guess: no column has times. Or: "appointments", "patients", "visits"',
                     '"patient.external_id" = "HC"',
@@ -123,7 +128,7 @@ class TestInit:
                 ],
             ),
             (
-                "Código;Fecha de atención;Diagnóstico\n1;12/05/26;I10\n2;31/05/26;",
+                "Código;Fecha de atención;Diagnóstico\n1;12/05/25;I10\n2;31/05/25;",
                 [
                     (
                         'visited_at = { template = "{Fecha de atención} 12:00", format = "%d/%m/%y %H:%M" }'
@@ -138,11 +143,55 @@ class TestInit:
                     '# Not sent: "Hora", "Sala"',
                 ],
             ),
+            (
+                "IdTurno;Fecha;Hora;Paciente\n9;13/05/2030 0:00:00;30/12/1899 10:30:00;PRUEBA, Ana",
+                [
+                    ('start_at = { columns = ["Fecha", "Hora"], format = "%d/%m/%Y %H:%M:%S %d/%m/%Y %H:%M:%S" }'),
+                    (
+                        '"patient.full_name" = { column = "Paciente", order = "surname, name" }  # check this: the '
+                        "surname is first, so it is turned round"
+                    ),
+                ],
+            ),
+            (
+                "Id;Fecha;Duración;Hasta;Desde;Hora de fin\n9;13/05/2030;00:30;10:30;10:00;10:30",
+                ['start_at = { columns = ["Fecha", "Desde"], format = "%d/%m/%Y %H:%M" }'],
+            ),
+            (
+                "Id;Fecha;Hora;Fecha Turno;Hora Turno\n9;22/04/2030;17:05;13/05/2030;10:00",
+                [
+                    (
+                        'start_at = { columns = ["Fecha Turno", "Hora Turno"], format = "%d/%m/%Y %H:%M" }  '
+                        '# guess: it could also be "Fecha", "Hora"'
+                    )
+                ],
+            ),
+            (
+                "appointment_id,start_at,mobile_phone,end_at\nx,2030-05-13T10:00:00-03:00,+54 9 11 4812-0001,y",
+                ['external_id = "appointment_id"', 'start_at = "start_at"', '"patient.phone" = "mobile_phone"'],
+            ),
+            (
+                "Turno;Día;Horario;Estado;Estatus\n9;Lunes 13/05/2030;3:30 p. m.;Baja California;Reprogramado",
+                [
+                    'start_at = { columns = ["Día", "Horario"], format = "%A %d/%m/%Y %I:%M %p" }',
+                    '# "Reprogramado" = ""  # fill in, and remove the first #; 1 row',
+                ],
+            ),
+            (
+                "Nº,Cita,Paciente,Fecha de atención\n1,libre,Ana,13/05/2030 10:00\n2,libre,Luis,14/05/2030 10:00",
+                ['kind = "appointments"  # guess: a column has times. Or: "appointments", "patients", "visits"'],
+            ),
+            (
+                "Fecha,Turno,Paciente,Fecha#2\n13/05/2030,a,Ana,b",
+                [
+                    'kind = "appointments"  # guess: a header names an appointment. Or: "appointments", "patients", "visits"'
+                ],
+            ),
         ],
     )
     def test_headers_and_values_are_recognized(self, shell: Shell, table: str, expected: list[str]) -> None:
         (shell.directory / "export.csv").write_text(table)
-        result = shell.run("import", "init", "export.csv", TZ="America/New_York")
+        result = shell.run("import", "init", "export.csv", "--language", "en", TZ="America/New_York")
         assert result.returncode == 0, result.stderr
         assert [line for line in expected if line not in result.stdout.splitlines()] == [], result.stdout
 
@@ -303,7 +352,7 @@ class TestVerify:
         }
         shown = clinic.run(*VERIFY).stdout
         assert "48201  time: 2030-05-13 08:30 in the file, 2030-05-13 08:00 at the service" in shown
-        assert "3 differences" in shown
+        assert "5 differences" in shown
 
     def test_a_service_that_cannot_be_reached_is_no_difference(self, clinic: Shell) -> None:
         result = clinic.run(*VERIFY, FOLLOWUP_BASE_URL="http://127.0.0.1:1")

@@ -33,7 +33,7 @@ MapFile = Annotated[Path, typer.Option("--map", metavar="MAP", help='The map of 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Language = Annotated[
     Literal["es", "pt", "en"] | None,
-    typer.Option(help="Language of the first lines.", show_default="that of the file's headers"),
+    typer.Option(help="Language of the report, or of the comments.", show_default="that of the file's headers"),
 ]
 ShowPersonalData = Annotated[
     bool, typer.Option("--show-personal-data", help="Show the values of all columns, wherever the output goes.")
@@ -47,6 +47,7 @@ def init(
         Path | None,
         typer.Option("--output", help="File to write; it must not exist yet.", show_default="standard output"),
     ] = None,
+    language: Language = None,
 ) -> None:
     """Propose a map of a file from its headers and values, with a comment at each guess.
 
@@ -58,7 +59,7 @@ def init(
         if target is not None and target.exists():
             reject(f"{target} exists already; choose another name, or remove it")
         with _progress(file) as on_progress:
-            text = propose(file, on_progress)
+            text = propose(file, on_progress, language)
         if target is None:
             output.write_line(text, end="")
             return

@@ -10,7 +10,7 @@ import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -18,16 +18,21 @@ from typing import Any, Final
 import attrs
 import phonenumbers
 
+from followup import ConfigurationError
 from followup._core.package_data import package_text, zone_of
 from followup._core.privacy.redaction import visible
 from followup.imports.cells import text_of
+from followup.imports.encodings import TWICE
 from followup.imports.files import Table
+from followup.imports.formats import format_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
+from followup.imports.values import cleaned
 
 _WORDS: Final[dict[str, Any]] = tomllib.loads(package_text(__name__, "words.toml"))
 _ZONES: Final[Mapping[str, str]] = _WORDS["zones"]
 _HEADERS = {field: re.compile(form.format(**_WORDS["parts"])) for field, form in _WORDS["fields"].items()}
 _MOBILE = re.compile(_WORDS["parts"]["mobile"])
+_IS_UTC = re.compile(r"(Etc/)?(UTC|UCT|GMT|Zulu|Universal)([+-]?0)?|Etc/Greenwich")
 _IDS = {"external_id", "patient.external_id"}
 
 _MOST_VALUES = 30
@@ -45,31 +50,53 @@ _MOST = 0.6
 _DATES, _CLOCKS = (tuple(_WORDS["formats"][each]) for each in ("dates", "clocks"))
 _OFFSET = "ISO 8601 with an offset"
 _MOMENTS = (*(day + f" {clock}" for day in _DATES for clock in _CLOCKS), "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", _OFFSET)
+_NEVER, _SPECIFIC = (re.compile(_WORDS["times"][each]) for each in ("never", "specific"))
+_BOOKING = re.compile(rf"\b{_WORDS['parts']['booking']}s?\b")
+_LINE_NUMBERS = {"", "n", "no", "nro", "orden", "item", "sr", "linea", "linha"}
+"""Headers such as # and Nº, without punctuation."""
+
+_A_DAY = "13/05/2030"
+_IS_MIDNIGHT = re.compile(r".*\d[T ]0?0:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?")
+_HAS_CLOCK_YEAR = re.compile(r".*\b(1899|1900)\b.*\d:\d\d.*")
 
 
 def _shape(text: str) -> str:
     """Return what texts of one format have in common, such as ``d/d/yyyy d:d``."""
-    text = re.sub(r"\d+", lambda found: "d" if len(found[0]) <= 2 else "y" * len(found[0]), text)
-    return re.sub(r"(?<=[\sd])[ap]m$", "p", text, flags=re.IGNORECASE)
+    text = re.sub(r"[^\W\d_]{3,}(-feira)?\.?", "w", re.sub(r"(?<=[\s\d])[ap]\s*\.?\s*m\.?$", "p", text.lower()))
+    text = re.sub(r"(?<=\d)\s*p$", " p", re.sub(r"(?<=\d) (-|a) .*", r" \1 *", text))
+    return re.sub(r"\d+", lambda found: "d" if len(found[0]) <= 2 else "y" * len(found[0]), text)
 
 
 _SHAPES = {each: _shape(f"{datetime(2030, 12, 28, 22, 33, 44):{each}}") for each in (*_DATES, *_CLOCKS, *_MOMENTS)}  # noqa: DTZ001
-_OF_SHAPE = {shape: [each for each in _SHAPES if _SHAPES[each] == shape] for shape in _SHAPES.values()}
+_OF_SHAPE: dict[str, list[str]] = {}
+for _format, _found in _SHAPES.items():
+    _OF_SHAPE.setdefault(_found, []).append(_format)
+
+
+def _fits(text: str, form: str) -> bool:
+    """Return whether a text is a date, a time of day, or both, in a format."""
+    if form in _CLOCKS:
+        return format_of(f"%d/%m/%Y {form}", has_time=True).read(f"{_A_DAY} {text}") is not None
+    return format_of(form, has_time=form not in _DATES).read(text) is not None
 
 
 @functools.lru_cache(maxsize=50_000)
 def _formats_of(text: str) -> tuple[str, ...]:
     """Return the formats in which a text is a date, a time of day, or both."""
-    found = []
-    for each in _OF_SHAPE.get(_shape(text), ()):
-        with contextlib.suppress(ValueError):
-            datetime.strptime(text, each)  # noqa: DTZ007 - only whether it fits
-            found.append(each)
+    found = [each for each in _OF_SHAPE.get(_shape(text), ()) if each != _OFFSET and _fits(text, each)]
     if not found and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text):
         with contextlib.suppress(ValueError):
             datetime.fromisoformat(text)
             found.append(_OFFSET)
     return tuple(found)
+
+
+def _is_ahead(text: str, form: str) -> bool:
+    """Return whether a text is a date after now."""
+    if form in _CLOCKS or form == _OFFSET:
+        return form == _OFFSET and text[:10] > f"{datetime.now(UTC):%Y-%m-%d}"
+    found = format_of(form, has_time=form not in _DATES).read(text)
+    return found is not None and found.at.date() > datetime.now(UTC).date()
 
 
 def _folded(text: str) -> str:
@@ -93,7 +120,8 @@ def _quoted(text: str) -> str:
 def _country_of(phone: str) -> str | None:
     """Return the country of a phone that begins with + or 00; None if it is no phone."""
     with contextlib.suppress(phonenumbers.NumberParseException):
-        return phonenumbers.region_code_for_number(phonenumbers.parse(re.sub("^00", "+", phone)))
+        number = phonenumbers.parse(re.sub("^00", "+", phone))
+        return phonenumbers.region_code_for_number(number) if phonenumbers.is_valid_number(number) else None
     return None
 
 
@@ -105,27 +133,34 @@ class _Column:
         words: the words of the header.
         fields: the fields that the header may name.
         filled: number of values that are not empty.
+        is_ahead: whether a value is a date after now.
         formats: number of values that each format fits.
         looks: number of values that look like those of a field, among the first.
         values: numbers of the values themselves, while they are few.
         countries: number of phones by country code.
         example: a value in which day and month can be exchanged.
         ids: hashes of the values.
+        midnights, clocks: numbers of values at midnight, and of those in 1899 or 1900, which are times of day.
+        is_numbered: whether the values are 1, 2, 3, …
     """
 
     header: str
     words: str = attrs.field(init=False)
     fields: set[str] = attrs.field(init=False)
     filled: int = 0
+    is_ahead: bool = False
     formats: Counter[str] = attrs.field(factory=Counter)
     looks: Counter[str] = attrs.field(factory=Counter)
     values: Counter[str] = attrs.field(factory=Counter)
     countries: Counter[str] = attrs.field(factory=Counter)
     example: str = ""
     ids: set[int] = attrs.field(factory=set)
+    midnights: int = 0
+    clocks: int = 0
+    is_numbered: bool = True
 
     def __attrs_post_init__(self) -> None:
-        self.words = _folded(self.header)
+        self.words = _folded(re.sub(r"#\d+$", "", self.header))
         self.fields = {field for field, pattern in _HEADERS.items() if pattern.fullmatch(self.words)}
 
     def add(self, value: str) -> None:
@@ -135,8 +170,12 @@ class _Column:
         if not value:
             return
         self.filled += 1
+        self.is_numbered = self.is_numbered and value == str(self.filled)
+        self.midnights += _IS_MIDNIGHT.fullmatch(value) is not None
+        self.clocks += _HAS_CLOCK_YEAR.fullmatch(value) is not None
         if formats := _formats_of(value):
             self.formats.update(formats)
+            self.is_ahead = self.is_ahead or _is_ahead(value, formats[0])
             if len(formats) > 1 and len({*re.split(r"\D", value)[:2]}) > 1:
                 self.example = self.example or value
         if self.filled <= _SAMPLE:
@@ -150,6 +189,16 @@ class _Column:
         """Return whether most values look like those of a field; an empty column looks like any."""
         return field not in _LOOKS or self.looks[field] >= _MOST * min(self.filled, _SAMPLE)
 
+    @property
+    def is_date(self) -> bool:
+        """Whether all values are moments at midnight, of which only the date is meant."""
+        return bool(self.filled) and self.midnights == self.filled
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether all values are moments of a day that means none."""
+        return bool(self.filled) and self.clocks == self.filled
+
     def best(self, formats: Iterable[str], *, month_first: bool = False) -> list[str]:
         """Return the format that fits most values, and those of other shapes that fit others; none if most fit none."""
         best: dict[str, str] = {}
@@ -160,35 +209,42 @@ class _Column:
         return sorted(best.values(), key=lambda each: -self.formats[each]) if fit >= max(_MOST * self.filled, 1) else []
 
 
-def propose(file: str | Path, on_progress: Callable[[float], object] | None = None) -> str:
+def propose(file: str | Path, on_progress: Callable[[float], object] | None = None, language: str | None = None) -> str:
     """Return a proposed map of a file, as TOML with a comment at each guess.
 
     Args:
-        file: path of a CSV file or of an Excel workbook.
+        file: path of the file.
         on_progress: called now and then with the part of the file that has been read, from 0 to 1.
+        language: ``es``, ``pt`` or ``en``; None for that of the headers.
 
     Raises:
         OSError: the file cannot be read.
         ConfigurationError: the file is neither CSV nor ``.xlsx``, or changed meanwhile.
     """
-    table = Table(file)
+    table = Table(file, accepts_doubtful=True)
+    if len(table.header) == 1 and not table.sheet_names:
+        raise ConfigurationError(
+            f"{file} has one column only: a table has several, separated by a comma, a semicolon, a tab or |. If it is "
+            "a report with fixed widths, export it as .xlsx or CSV"
+        )
     columns = [_Column(header) for header in table.header]
     rows = 0
     for rows, (_, _, cells) in enumerate(table.rows(on_progress), start=1):  # noqa: B007 - the number of rows
         for column, cell in zip(columns, cells, strict=False):
-            column.add(text_of(cell))
-    return _Proposal(Path(file).name, columns, rows).text()
+            column.add(cleaned(text_of(cell)))
+    return _Proposal(Path(file).name, table, columns, rows, language or language_of(table.header)).text()
 
 
 class _Proposal:
     """Makes the lines of a map from what is known about the columns; each column is used once."""
 
-    def __init__(self, name: str, columns: Sequence[_Column], rows: int) -> None:
+    def __init__(self, name: str, table: Table, columns: Sequence[_Column], rows: int, language: str) -> None:
+        self._texts: Mapping[str, str] = _WORDS["texts"][language]
+        self._table = table
         self._name = name
         self._columns = columns
         self._rows = rows
-        headers = Counter(each.header for each in columns)
-        self._free = [each for each in columns if each.header and headers[each.header] == 1]
+        self._free = [each for each in columns if each.header]
         self._used: list[_Column] = []
         self._own_zone = _own_zone()
         self._countries = sum((each.countries for each in columns), Counter[str]())
@@ -201,35 +257,53 @@ class _Proposal:
         status = self._take("status") if "status" in FIELDS[self._kind] else None
         fields = [*self._columns_of_fields()]
         left = ", ".join(_quoted(each.header) for each in self._columns if each not in self._used)
-        fields += [f"# Not sent: {left}"] if left else []
+        fields += [f"# {self._say('not_sent', left=left)}"] if left else []
         fields += self._statuses(status) if status else []
-        return Template(_WORDS["proposal"]).substitute(
+        return Template(self._texts["proposal"].lstrip("\n")).substitute(
             file=visible(self._name),
             rows=f"{self._rows:,}",
             kind=self._kind,
-            because=self._kind_because,
+            because=self._say(self._kind_because),
             place="\n".join(self._place()),
             columns="\n".join(fields),
         )
 
+    def _say(self, name: str, **values: object) -> str:
+        return self._texts[name].format(**values)
+
     def _kind_of(self) -> tuple[str, str]:
-        if any(each.fields & {"visited_at", "diagnosis"} for each in self._free):
-            return "visits", "a header names a visit or a diagnosis"
-        if any(each.best((*_MOMENTS, *(form for form in _CLOCKS if ":" in form))) for each in self._free):
-            return "appointments", "a column has times"
-        return "patients", "no column has times"
+        names_booking = any(_BOOKING.search(each.words) for each in self._free)
+        has_times = any(each.best((*_MOMENTS, *(form for form in _CLOCKS if ":" in form))) for each in self._free)
+        is_visit = any(each.fields & {"visited_at", "diagnosis"} for each in self._free)
+        if is_visit and not any(each.is_ahead for each in self._free if not _NEVER.search(each.words)):
+            return "visits", "visits"
+        if names_booking or has_times or is_visit:
+            return "appointments", "times" if has_times else "booking"
+        return "patients", "no_times"
 
     def _place(self) -> Iterator[str]:
         found = self._countries.most_common()
         usual = _ZONES.get(found[0][0]) if found else None
-        zone = usual or self._own_zone or "UTC"
-        own = "the zone of this computer" if self._own_zone else "this computer does not say its own"
-        zone_because = f"most people in {found[0][0]} live in it" if usual else own
-        yield f"zone = {_quoted(zone)}  # check this: {zone_because}"
+        if usual:
+            yield f"zone = {_quoted(usual)}  # {self._say('zone_usual', country=found[0][0])}"
+        elif self._own_zone and not _IS_UTC.fullmatch(self._own_zone):
+            yield f"zone = {_quoted(self._own_zone)}  # {self._say('zone_own')}"
+        else:
+            yield f'# zone = ""  # {self._say("zone_fill")} "America/Argentina/Buenos_Aires"'
         counts = ", ".join(f"{country} {count:,}" for country, count in found)
-        because = f"country codes of the phones: {counts}" if found else "the country of the zone of this computer"
-        unknown = '# country = ""  # fill in: the country of phones without a country code, such as "AR"'
-        yield f"country = {_quoted(self._country)}  # check this: {because}" if self._country else unknown
+        because = self._say("country_phones", counts=counts) if found else self._say("country_zone")
+        unknown = f'# country = ""  # {self._say("country_fill")}'
+        yield f"country = {_quoted(self._country)}  # {because}" if self._country else unknown
+        table = self._table
+        if table.likely_encoding == TWICE:
+            yield f"# {self._say('twice')}"
+        elif table.likely_encoding:
+            yield f"encoding = {_quoted(table.likely_encoding)}  # {self._say('encoding')}"
+        if table.unread:
+            sheets = ", ".join(map(_quoted, table.unread))
+            yield f"sheet = {_quoted(table.sheet_names[0])}  # {self._say('sheets', sheets=sheets)}"
+        if table.header_row > 1:
+            yield f"# header_row = {table.header_row}  # {self._say('header_row')}"
 
     def _take(self, field: str) -> _Column | None:
         """Return the column of a field, which no other field gets then; None if no header names it."""
@@ -242,11 +316,17 @@ class _Proposal:
         self._used.append(column)
         return column
 
-    def _rank(self, field: str, column: _Column) -> bool:
-        """Return whether another column with a header for the same field is preferred."""
+    def _rank(self, field: str, column: _Column) -> tuple[bool, bool]:
+        """Return what is smaller for the preferred one of several columns with headers for one field."""
         if field == "patient.phone":
-            return _MOBILE.search(column.words) is None
-        return bool(column.ids) and len(column.ids) < self._rows
+            return _MOBILE.search(column.words) is None, False
+        if field == "status":
+            known = sum(count for value, count in column.values.items() if _meaning(value) or _is_unclear(value))
+            return known < _MOST * max(column.filled, 1), False
+        return bool(column.ids) and len(column.ids) < self._rows, self._may_be_line_number(column)
+
+    def _may_be_line_number(self, column: _Column) -> bool:
+        return column.words in _LINE_NUMBERS or (column.is_numbered and column.filled > 1)
 
     def _columns_of_fields(self) -> Iterator[str]:
         """Yield a line for each field, in the order of the fields; first those that are required."""
@@ -257,7 +337,10 @@ class _Proposal:
                 continue
             line = self._line_of_time(field) if field in TIMES else self._line_of(field)
             if line is None and field in required:
-                line = f'# {_key(field)} = ""  # fill in: the column with {_WORDS["required"][field]}'
+                what = self._say("patient_id" if field == "patient.external_id" else field)
+                line = f'# {_key(field)} = ""  # {self._say("fill", what=what)}'
+                if field == "external_id":
+                    line += f"\n# {self._say('no_id')}"
             if line is not None:
                 yield line
 
@@ -270,11 +353,17 @@ class _Proposal:
         if column is None:
             return self._line_by_values(field)
         others = ", ".join(_quoted(each.header) for each in self._free if field in each.fields and each.is_like(field))
-        comments = [f"guess: it could also be {others}"] if others else []
-        if field in _IDS and field in REQUIRED[self._kind] and len(column.ids) < self._rows:
-            comments.append(f"check this: {len(column.ids):,} different values in {self._rows:,} rows")
+        comments = [self._say("others", others=others)] if others else []
+        if field in _IDS and field in REQUIRED[self._kind]:
+            if len(column.ids) < self._rows:
+                comments.append(self._say("ids", ids=f"{len(column.ids):,}", rows=f"{self._rows:,}"))
+            if self._may_be_line_number(column):
+                comments.append(self._say("line_number"))
+        if field == "patient.full_name" and column.looks["surname first"] >= _MOST * min(column.filled, _SAMPLE) > 0:
+            comments.append(self._say("order"))
+            return _line(field, f'{{ column = {_quoted(column.header)}, order = "surname, name" }}', comments)
         if field == "patient.full_name" and column.looks["listed name"] >= _MOST * min(column.filled, _SAMPLE) > 0:
-            comments.append("check this: messages show names as they are written here, surname first or in capitals")
+            comments.append(self._say("listed"))
         if field == DATE_OF_BIRTH:
             return self._with_format(field, [(column, _DATES)], comments)
         return _line(field, _quoted(column.header), comments)
@@ -286,30 +375,42 @@ class _Proposal:
         if len(names) < 2:
             return _line("patient.full_name", _quoted(names[0].header), []) if names else None
         template = _quoted(" ".join(f"{{{each.header}}}" for each in names))
-        return _line("patient.full_name", f"{{ template = {template} }}", ["guess: check the order"])
+        return _line("patient.full_name", f"{{ template = {template} }}", [self._say("name_order")])
 
     def _line_by_values(self, field: str) -> str | None:
         """Return a commented line for a column that no header explains, but whose values look like the field."""
         for each in self._free:
-            if field in _LOOKS and each.filled and each.is_like(field) and not each.fields:
+            is_time = bool(each.best((*_DATES, *_MOMENTS))) or _NEVER.search(each.words)
+            if field in _LOOKS and each.filled and each.is_like(field) and not each.fields and not is_time:
                 self._use(each)
-                line = _line(field, _quoted(each.header), ["guess by the values: if it is right, remove the first #"])
+                line = _line(field, _quoted(each.header), [self._say("by_values")])
                 return f"# {line}"
         return None
 
     def _line_of_time(self, field: str) -> str | None:
-        free = [each for each in self._free if DATE_OF_BIRTH not in each.fields]
+        free = [each for each in self._free if not _NEVER.search(each.words) and DATE_OF_BIRTH not in each.fields]
         named = [each for each in free if each.fields & {field, "start_at"}]
-        clocks = [each for each in (*named, *free) if each.best(_CLOCKS)]
-        for group, comments in ((named, []), (free, ["guess by the values"])):
-            if moments := [each for each in group if each.best(_MOMENTS)]:
-                return self._with_format(field, [(moments[0], _MOMENTS)], comments)
-            if dates := [each for each in group if each.best(_DATES)]:
-                if clocks:
-                    return self._with_format(field, [(dates[0], _DATES), (clocks[0], _CLOCKS)], comments)
-                if field == "visited_at":
-                    return self._with_format(field, [(dates[0], _DATES)], comments)
-        return None
+        named.sort(key=lambda each: _SPECIFIC.search(each.words) is None)
+        others = [each for each in free if each not in named and not each.fields]
+        all_ = [*named, *others]
+        moments = [each for each in all_ if each.best(_MOMENTS) and not each.is_date and not each.is_clock]
+        dates = [each for each in all_ if each.best(_DATES) or each.is_date]
+        clocks = [each for each in all_ if each.best(_CLOCKS) or each.is_clock]
+        chosen: list[tuple[_Column, Sequence[str]]] = []
+        if moments and (moments[0] in named or not (dates and clocks and dates[0] in named)):
+            chosen = [(moments[0], _MOMENTS)]
+        elif dates and (clocks or field == "visited_at"):
+            chosen = [(dates[0], _MOMENTS if dates[0].is_date else _DATES)]
+            chosen += [(each, _MOMENTS if each.is_clock else _CLOCKS) for each in clocks[:1]]
+        if not chosen:
+            return None
+        used = [column for column, _ in chosen]
+        alternatives = [each for each in (*moments, *dates, *clocks) if each not in used]
+        names = ", ".join(dict.fromkeys(_quoted(each.header) for each in alternatives))
+        comments = [self._say("others", others=names)] if names else []
+        if not all(each in named for each in used):
+            comments.append(self._say("by_values_time"))
+        return self._with_format(field, chosen, comments)
 
     def _with_format(self, field: str, parts: Sequence[tuple[_Column, Sequence[str]]], comments: list[str]) -> str:
         """Return the line of a time or date that consists of columns, each with one of the formats."""
@@ -325,7 +426,7 @@ class _Proposal:
         if field in TIMES and parts[-1][1] is _DATES:
             source, is_iso = f"template = {_quoted(f'{{{parts[0][0].header}}} 12:00')}", False
             found.append(["%H:%M"])
-            comments.append("check this: no column has the time of day, so it is noon")
+            comments.append(self._say("noon"))
         if is_iso or not all(found):
             return _line(field, headers[0] if len(headers) == 1 else f"{{ {source} }}", comments)
         joined = [_quoted(" ".join(each)) for each in itertools.product(*found)]
@@ -336,27 +437,38 @@ class _Proposal:
         for form in best[:1]:
             twins = [each for each in formats if each != form and _SHAPES[each] == _SHAPES[form]]
             for twin in (each for each in twins if column.formats[each] == column.formats[form]):
-                meant = _in_words(column.example, form) if column.example else ""
-                yield f"check this: {_quoted(twin)} fits as many values{meant}"
+                meant = self._in_words(column.example, form) if column.example else ""
+                yield self._say("twin", twin=_quoted(twin)) + meant
         if others := column.filled - sum(column.formats[each] for each in best):
-            yield f"check this: {others:,} of {column.filled:,} values have another form"
+            yield self._say("other_form", others=f"{others:,}", filled=f"{column.filled:,}")
 
     def _statuses(self, column: _Column) -> Iterator[str]:
         yield from ("", "[columns.status]", f"column = {_quoted(column.header)}")
         if len(column.values) > _MOST_VALUES:
-            yield "# check this: it has too many different values for a status"
+            yield f"# {self._say('many_values')}"
             return
-        yield from ("", '[columns.status.values]  # each value is "booked", "cancelled" or "ignore"')
+        yield from ("", f"[columns.status.values]  # {self._say('values')}")
         for value, count in column.values.most_common():
-            words = _folded(value)
-            meaning = next((each for each, form in _WORDS["statuses"].items() if re.match(form, words)), None)
-            rows = f"{count:,} {'row' if count == 1 else 'rows'}"
+            meaning = _meaning(value)
+            rows = self._say("row") if count == 1 else self._say("rows", rows=f"{count:,}")
             line = f'{_quoted(value)} = "{meaning or ""}"'
-            yield f"{line}  # guess; {rows}" if meaning else f"# {line}  # fill in, and remove the first #; {rows}"
+            guess = f"{line}  # {self._say('guess_status', rows=rows)}"
+            yield guess if meaning else f"# {line}  # {self._say('fill_status', rows=rows)}"
+
+    def _in_words(self, text: str, form: str) -> str:
+        found = format_of(form, has_time=form not in _DATES).read(text)
+        return self._say("twin_example", text=text, day=f"{found.at:%d %B %Y}") if found else ""
 
 
-def _in_words(text: str, form: str) -> str:
-    return f"; here {text} is {datetime.strptime(text, form):%d %B %Y}"  # noqa: DTZ007 - only the day is shown
+def _is_unclear(value: str) -> bool:
+    """Return whether a text is a status of which only the clinic knows what it means for the appointment."""
+    return re.match(_WORDS["unclear"], _folded(value)) is not None
+
+
+def _meaning(value: str) -> str | None:
+    """Return what a status means, as far as its word says; None for what only the clinic knows."""
+    words = _folded(value)
+    return next((each for each, form in _WORDS["statuses"].items() if re.match(form, words)), None)
 
 
 def _key(field: str) -> str:
