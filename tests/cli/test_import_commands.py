@@ -84,8 +84,8 @@ class TestInit:
                     'zone = "America/Mexico_City"  # check this: most people in MX live in it',
                     'country = "MX"  # check this: country codes of the phones: MX 2',
                     (
-                        'external_id = "Folio"  # check this: it may be the number of the line or of a slot, which comes '
-                        "to another patient"
+                        'external_id = "Folio"  # check this: it may be the number of the line or of a slot, '
+                        "which comes to another patient"
                     ),
                     (
                         'start_at = { column = "Fecha y hora", format = "%d/%m/%Y %H:%M" }  # check this: '
@@ -184,7 +184,10 @@ class TestInit:
             (
                 "Fecha,Turno,Paciente,Fecha#2\n13/05/2030,a,Ana,b",
                 [
-                    'kind = "appointments"  # guess: a header names an appointment. Or: "appointments", "patients", "visits"'
+                    (
+                        'kind = "appointments"  # guess: a header names an appointment. '
+                        'Or: "appointments", "patients", "visits"'
+                    )
                 ],
             ),
         ],
