@@ -18,7 +18,7 @@ import attrs
 from followup import Appointment, WebhookDelivery
 from followup._for_mockserver import SIGNATURE_HEADER, package_text, sign
 from followup_mockserver.deliveries import deliveries, payloads
-from followup_mockserver.rules import appointments, doctors, patients, stages, webhook_endpoints
+from followup_mockserver.rules import appointments, doctors, patients, webhook_endpoints
 from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.tenant import Tenant
@@ -44,7 +44,7 @@ class Events:
 
     def __init__(self) -> None:
         options = Options(seed=0)
-        subscribers = (stages.on_domain_event, deliveries.on_domain_event)
+        subscribers = (patients.keep_stage, deliveries.on_domain_event)
         self._tenant = tenant = Tenant(options.organization(_ORGANIZATION), (), options, subscribers)
         with tenant.caused_by(None):
             doctors.add_roster(tenant)

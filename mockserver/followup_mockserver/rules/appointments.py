@@ -4,10 +4,9 @@ from typing import Any
 
 from followup import Appointment, DoctorInput, PatientInput
 from followup._for_mockserver import AppointmentSource, AppointmentStatus
-from followup_mockserver.rules import stages
 from followup_mockserver.rules.doctors import doctor_id
 from followup_mockserver.rules.paging import page
-from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference, patient_about, refresh_stage
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.state.collection import PageResult
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
@@ -119,6 +118,6 @@ def _require_active(tenant: Tenant, doctor: str | None) -> None:
 
 
 def _publish(tenant: Tenant, type: str, appointment: Appointment, change: Outcome | None = None) -> None:
-    patient = stages.patient_about(tenant, appointment)
-    stages.refresh(tenant, patient)
+    patient = patient_about(tenant, appointment)
+    refresh_stage(tenant, patient)
     tenant.publish(DomainEvent(type=type, name="appointment", subject=appointment, patient=patient, change=change))

@@ -4,10 +4,9 @@ from typing import Any
 
 from followup import Appointment, DoctorInput, PatientInput, Visit
 from followup._for_mockserver import VisitSource
-from followup_mockserver.rules import stages
 from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.doctors import doctor_id
-from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference
+from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference, refresh_stage
 from followup_mockserver.world.schema.errors import invalid, missing
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
@@ -46,7 +45,7 @@ def create(
     tenant.visits.add(visit)
     if attended:
         complete(tenant, attended)
-    stages.refresh(tenant, visitor)
+    refresh_stage(tenant, visitor)
     tenant.publish(DomainEvent(type="visit.completed", name="visit", subject=visit, patient=visitor))
     return visit
 

@@ -15,7 +15,7 @@ from followup_mockserver.control.engine import Engine
 from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.receivers import Mounts
 from followup_mockserver.gateway.pipeline import Gateway
-from followup_mockserver.rules import doctors, intake_requests, messages, stages
+from followup_mockserver.rules import doctors, intake_requests, messages, patients
 from followup_mockserver.web.app import App, served
 from followup_mockserver.web.dashboard.routes import dashboard
 from followup_mockserver.web.guard import Guard, WaitingCalls
@@ -38,7 +38,7 @@ AnyClient = TypeVar("AnyClient", "followup.FollowUp", "followup.AsyncFollowUp")
 
 SUBSCRIBERS = (
     messages.keep_reminders,
-    stages.on_domain_event,
+    patients.keep_stage,
     messages.on_domain_event,
     deliveries.on_domain_event,
     intake_requests.on_domain_event,

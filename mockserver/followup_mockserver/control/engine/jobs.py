@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
-from followup_mockserver.rules import messages, stages, treatments
+from followup_mockserver.rules import messages, patients, treatments
 from followup_mockserver.world.schema.formats import parse_webhook_url
 from followup_mockserver.world.state.clock import Job, JobKind, Timer
 from followup_mockserver.world.state.history import JOB_PREFIX
@@ -28,7 +28,7 @@ _RULES: Mapping[JobKind, Callable[[Tenant, Job], Outcome]] = {
     "reminder": messages.send_reminder,
     "post_visit": messages.send_post_visit,
     "intake": messages.ask,
-    "stage": stages.recompute,
+    "stage": patients.recompute_stage,
     "treatment_end": treatments.end,
 }
 """What the jobs do that send no webhook, by their kind."""

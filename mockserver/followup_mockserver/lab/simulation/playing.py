@@ -23,7 +23,7 @@ from followup_mockserver.lab.simulation.network import Network, PendingFaults
 from followup_mockserver.lab.simulation.promises import Finding, PromiseBroken, Story
 from followup_mockserver.lab.simulation.running import ClinicTime, Runner
 from followup_mockserver.lab.simulation.traffic import Traffic, what_happened
-from followup_mockserver.rules import appointments, patients, stages
+from followup_mockserver.rules import appointments, patients
 from followup_mockserver.service.service import MockService
 from followup_mockserver.world.schema.errors import ServiceError
 
@@ -195,7 +195,7 @@ class _Play:
             if not found:
                 return
             appointment = found[step.appointment % len(found)]
-            patient = stages.patient_about(tenant, appointment)
+            patient = patients.patient_about(tenant, appointment)
             doctor = next(iter(tenant.doctors)).id
             appointments.update(
                 tenant, appointment, type=appointment.type or "Control", doctor=appointment.doctor or doctor
