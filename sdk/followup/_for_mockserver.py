@@ -13,7 +13,7 @@ from followup._core.codec.decode import decode
 from followup._core.codec.encode import encode
 from followup._core.codec.kinds import *  # noqa: F403 - all of its public names
 from followup._core.codec.wire import format_timestamp
-from followup._core.declarations.declarations import Declaration, Parameter, descriptions_in, lazy, without_citations
+from followup._core.declarations.declarations import Declaration, Parameter, description_of, descriptions_in, lazy
 from followup._core.declarations.operations import declarations_of, group_name
 from followup._core.package_data import package_data, package_text, zone_of
 from followup._core.privacy.frames import clear_frames, clears_frames_of

@@ -16,7 +16,7 @@ import attrs
 import typer
 
 from followup import WebhookDelivery
-from followup._for_mockserver import without_citations
+from followup._for_mockserver import description_of
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, show_one
 from followup.cli.options import AsJson, sentence
@@ -229,7 +229,7 @@ def _add(application: Application, name: str, function: Callable[..., Any], id_h
     def on_none(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
         show_one(remote.call(function, **arguments), as_json=as_json)
 
-    text = sentence(without_citations((inspect.getdoc(function) or "").partition("\n\n")[0]))
+    text = sentence(description_of(function).partition("\n\n")[0])
     takes_id = "id" in inspect.signature(function).parameters
     control(application, name, function, help=text)(on_one if takes_id else on_none)
 

@@ -13,7 +13,16 @@ from typing import Any
 import attrs
 
 from followup import NOT_GIVEN, __version__
-from followup._for_mockserver import Model, annotations_of, camel, descriptions_in, kinds_in, kinds_of, package_text
+from followup._for_mockserver import (
+    Model,
+    annotations_of,
+    camel,
+    description_of,
+    descriptions_in,
+    kinds_in,
+    kinds_of,
+    package_text,
+)
 from followup_mockserver.gateway.contract.openapi import COMPONENTS, response_of
 from followup_mockserver.gateway.contract.operations import for_any_language
 from followup_mockserver.web.control import health, input_of, restore_snapshot, save_snapshot
@@ -78,8 +87,7 @@ def control_document() -> Document:
 
 def _operation(method: str, path: str, function: Callable[..., Any], response: Schema) -> Document:
     """Return an operation without query parameters and body."""
-    text = re.split(r"\n(?:Args|Returns|Raises):\n", inspect.getdoc(function) or "")[0].strip()
-    summary, _, description = for_any_language(text).partition("\n\n")
+    summary, _, description = for_any_language(description_of(function)).partition("\n\n")
     operation: Document = {
         "operationId": _operation_id(method, path),
         "tags": [_tag(path)],

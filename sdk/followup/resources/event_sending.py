@@ -152,9 +152,8 @@ class Sender:
 
     def _patient_call(self, call: Call[EventBatch], options: Options) -> Steps[EventBatch]:
         """Make a call, and repeat it a limited number of times while the rate limit is reached."""
-        from followup._core.call.call import (
-            run_call,  # imported late: the mock reads the declarations, and makes no call
-        )
+        # Imported late: the mock reads the declarations, and makes no call.
+        from followup._core.call.call import run_call
 
         for attempt in range(1, PATIENCE):
             try:

@@ -99,8 +99,8 @@ _ROWS: dict[str, Row] = {
 
 
 def for_any_language(text: str) -> str:
-    """Return a text of a docstring as CommonMark. The readers of the contract do not have the specification."""
-    return re.sub(r"(?<!\n)\n(?!\n)", " ", sdk.without_citations(text).replace("``", "`")).strip()
+    """Return a text of a docstring as CommonMark, with one line for each paragraph."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", text.replace("``", "`"))
 
 
 @attrs.frozen(kw_only=True, eq=False, slots=False, repr=False)

@@ -52,9 +52,14 @@ class lazy(Generic[T]):  # noqa: N801 - reads as property does
         return value
 
 
-def without_citations(text: str) -> str:
+def _without_citations(text: str) -> str:
     """Return a docstring without what it cites, such as ``(specification, section 4)``, which only developers have."""
     return re.sub(r"\s*\([Ss]pecification,[^)]*\)", "", text)
+
+
+def description_of(documented: Any) -> str:
+    """Return a docstring up to its first section, without citations; its first paragraph is a summary."""
+    return _without_citations(re.split(r"\n(?:Args|Returns|Raises):\n", inspect.getdoc(documented) or "")[0]).strip()
 
 
 def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
@@ -66,7 +71,7 @@ def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
     """
     _, _, rest = (inspect.getdoc(documented) or "").partition(f"\n{section}:\n")
     found = re.findall(r"^    (\w+): (.+(?:\n {8}.+)*)", rest.partition("\n\n")[0], re.MULTILINE)
-    return {name: " ".join(without_citations(text).split()) for name, text in found}
+    return {name: " ".join(_without_citations(text).split()) for name, text in found}
 
 
 LONGEST_QUERY = 32_768
@@ -154,9 +159,6 @@ class Parameter:
         return encoder_for(self.kinds)
 
 
-_SECTIONS = r"\n(?:Args|Returns|Raises):\n"
-
-
 class Declaration:
     """A declared operation. Its signature and docstring are read when they are first needed.
 
@@ -192,7 +194,7 @@ class Declaration:
     @lazy
     def description(self) -> str:
         """The docstring up to its first section, without citations; its first paragraph is a summary."""
-        return without_citations(re.split(_SECTIONS, inspect.getdoc(self.declared) or "")[0]).strip()
+        return description_of(self.declared)
 
     @lazy
     def meanings(self) -> dict[str, str]:
