@@ -47,7 +47,8 @@ class Clinic:
     """An integration under simulation. Subclass it, implement its methods with your own code, and call ``simulate``.
 
     Each start and each restart creates a new instance without arguments, and calls ``start``. Nothing survives a crash
-    but the folder. The methods are called one at a time in the thread that called ``simulate``.
+    but the folder. The methods are called one at a time in the thread that called ``simulate``, or in one of its own if
+    an event loop runs in that thread.
 
     Any of them may be a coroutine function. They run in one event loop, which lasts until the next crash, together with
     the tasks that your code starts. ``asyncio.sleep`` and timeouts take simulated time, and a history chooses which
