@@ -306,7 +306,7 @@ def test_a_correct_asynchronous_integration_keeps_every_promise() -> None:
 SCRIPT = """
 import sys
 from support.integrations.asynchronous import HandlesAfterLooking
-from followup_mockserver.lab.simulation import simulate
+from followup_mockserver.simulation import simulate
 try:
     simulate(HandlesAfterLooking, examples=60, seed=3)
 except AssertionError as error:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from support.plain_clinic import PlainClinic
 
-from followup_mockserver.lab.simulation import simulate
+from followup_mockserver.simulation import simulate
 from followup_mockserver.lab.simulation.history import Book, Forge, PassTime, Work, seed_of
 
 INVENTED, GENUINE = "an invented appointment.cancelled", "the body of patient.upserted"

@@ -83,7 +83,7 @@ import logging, sys
 logging.disable()
 sys.path.insert(0, {tests!r})
 from support.integrations.stores import Stores
-from followup_mockserver.lab.simulation import simulate
+from followup_mockserver.simulation import simulate
 
 class Noted(Stores):
     def book(self, booking):
