@@ -6,8 +6,8 @@ import httpx
 import pytest
 from support.plain_clinic import PlainClinic
 
-from followup_mockserver.simulation import simulate
 from followup_mockserver.lab.simulation.history import Book, Forge, PassTime, Work, seed_of
+from followup_mockserver.simulation import simulate
 
 INVENTED, GENUINE = "an invented appointment.cancelled", "the body of patient.upserted"
 
