@@ -41,12 +41,12 @@ def _imported(name: str) -> Any:
         missing = (isinstance(error, ModuleNotFoundError) and error.name) or ""
         if missing and f"{name}.".startswith(f"{missing}."):
             reject(f"there is no module {name!r} in {folder} or among the installed ones")
-        text = f"{type(error).__name__}; python -c 'import {name}' shows the text of the error"
+        reason, hint = type(error).__name__, f"; python -c 'import {name}' shows the text of the error"
         if missing:
-            text = f"it needs the module {missing!r}, which is not installed"
+            reason, hint = f"it needs the module {missing!r}, which is not installed", ""
         if isinstance(error, ConfigurationError):
-            text = str(error)
-        fail(f"cannot import {name}{_place(error)}: {text}")
+            reason, hint = str(error), ""
+        fail(f"cannot import {name}: {reason}{_place(error)}{hint}")
 
 
 def _place(error: BaseException) -> str:
