@@ -21,6 +21,7 @@ from telemetry.planting import MARKS
 
 import followup
 from followup import FollowUp, inbound
+from followup._store.dialects import SQLITE
 from followup.imports import state
 from followup.inbox import Inbox
 from followup.outbox import Outbox
@@ -140,7 +141,7 @@ def test_what_identifies_a_patient_or_tells_about_health_is_hidden() -> None:
 
 def test_every_table_of_the_stores_is_on_the_page() -> None:
     ddl = Outbox("sqlite:///x.db").ddl() + Inbox("sqlite:///x.db").ddl()
-    tables = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", ddl + state.SCHEMA.ddl("sqlite")))
+    tables = set(re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", ddl + state.SCHEMA.ddl(SQLITE)))
     stored = section(PAGE, "What is stored where")
     assert tables == {name for row in table("where", stored) for name in names(row[0]) if name.startswith("followup_")}
 
