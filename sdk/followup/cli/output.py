@@ -361,7 +361,8 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
             _discard_output()
             message = f"cannot write the output: {error.strerror}"
-    warn(f"{name}: {message}")
+    if message:
+        warn(f"{name}: {message}")
     sys.exit(status)
 
 
