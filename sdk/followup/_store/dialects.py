@@ -46,9 +46,9 @@ class Dialect:
     pyformat: sa.Dialect
     find_schema: TextClause | None = None
     read_only: TextClause | None = None
-    _lock: str
-    _idle_limit: str | None = None
-    _statement_limit: str | None = None
+    lock_sql: str
+    idle_limit_sql: str | None = None
+    statement_limit_sql: str | None = None
 
     def insert_if_absent(self, table: Table, **values: Any) -> sa.Insert:
         """Return an INSERT that does nothing if the row, by its unique key, else its primary key, is there already.
@@ -68,18 +68,22 @@ class Dialect:
             schema: the schema of our tables.
         """
         digest = hashlib.blake2b(f"{schema}\0{name}".encode(), digest_size=8, person=b"followup").digest()
-        return sa.text(self._lock.format(number=int.from_bytes(digest) >> 1))  # not negative
+        return sa.text(self.lock_sql.format(number=int.from_bytes(digest) >> 1))  # not negative
 
     def idle_limit(self, seconds: float) -> TextClause | None:
         """Return the statement that lets the server end the transaction once its process is silent for so long.
 
         The process is frozen then, or behind a broken network. SQLite cannot do so; there, the process has to be ended.
         """
-        return None if self._idle_limit is None else sa.text(self._idle_limit.format(round(seconds * 1000)))
+        return None if self.idle_limit_sql is None else sa.text(self.idle_limit_sql.format(round(seconds * 1000)))
 
     def statement_limit(self, seconds: float) -> TextClause | None:
         """Return the statement that limits all later ones of the transaction to so many seconds."""
-        return None if self._statement_limit is None else sa.text(self._statement_limit.format(round(seconds * 1000)))
+        return (
+            None
+            if self.statement_limit_sql is None
+            else sa.text(self.statement_limit_sql.format(round(seconds * 1000)))
+        )
 
 
 SQLITE: Final = Dialect(
@@ -93,7 +97,7 @@ SQLITE: Final = Dialect(
     pyformat=sqlite.dialect(paramstyle="pyformat"),
     # It has one lock, that of whoever writes. A transaction that reads first cannot write any more once another process
     # has written. So this writes, though nothing.
-    lock="DELETE FROM followup_schema WHERE 0",
+    lock_sql="DELETE FROM followup_schema WHERE 0",
 )
 
 POSTGRESQL: Final = Dialect(
@@ -113,9 +117,9 @@ POSTGRESQL: Final = Dialect(
     read_only=sa.text("SHOW transaction_read_only"),
     # Its numbers belong to one database. It leaves no dead version of a row, over which all later claims would pass
     # while a long transaction is open.
-    lock="SELECT pg_advisory_xact_lock({number})",
-    idle_limit="SET LOCAL idle_in_transaction_session_timeout = {}",
-    statement_limit="SET LOCAL statement_timeout = {}",
+    lock_sql="SELECT pg_advisory_xact_lock({number})",
+    idle_limit_sql="SET LOCAL idle_in_transaction_session_timeout = {}",
+    statement_limit_sql="SET LOCAL statement_timeout = {}",
 )
 
 DIALECTS: Mapping[str, Dialect] = MappingProxyType({each.name: each for each in (SQLITE, POSTGRESQL)})

@@ -220,9 +220,8 @@ class Shown:
         start = each.start.isoformat(timespec="minutes") if each.start else None
         weekday = _WORDS["en"]["weekdays"].split()[each.start.weekday()] if each.start else None
         shown = {name: value if getattr(each, name) else None for name, value in values.items()}
-        return {"row": each.row, "name": shown["name"], "weekday": weekday, "start": start, "phone": shown["phone"]} | {
-            "status": each.status
-        }
+        about = {"row": each.row, "name": shown["name"], "weekday": weekday, "start": start}
+        return {**about, "phone": shown["phone"], "status": each.status}
 
     def _cells(self, doubt: "Doubt") -> tuple[str, str, str]:
         place = self._say("place_file") if doubt.row is None else self._say("place_row", row=doubt.row)

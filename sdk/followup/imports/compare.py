@@ -106,7 +106,8 @@ class Comparison:
 
     def _compare(self, rows: Sequence[Row]) -> None:
         self._count["rows"] += len(rows)
-        keys = [each.external_id and self._state.hash(self._map.kind, each.external_id) for each in rows]
+        kind = self._map.kind
+        keys = [self._state.hash(kind, each.external_id) if each.external_id else None for each in rows]
         pairs = [*zip(rows, keys, strict=True)]
         entries = [self._entry(row, key) if row.outcome == "wanted" and key else None for row, key in pairs]
         new = [each.new for each in entries if each]
