@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sqlite3
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from support.pages import blocks, read
 from support.shell import Shell
 
 from followup.imports import Import, maps
+from followup.imports.doubts import CODES
 from followup.imports.proposal import propose
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
 
 PAGE = read("how-to/import-files.md")
+SDK = Path(__file__).parents[2] / "sdk/followup"
 EXAMPLES = Path(__file__).parents[2] / "examples/import"
 PERSONAL = ["4812", "Muñoz", "Pérez", "33456789", "HC-1013"]
 CHECK = ("import", "check", "turnos.csv", "--map", "turnos.toml")
@@ -244,6 +247,22 @@ class TestCheck:
         assert not any(each in page for each in (*PERSONAL, "http", "src=", "url(", "$"))
         clinic.run(*CHECK, "--html", "doubts.html", "--show-personal-data")
         assert "4812-0117" in (clinic.directory / "doubts.html").read_text()
+
+    @pytest.mark.parametrize(("language", "word"), [("es", "rechazadas"), ("pt", "rejeitadas"), ("en", "rejected")])
+    def test_the_page_is_in_a_language(self, clinic: Shell, language: str, word: str) -> None:
+        clinic.run(*CHECK, "--html", "doubts.html", "--language", language)
+        page = (clinic.directory / "doubts.html").read_text()
+        assert f'<html lang="{language}">' in page
+        assert word in page
+        assert ("so the row was rejected" in page) == (language == "en")
+        assert "{" not in page.partition("</style>")[2]
+
+    def test_every_doubt_is_translated_with_its_detail(self) -> None:
+        texts = tomllib.loads((SDK / "cli/import_doubts.toml").read_text(encoding="utf-8"))
+        details = {code for code, each in CODES.items() if "{detail}" in each.text}
+        for language in ("es", "pt"):
+            assert texts[language].keys() == CODES.keys()
+            assert {code for code, text in texts[language].items() if "{detail}" in text} == details
 
     def test_hostile_values_are_escaped(self, clinic: Shell) -> None:
         edit(clinic, "turnos.csv", "4812-0117", "<b>\x1b[31m")

@@ -38,6 +38,7 @@ _TEXTS = 3
 _LONGEST_VALUE = 60
 _LONGEST_LINE = 200
 
+_DOUBTS: dict[str, dict[str, str]] = tomllib.loads(package_text(__name__, "import_doubts.toml"))
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(package_text(__name__, "import_report.toml"))
 
 
@@ -131,7 +132,7 @@ class Shown:
     def _print_group(self, group: _Group, width: int) -> None:
         say("")
         say(f"{group.code}: {self._counted(group)}")
-        say_wrapped("  ", group.text)
+        say_wrapped("  ", self._text_of(group))
         rows = [self._cells(each) for each in group.first]
         widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
@@ -184,6 +185,16 @@ class Shown:
     def _counted(self, group: _Group) -> str:
         name = "rejected" if group.rejects else "group"
         return self._say(name if group.count > 1 else f"{name}_one", count=f"{group.count:,}")
+
+    def _text_of(self, group: _Group) -> str:
+        """Return the text of a group in the language of the report, with the detail of the English one."""
+        from followup.imports.doubts import CODES
+
+        translated = _DOUBTS.get(self.language, {}).get(group.code)
+        before, _, after = CODES[group.code].text.replace("{{", "{").replace("}}", "}").partition("{detail}")
+        if translated is None:
+            return group.text
+        return translated.replace("{detail}", group.text.removeprefix(before).removesuffix(after))
 
     def _in_words(self, understood: "Understood") -> str:
         start = understood.start
@@ -238,7 +249,7 @@ class Shown:
         rest = f"<p>{self._say('more', count=f'{more:,}')}</p>" if more else ""
         return (
             f'<section class="{"rejects" if group.rejects else "doubts"}"><h2><code>{group.code}</code> '
-            f"{self._counted(group)}</h2><p>{escape(visible(group.text))}</p><table><tr>{headings}</tr>{rows}"
+            f"{self._counted(group)}</h2><p>{escape(visible(self._text_of(group)))}</p><table><tr>{headings}</tr>{rows}"
             f"</table>{rest}</section>"
         )
 
