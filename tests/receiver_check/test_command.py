@@ -125,7 +125,6 @@ INVALID = {
         ("http://127.0.0.1:1/", "--secret", SECRET, "--probe", "http://clinic.example/"),
         "--probe must be an https URL",
     ),
-    "a missing argument": ((), "URL"),
 }
 
 

@@ -114,7 +114,8 @@ class Format:
         self.text = text
         self._names: list[str] = []
         self._pattern = re.compile("")
-        self.date_part, self.time_part = (_part(text, "aAbBdmyY"), _part(text, "HIMSfp"))
+        self.date_part: str | None = _part(text, "aAbBdmyY")
+        self.time_part: str | None = _part(text, "HIMSfp")
         self.has_hour_as_decimal: bool = "%H.%M" in text
         if text.strip() != EXCEL:
             self._compile(text.strip(), has_time=has_time)

@@ -41,9 +41,9 @@ class Difference:
 
     Attributes:
         external_id: id of the object in the file; None for a rejected row without one.
-        kind: ``missing``: it is not at the service; ``unexpected``: it is at the service under an id that was recorded
-            from an earlier file, but this file does not have it; ``time``, ``status``: they differ; ``patient``: it is
-            another patient's there; ``rejected``: the row is rejected, and the service does not have it as it is in
+        kind: ``missing``: it is not at the service. ``unexpected``: it is at the service under an id that was recorded
+            from an earlier file, but this file does not have it. ``time``, ``status``: they differ. ``patient``: it is
+            another patient's there. ``rejected``: the row is rejected, and the service does not have it as it is in
             the file.
         here: time or status in the file, in UTC; the row of what has none; None if it is not there.
         there: time or status at the service, or the id of the other patient; None if it is not there.

@@ -4,7 +4,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 import attrs
 
@@ -60,7 +60,10 @@ class SenderInput(TypedDict, total=False):
     email: Email | None
 
 
-IDENTIFYING = {"patient": ("full_name", "dni", "phone"), "contacts": ("name", "phone")}
+IDENTIFYING: Final[dict[str, tuple[str, ...]]] = {
+    "patient": ("full_name", "dni", "phone"),
+    "contacts": ("name", "phone"),
+}
 """An intake request needs one of these data, of the patient or of a contact (specification, section 4)."""
 
 

@@ -7,7 +7,7 @@ object, and the engine knows how to run it. A timer holds a job and the time at 
 import heapq
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import attrs
 
@@ -17,7 +17,7 @@ from followup._for_mockserver import REAL_TIME
 class RealTime:
     """Real time, which keeps running while a test has frozen time in this process."""
 
-    monotonic = staticmethod(REAL_TIME.monotonic)
+    monotonic: Final = staticmethod(REAL_TIME.monotonic)
     """Returns seconds since an arbitrary instant, as ``time.monotonic`` does."""
 
 

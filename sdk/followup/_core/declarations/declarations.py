@@ -183,7 +183,7 @@ class Declaration:
         self.path = path
         self.declared = declared
         self.batch_error = batch_error
-        self.one_of = one_of or {}
+        self.one_of: Mapping[str, tuple[str, ...]] = one_of or {}
         self.method_name: str = declared.__name__
 
     @property
