@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.probes import POINTS, Finding, find
+from followup_mockserver.lab.calibration.questions import POINTS, Finding, find
 from followup_mockserver.lab.calibration.run import Run
 
 NOWHERE = "http://127.0.0.1:9"

@@ -32,7 +32,7 @@ from followup.cli.output import (
 
 if TYPE_CHECKING:
     from followup import Account
-    from followup_mockserver.lab.calibration.probes import Finding
+    from followup_mockserver.lab.calibration.questions import Finding
     from followup_mockserver.lab.calibration.run import Run
     from followup_mockserver.lab.drift.differences import Difference, Report
 
@@ -242,7 +242,7 @@ def _account(url: str, key: str) -> "Account":
 
 
 def _ask(run: "Run") -> "list[Finding]":
-    from followup_mockserver.lab.calibration.probes import ask_all
+    from followup_mockserver.lab.calibration.questions import ask_all
 
     findings = []
     for each in ask_all(run):
@@ -268,7 +268,7 @@ def _clean_up(run: "Run") -> bool:
 
 
 def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
-    from followup_mockserver.lab.calibration.probes import settings_file
+    from followup_mockserver.lab.calibration.questions import settings_file
 
     text = settings_file(run.settings, findings)
     with file_errors(f"write {output}"):

@@ -1,4 +1,4 @@
-"""The test controls as plain Python: clock, faults, patients and staff in the hands of a test."""
+"""Test controls as plain Python (clock, faults, patients, staff), what caused what, and the engine that runs due jobs."""
 
 from followup._for_mockserver import clears_frames_of, format_timestamp
 from followup_mockserver.control.bookings import BookingControls

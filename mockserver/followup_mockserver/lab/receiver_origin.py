@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from followup_mockserver.deliveries.connections import Connection, Connections, reason_of
+from followup_mockserver.deliveries.socket_sender import Connection, Connections, reason_of
 from followup_mockserver.lab.receiver_cases import WebhookRequest
 from followup_mockserver.world.schema.formats import parse_webhook_url, without_query
 from followup_mockserver.world.state.clock import RealTime

@@ -1,6 +1,6 @@
 """Sends batches of inbound events until each event has its final result.
 
-Like a call (``_call``), this is a generator that performs no I/O: it yields the steps of its calls, and the waits
+Like a call (``_core.call``), this is a generator that performs no I/O: it yields the steps of its calls, and the waits
 between them.
 """
 

@@ -20,8 +20,8 @@ from support.waiting import succeeded, wait_for
 from followup import WebhookDelivery
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.deliveries import deliveries
-from followup_mockserver.deliveries.connections import Sender
 from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
+from followup_mockserver.deliveries.socket_sender import Sender
 
 LIMIT = 0.3
 TOO_LATE = f"No response within {LIMIT} s."

@@ -14,7 +14,7 @@ from support.server import Action, Received, ScriptedServer, endless, hang_up, r
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.deliveries import connections as sender_module
+from followup_mockserver.deliveries import socket_sender as sender_module
 from followup_mockserver.world.state import records as attempts_module
 from followup_mockserver.world.state.records import Attempt, Attempts, ReceiverResponse
 

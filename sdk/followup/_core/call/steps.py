@@ -1,4 +1,4 @@
-"""A call, the steps that a driver carries out for it, and their outcomes: what passes between ``_call`` and ``_http``.
+"""A call, the steps that a driver carries out for it, and their outcomes: what passes between ``call`` and ``http``.
 
 There are two drivers, ``drive`` for a thread and ``drive_async`` for a task; ``call`` has their contract. They sleep in
 the time of the client, which is virtual in a test with the mock.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import httpx
 
     from followup._core.call.steps import Outcome, Send
-    from followup._core.http.routes import Route
+    from followup._core.http.proxies import Route
     from followup._core.http.transport import AsyncTransport, Transport
 
 C = TypeVar("C", "httpx.Client", "httpx.AsyncClient")
@@ -113,7 +113,7 @@ class _Connections(Generic[C]):
         """
         if self._route is None:
             _imported()
-            from followup._core.http.routes import Route
+            from followup._core.http.proxies import Route
 
             with unforked():
                 self._route = self._route or Route(self._base_url)

@@ -14,7 +14,7 @@ import httpx
 from followup._core.call.responses import LONGEST_ERROR_TEXT, problem_of
 from followup._core.call.steps import Outcome, Response, Send
 from followup._core.http.outcomes import outcome_of, read, read_async
-from followup._core.http.routes import Route
+from followup._core.http.proxies import Route
 from followup._core.time import REAL_TIME
 
 _SHORTEST_TIMEOUT = 0.001

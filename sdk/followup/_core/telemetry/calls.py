@@ -1,6 +1,6 @@
 """Records each call as one span, with an event for each attempt.
 
-``CallObserver`` wraps the generator of a call and passes its steps on to the driver (``_call`` describes both), so that
+``CallObserver`` wraps the generator of a call and passes its steps on to the driver (``call`` describes both), so that
 the synchronous and the asynchronous client need no code of their own. The texts of errors are not recorded, since the
 service may quote what was sent: a span has the class of an error, and neither a description nor a stack trace.
 

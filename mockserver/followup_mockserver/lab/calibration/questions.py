@@ -25,9 +25,9 @@ class Point:
 
     Attributes:
         id: its name in ``docs/open-points.md`` and in the table ``asked`` of a settings file.
-        mock: what the probe finds at a mock with the default options.
+        mock: what the question finds at a mock with the default options.
         scopes: the permissions that the API key needs.
-        ask: the probe. It returns what it found, and raises ``NotAsked`` if it found nothing.
+        ask: asks the question. It returns what it found, and raises ``NotAsked`` if it found nothing.
     """
 
     id: str
@@ -47,7 +47,7 @@ _points: list[Point] = []
 
 
 def point(ask: Callable[[Run], str]) -> None:
-    """Declare a probe; its name is the id of the point."""
+    """Declare a question; its name is the id of the point."""
     _points.append(Point(id=ask.__name__, ask=ask, **OPEN_POINTS["asked"][ask.__name__]))
 
 
