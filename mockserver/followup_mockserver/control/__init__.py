@@ -1,4 +1,4 @@
-"""Test controls as plain Python (clock, faults, patients, staff), what caused what, and the engine that runs due jobs."""
+"""Test controls as plain Python, what caused what, and the engine that runs the jobs that are due."""
 
 from followup._for_mockserver import clears_frames_of, format_timestamp
 from followup_mockserver.control.bookings import BookingControls

@@ -1,8 +1,8 @@
 """What the questions of one run share: requests, invented objects, and the list of everything that was written.
 
 The requests are not those of the SDK, because most questions are about requests that the SDK does not send, and about
-responses that it would reject. What was created is taken from the responses alone, so that no question can forget to clean
-up.
+responses that it would reject. What was created is taken from the responses alone, so that no question can forget to
+clean up.
 """
 
 import itertools
