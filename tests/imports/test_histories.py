@@ -24,6 +24,8 @@ class Clinic:
         self.cancelled = set()
         self.dropped = set()
         self.emails = {}
+        self.gone = set()
+        self.known = {}
 
     def change(self) -> None:
         choose, booked = self.choose, sorted(self.starts.keys() - self.cancelled - self.dropped)
@@ -50,14 +52,22 @@ class Clinic:
             of_patient = {"hc": str(number % 5), "email": self.emails.get(number % 5, "")}
             status = "Anulado" if number in self.cancelled else "Confirmado"
             rows.append(row(number, self.starts[number], status, **of_patient))
+        days = {self.starts[number].date() for number in self.starts.keys() - self.dropped}
+        if self.job.map.missing == "cancel" and days:  # nothing is known about other days than those of the file
+            known = self.dropped & self.known.keys()
+            self.gone |= {each for each in known if min(days) <= self.known[each].date() <= max(days)}
         self.choose.shuffle(rows)
         for each in rows[:broken]:
             each |= {"status": "?"} if self.choose.random() < 0.5 else {"patient.phone": "15"}
+        for each in rows:
+            if each["status"] != "?":
+                number = int(each["external_id"].removeprefix("T-"))
+                self.known[number] = self.starts[number]
         return export(self.folder, rows)
 
 
 def play(seed: int, database_url: str, folder: Path, missing: str) -> None:
-    clinic = Clinic(seed, import_of(folder, missing=missing), folder)
+    clinic = Clinic(seed, import_of(folder, missing=missing, midnight="send"), folder)
     with closing(Outbox(database_url)) as outbox, MockService(rate_limit=0) as service, service.client() as client:
         outbox.create_tables()
         for day in range(8):
@@ -72,7 +82,7 @@ def play(seed: int, database_url: str, folder: Path, missing: str) -> None:
         assert outbox.status().dead == 0
         found = {each.external_id: each for each in client.appointments.list(limit=100)}
         assert len(found) == len([*client.appointments.list(limit=100)])
-        gone = clinic.dropped if missing == "cancel" else set()
+        gone = clinic.gone
         for number, start in clinic.starts.items():
             there = found.pop(f"T-{number}", None)
             if there is None:  # it was cancelled, or dropped, before any run had seen it

@@ -139,6 +139,7 @@ def test_the_calendar_of_1904_is_read_and_a_date_that_none_has_is_a_doubt(tmp_pa
     [
         (b"", "is empty"),
         (b"\n \n\t\n", "is empty"),
+        ("%PDF-1.7\nMaría Peña Núñez".encode("cp850"), "is a PDF: export the table"),
         (b"PK\x03\x04nothing", "no workbook that can be read"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "no workbook that can be read"),
         (b"\xef\xbb\xbf <html><table>", "is HTML or XML"),

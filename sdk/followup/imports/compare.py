@@ -125,7 +125,8 @@ class Comparison:
             if entry is None:
                 self._reject(row.doubts)
                 continue
-            self.spool.add_doubts(row.doubts)
+            if row.doubts:
+                self.spool.add_doubts(row.doubts)
             others = [*phones[entry.new.phone], *documents[entry.new.dni]]
             self._decide(entry, known.get(entry.new.key), others)
 
@@ -149,7 +150,7 @@ class Comparison:
         patient = wanted.patient
         identity = {name: self._state.hash(name, patient[name]) if name in patient else None for name in _IDENTITY}
         others = {name: value for name, value in patient.items() if name != "phone"}
-        hashed = self._state.hash("patient", json.dumps(others, sort_keys=True)) if patient else None
+        hashed = self._state.hash("patient", *map("=".join, sorted(others.items()))) if patient else None
         name = self._state.name_hash(patient["full_name"]) if "full_name" in patient else None
         status, at, number = RECORDED, None, None
         if self._map.kind == "appointments":

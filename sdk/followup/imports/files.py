@@ -189,11 +189,10 @@ class Table:
                 if not self._sheets:
                     raise ConfigurationError(f"{self._path} has no sheet with cells")
                 return
+            self._check_kind(start)  # before the letters of what is no text are judged
             self._encoding = self._layout.encoding or self._found_encoding(stream, accepts_doubtful)
             text = start.decode(self._encoding, "replace").lstrip("\ufeff \t\r\n").encode("utf-8", "replace")
-            for kind, advice in _KINDS.items():
-                if re.match(kind, start) or re.match(kind, text):
-                    raise ConfigurationError(f"{self._path} {advice}")
+            self._check_kind(text)
             stream.seek(0)
             if _HTML.match(text):
                 self._page = self._table_of_page(stream)
@@ -201,6 +200,11 @@ class Table:
             named = _SEPARATOR_LINE.fullmatch(next(self._lines(stream), ""))
         self._has_separator_line = named is not None
         self._delimiter = named[1] if named else max(DELIMITERS, key=self._fit)
+
+    def _check_kind(self, start: bytes) -> None:
+        for kind, advice in _KINDS.items():
+            if re.match(kind, start):
+                raise ConfigurationError(f"{self._path} {advice}")
 
     def _found_encoding(self, stream: BinaryIO, accepts_doubtful: bool) -> str:
         found = encoding_of(stream)

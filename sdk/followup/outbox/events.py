@@ -158,7 +158,8 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
         )
     given = {name: value for name, value in event.items() if value is not None or name in ("type", "data")}
     _check_required(given)
-    given.setdefault("id", str(new_uuid()))
+    if "id" not in given:
+        given["id"] = str(new_uuid())
     given.setdefault("occurred_at", format_timestamp(now))
     _check_time(given["occurred_at"])
     try:
