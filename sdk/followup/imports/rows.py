@@ -14,9 +14,9 @@ import attrs
 
 from followup.imports.cells import Cell
 from followup.imports.doubts import Doubt, column_in, doubt
-from followup.imports.draft import Draft, Field
 from followup.imports.files import Table
 from followup.imports.maps import Map
+from followup.imports.row_reader import Draft, Field
 from followup.imports.values import At, Invalid, instant_of, phone_of
 from followup.imports.who import Person, any_share_wrongly, are_all_one, words_of
 
