@@ -118,6 +118,17 @@ def test_a_webhook_whose_worker_was_killed_is_handled_after_one_lease(inbox: Inb
     assert inbox.drain().done == 1
 
 
+def test_a_pause_is_no_longer_than_it_was(
+    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer
+) -> None:
+    server.add_fault(operation="events.create", kind="status", status=429, retry_after=60)
+    record(outbox, engine, "e1")
+    with server.client() as client:
+        assert outbox.drain(client, deadline=1).failed == 1
+        clock.advance(-DAY)
+        assert outbox.drain(client, deadline=120).sent == 1
+
+
 def test_a_rate_from_the_future_holds_no_call_back(
     outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer
 ) -> None:

@@ -198,6 +198,9 @@ def _reserve(connection: Connection, name: str, requests_per_minute: int, now: i
         return _reserve(connection, name, requests_per_minute, now)
     next_call_at = _next_call_at(rate, now)
     if next_call_at > now:
+        if rate.moved_at > now:
+            # Otherwise it would stay as far ahead until the clock has caught up.
+            _move(connection, name, now, next_call_at)
         return next_call_at - now
     # After a burst the other calls of the minute are so far apart that all of them together are as many as allowed.
     burst = max(1, requests_per_minute // _BURST_SHARE) - 1
