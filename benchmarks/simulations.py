@@ -11,7 +11,7 @@ from typing import Any
 from measure import ONCE, Figure, compare
 
 from followup_mockserver import MockService
-from followup_mockserver.lab.simulation import simulate
+from followup_mockserver.simulation import simulate
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 

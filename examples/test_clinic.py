@@ -62,9 +62,9 @@ def test_an_invalid_row_is_named_and_the_others_are_sent(
         f"T-{number};17/05/2030;09:00;Confirmado;;;P-{number};;;;11 15-5555-{number:04}"
         for number in range(10, 20)
     ]
-    report = night(ANA.format("10:00", "Confirmado", "none"), *others)
+    report = night(ANA.format("25:00", "Confirmado", "11 15-5555-0000"), *others)
     assert [(each.row, each.column, each.code) for each in report.doubts] == [
-        (2, "Celular", "phone_invalid")
+        (2, "Fecha + Hora", "time_format")
     ]
     assert len([*followup_client.appointments.list()]) == 10
 

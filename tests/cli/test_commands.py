@@ -3,9 +3,7 @@
 import json
 import os
 import signal
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,7 +12,6 @@ from contract import specification as spec
 from support.shell import Shell
 from support.waiting import wait_for
 
-from followup.cli.event_files import read_events
 from followup_mockserver import MockServer
 
 
@@ -120,48 +117,6 @@ class TestSend:
         (shell.directory / "events.jsonl").write_text(json.dumps(event(1)))
         result = shell.run("events", "send-all", "events.jsonl")
         assert result.returncode == 0, result.stderr
-
-    @pytest.mark.parametrize("start", ["[", '{"events": ['])
-    def test_a_file_is_read_while_its_events_are_sent(self, tmp_path: Path, start: str) -> None:
-        file = tmp_path / "events.json"
-        file.write_text(start + ",".join(json.dumps(event(number)) for number in range(5_000)))
-        with file.open("rb") as opened:
-            assert next(read_events(file, opened)) == ("event 1", event(0))
-            assert opened.tell() < file.stat().st_size / 2
-
-    @pytest.mark.parametrize("text", ["[{}, {}]", '{"events": [{}, {}]}'])
-    def test_a_byte_order_mark_is_skipped(self, tmp_path: Path, text: str) -> None:
-        file = tmp_path / "events.json"
-        file.write_text(text, encoding="utf-8-sig")
-        with file.open("rb") as opened:
-            assert [each.event for each in read_events(file, opened)] == [{}, {}]
-
-    @pytest.mark.parametrize(
-        ("name", "text", "expected"),
-        [
-            ("events.json", "[{}, {", "is not JSON"),
-            ("events.json", "", "is not JSON"),
-            ("events.jsonl", "7\n\n{", "is not JSON Lines: line 3, column 2"),
-            ("events.jsonl", "\udcff", "is not UTF-8"),
-            ("events.csv", "", "events.csv must end in .json or .jsonl; 'followup import' sends the rows of a table"),
-        ],
-    )
-    def test_a_file_that_cannot_be_read_is_one_clear_line(
-        self, shell: Shell, name: str, text: str, expected: str
-    ) -> None:
-        (shell.directory / name).write_bytes(text.encode("utf-8", "surrogateescape"))
-        assert expected in shell.run("events", "send-all", name).stderr
-
-    @pytest.mark.parametrize("start", ["[", '{"events": [', '{"id": '])
-    def test_a_file_that_is_nested_too_deeply_takes_little_memory(self, shell: Shell, start: str) -> None:
-        limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))"
-        command = [sys.executable, "-c", f"{limited}; from followup.cli import main; main()"]
-        small = Shell(shell.environment["FOLLOWUP_BASE_URL"], "fu_test_mock", shell.directory, command)
-        (shell.directory / "events.json").write_text(start + "[" * 100_000)
-        assert "events.json is nested too deeply" in small.error("events", "send-all", "events.json")
-        if start == "[":
-            result = small.run("events", "send-all", "-", stdin="[" * 100_000)
-            assert "standard input is nested too deeply" in result.stderr
 
     def test_a_file_may_be_nested(self, shell: Shell, server: MockServer) -> None:
         nested = event(1)

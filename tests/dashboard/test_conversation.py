@@ -88,14 +88,3 @@ def test_other_reasons_that_are_known_beforehand(views: Views, client: FollowUp,
     assert "will not be sent: the patient has opted out" in views.text("clock")
     service.advance()
     assert service.messages == []
-
-
-def test_a_message_without_history_is_still_on_the_phone(views: Views, client: FollowUp, service: MockService) -> None:
-    booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
-    service.advance(hours=3)
-    state = service.save()
-    for organization in state["organizations"]:
-        organization.pop("history")
-    loaded = MockService.load(state)
-    texts = [text for _, text in phone(Views(loaded), booked.patient)]
-    assert len([text for text in texts if text.startswith("Hola Ana.") and "Reminder" in text]) == 1

@@ -58,7 +58,8 @@ def test_each_fault_applies_to_one_of_many_calls() -> None:
     service = MockService()
     for _ in range(FAULTS):
         service.add_fault(operation="account.retrieve", kind="status")
-    call: Any = SimpleNamespace(operation=SimpleNamespace(name="account.retrieve"))
+    row = SimpleNamespace(batch=False)
+    call: Any = SimpleNamespace(operation=SimpleNamespace(name="account.retrieve", row=row))
     found: list[str] = []
     tenant = access_to(service).tenant
 
