@@ -250,7 +250,7 @@ def sending() -> Iterator[Figure]:
 
         def ours() -> None:
             tenant = server._tenant
-            with tenant.lock:
+            with tenant.lock, tenant.caused_by(None):
                 endpoint = tenant.webhook_endpoints.get(made.id)
                 assert endpoint is not None
                 for _ in range(count):

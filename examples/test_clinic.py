@@ -60,13 +60,13 @@ def test_an_invalid_row_is_named_and_the_others_are_sent(
 ) -> None:
     others = [
         f"T-{number};17/05/2030;09:00;Confirmado;;;P-{number};;;;11 15-5555-{number:04}"
-        for number in range(10, 20)
+        for number in range(10, 30)
     ]
     report = night(ANA.format("25:00", "Confirmado", "11 15-5555-0000"), *others)
     assert [(each.row, each.column, each.code) for each in report.doubts] == [
         (2, "Fecha + Hora", "time_format")
     ]
-    assert len([*followup_client.appointments.list()]) == 10
+    assert len([*followup_client.appointments.list()]) == 20
 
 
 def test_a_lost_response_repeats_nothing(

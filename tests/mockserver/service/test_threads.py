@@ -57,9 +57,8 @@ def together(*functions: Callable[[], object]) -> None:
 def test_each_fault_applies_to_one_of_many_calls() -> None:
     service = MockService()
     for _ in range(FAULTS):
-        service.add_fault(operation="account.retrieve", kind="status")
-    row = SimpleNamespace(batch=False)
-    call: Any = SimpleNamespace(operation=SimpleNamespace(name="account.retrieve", row=row))
+        service.add_fault(operation="account.retrieve", kind="delay", seconds=1)
+    call: Any = SimpleNamespace(operation=SimpleNamespace(name="account.retrieve"))
     found: list[str] = []
     tenant = access_to(service).tenant
 
