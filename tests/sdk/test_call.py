@@ -137,6 +137,13 @@ ONE_ATTEMPT = [
     Row("400 about its key", [r(400, error("idempotency_error"))], ONCE, Failed(IdempotencyError)),
     Row("a batch", [r(400, {**error(), "results": []})], ONCE, Failed(EventBatchError), call=SEND_EVENTS),
     Row("a batch without results", [r(400, error())], ONCE, Failed(InvalidRequestError), call=SEND_EVENTS),
+    Row(
+        "results in a refused key",
+        [r(401, {**error(), "results": []})],
+        ONCE,
+        Failed(AuthenticationError),
+        call=SEND_EVENTS,
+    ),
     Row("a success that is not JSON", [r(200, b"<html>")], ONCE, Failed(ResponseDecodeError, text="not JSON")),
     Row("a success without a body", [r(200)], ONCE, Failed(ResponseDecodeError, text="0 bytes")),
     Row("a success that lacks a field", [r(200, {"object": "patient"})], ONCE, Failed(ResponseDecodeError)),

@@ -255,7 +255,13 @@ def _why(outcome: NoResponse) -> str:
 def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> errors.APIStatusError:
     body = _error_body(response)
     kind = errors.status_error_class(response.status_code, body)
-    if call.batch_error is not None and isinstance(body, dict) and "results" in body:
+    # Only the service refuses a batch; a gateway in front of it that answers 401 or 503 decides nothing about an event.
+    if (
+        call.batch_error is not None
+        and response.status_code in (400, 500)
+        and isinstance(body, dict)
+        and "results" in body
+    ):
         kind = call.batch_error
     return kind(
         status_code=response.status_code,
