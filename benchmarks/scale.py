@@ -28,10 +28,11 @@ NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
 def filled(number: int) -> MockService:
     """Return a mock with this many patients."""
     service = MockService(rate_limit=0, start_time=NOON)
-    for each in range(number):
-        patients.save(
-            service._tenant, {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"}
-        )
+    tenant = service._tenant
+    with tenant.caused_by(None):
+        for each in range(number):
+            details = {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"}
+            patients.save(tenant, details)
     return service
 
 

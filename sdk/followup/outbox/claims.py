@@ -47,8 +47,7 @@ def find_due(connection: Connection, name: str, now: int, unreadable: Unreadable
     Returns:
         Their rows, for ``claim``; none if only leases have ended; None if there is nothing to claim.
     """
-    free = select(EVENTS.c.seq).where(_are_free(name, now, unreadable)).order_by(EVENTS.c.seq).limit(LARGEST_BATCH)
-    found = connection.execute(free).scalars().all()
+    found = _find_free(connection, name, now, unreadable)
     over = select(EVENTS.c.seq).where(leases.is_over(EVENTS, name, now, LONGEST_LEASE)).limit(1)
     return found if found or connection.execute(over).first() is not None else None
 
@@ -169,6 +168,31 @@ def _are_free(name: str, now: int, unreadable: UnreadableRows) -> ColumnElement[
     is_first = EVENTS.c.seq == select(func.min(first.c.seq)).where(*of_subject).scalar_subquery()
     is_due = leases.is_due(EVENTS.c, now, LONGEST_WAIT)
     return and_(EVENTS.c.name == name, EVENTS.c.state == WAITING, is_due, is_first, unreadable.are_not(EVENTS.c.seq))
+
+
+_LOOKED_AT = 500
+"""Events that are due, of which each is asked whether it is the first of its subject."""
+
+
+def _find_free(connection: Connection, name: str, now: int, unreadable: UnreadableRows) -> Sequence[int]:
+    """Return the rows of the first events that may be sent now, in the order in which they were recorded."""
+    is_due = (leases.is_due(EVENTS.c, now, LONGEST_WAIT), unreadable.are_not(EVENTS.c.seq))
+    due = select(EVENTS.c.seq).where(EVENTS.c.name == name, EVENTS.c.state == WAITING, *is_due)
+    looked_at = connection.execute(due.order_by(EVENTS.c.seq).limit(_LOOKED_AT)).scalars().all()
+    if not looked_at:
+        return []
+    free = select(EVENTS.c.seq).where(_are_free(name, now, unreadable), EVENTS.c.seq <= looked_at[-1])
+    found = connection.execute(free.order_by(EVENTS.c.seq).limit(LARGEST_BATCH)).scalars().all()
+    if len(looked_at) < _LOOKED_AT or len(found) == LARGEST_BATCH:
+        return found
+    # Most of these wait for others of their subjects, and so may many thousands more. Asking each of them takes
+    # seconds, so look in one pass at the first event of each subject.
+    head = func.min(EVENTS.c.seq).over(partition_by=EVENTS.c.subject, order_by=EVENTS.c.seq).label("head")
+    unfinished = select(EVENTS.c.seq, EVENTS.c.state, EVENTS.c.due_at, head)
+    each = unfinished.where(EVENTS.c.name == name, EVENTS.c.blocks_subject).subquery().c
+    is_due = (leases.is_due(each, now, LONGEST_WAIT), unreadable.are_not(each.seq))
+    heads = select(each.seq).where(each.seq == each.head, each.state == WAITING, *is_due)
+    return connection.execute(heads.order_by(each.seq).limit(LARGEST_BATCH)).scalars().all()
 
 
 _BURST_SHARE = 10
