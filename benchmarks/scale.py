@@ -31,8 +31,9 @@ def filled(number: int) -> MockService:
     tenant = service._tenant
     with tenant.caused_by(None):
         for each in range(number):
-            details = {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"}
-            patients.save(tenant, details)
+            patients.save(
+                tenant, {"phone": f"+54911{each:08}", "full_name": f"Patient {each}", "external_id": f"P-{each}"}
+            )
     return service
 
 
