@@ -255,6 +255,7 @@ class TestCheck:
         assert f'<html lang="{language}">' in page
         assert word in page
         assert ("so the row was rejected" in page) == (language == "en")
+        assert ("or set mobiles = " in page) == (language == "en")
         assert "{" not in page.partition("</style>")[2]
 
     def test_every_doubt_is_translated_with_its_detail(self) -> None:

@@ -194,7 +194,8 @@ class Shown:
         before, _, after = CODES[group.code].text.replace("{{", "{").replace("}}", "}").partition("{detail}")
         if translated is None:
             return group.text
-        return translated.replace("{detail}", group.text.removeprefix(before).removesuffix(after))
+        detail = group.text.removeprefix(before).removesuffix(after)
+        return translated.replace("{detail}", _DOUBTS[f"{self.language}_details"].get(detail, detail))
 
     def _in_words(self, understood: "Understood") -> str:
         start = understood.start
