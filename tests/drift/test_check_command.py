@@ -14,7 +14,7 @@ from support.server import ScriptedServer, drip, hang, reply
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.app import app
-from followup_mockserver.lab.drift import contracts
+from followup_mockserver.lab import contract_document
 
 Check = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -219,7 +219,7 @@ class TestProblems:
     def test_a_download_that_is_too_slow(
         self, check: Check, monkeypatch: pytest.MonkeyPatch, late: Callable[[Any], Any]
     ) -> None:
-        monkeypatch.setattr(contracts, "TIMEOUT", 0.2)
+        monkeypatch.setattr(contract_document, "TIMEOUT", 0.2)
         with ScriptedServer() as scripted:
             scripted.script = [late(scripted.released)]
             result = check(scripted.url)

@@ -8,8 +8,8 @@ from drift.documents import Document, component, parameter, request, served_docu
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from followup_mockserver.lab.drift.comparison import compare_document
-from followup_mockserver.lab.drift.contracts import DocumentError
+from followup_mockserver.lab.contract_check import compare_document
+from followup_mockserver.lab.contract_document import DocumentError
 
 OURS = json.dumps(served_document())
 NAMES = ("type", "enum", "$ref", "properties", "required", "anyOf", "allOf", "pattern", "format", "minLength", "items")

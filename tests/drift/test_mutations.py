@@ -4,7 +4,7 @@ import pytest
 from drift.documents import component, request, served_document
 from drift.mutations import BREAKING, MOCK, MUTATIONS, Mutation, mutated
 
-from followup_mockserver.lab.drift.comparison import compare_document
+from followup_mockserver.lab.contract_check import compare_document
 
 
 def test_our_own_contract_has_no_differences() -> None:

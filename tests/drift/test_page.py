@@ -6,7 +6,7 @@ from pathlib import Path
 from drift.documents import component, operation, parameter, request, served_document
 
 from followup_mockserver.cli.judge import lines_of
-from followup_mockserver.lab.drift.comparison import compare_document
+from followup_mockserver.lab.contract_check import compare_document
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/contract-drift.md"
 

@@ -5,7 +5,7 @@ from drift.documents import served_document
 from drift.rewrites import REWRITES, Rewrite
 
 from followup_mockserver import MockService
-from followup_mockserver.lab.drift.comparison import compare_document
+from followup_mockserver.lab.contract_check import compare_document
 
 
 @pytest.mark.parametrize("rewrite", REWRITES, ids=lambda each: each.__name__)

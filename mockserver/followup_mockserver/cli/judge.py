@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from followup import Account
     from followup_mockserver.lab.calibration.questions import Finding
     from followup_mockserver.lab.calibration.run import Run
-    from followup_mockserver.lab.drift.differences import Difference, Report
+    from followup_mockserver.lab.contract_check import Report
+    from followup_mockserver.lab.contract_differences import Difference
 
 commands: Application = Application()
 
@@ -68,8 +69,8 @@ def check(
 
     "wording": a text.
     """
-    from followup_mockserver.lab.drift.comparison import compare_document
-    from followup_mockserver.lab.drift.contracts import DocumentError, read_document
+    from followup_mockserver.lab.contract_check import compare_document
+    from followup_mockserver.lab.contract_document import DocumentError, read_document
 
     try:
         report = compare_document(read_document(source))
@@ -90,7 +91,7 @@ _MOST_PLACES = 5
 
 def lines_of(report: "Report") -> Iterator[str]:
     """Iterate over the lines of a report: grouped by class, in 80 columns."""
-    from followup_mockserver.lab.drift.differences import CLASSES
+    from followup_mockserver.lab.contract_check import CLASSES
 
     if not report.differences:
         yield "No differences: SDK and mock fit this contract."

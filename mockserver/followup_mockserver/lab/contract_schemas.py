@@ -1,21 +1,24 @@
-"""Reads the schemas of a document: what a schema says together with its references, its parts and its alternatives."""
+"""Reads the schemas of a document: what a schema says together with its references, parts and alternatives."""
 
 import functools
 import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from followup_mockserver.lab.drift.contracts import DocumentError, Raw
-from followup_mockserver.lab.drift.differences import Direction, canonical
+from followup_mockserver.lab.contract_document import DocumentError, Raw
+
+Direction = Literal["request", "response"]
+"""The direction of a message: from the client to the service, or back. A webhook has the direction of a response."""
 
 Form = dict[str, Any]
-"""The keywords of a schema that apply to the kinds of values that it accepts.
+"""The keywords of a schema.
 
-``type`` is the set of these kinds, and ``forms`` the number of alternatives with fields of their own that it joins.
-Enums and required names are sets, limits are numbers, and the texts of other keywords are sets, of which all apply.
-What is within objects and arrays are schemas of the document.
+``type`` is the set of the kinds of values that it accepts, ``texts`` has the keywords that restrict none, and ``forms``
+is the number of alternatives with fields of their own that it joins. Enums and required names are sets, limits are
+numbers, and the values of other keywords are sets of texts, of which all apply. What is within objects and arrays are
+schemas of the document.
 """
 
 KINDS = ("string", "number", "boolean", "object", "array", "null")
@@ -28,29 +31,25 @@ _ANY_END = re.compile(r"(?<!\\)\.\*$")
 
 LOWER = ("minLength", "minimum", "exclusiveMinimum", "minItems", "minProperties")
 UPPER = ("maxLength", "maximum", "exclusiveMaximum", "maxItems", "maxProperties")
-TEXTS = (
-    *("format", "pattern", "multipleOf", "uniqueItems", "not", "if", "then", "else", "contains", "minContains"),
-    *("maxContains", "prefixItems", "unevaluatedItems", "patternProperties", "propertyNames", "dependentRequired"),
-    "dependentSchemas",
-)
-"""Keywords whose values are compared as texts."""
+RESTRICTING = ("format", "pattern", "multipleOf", "uniqueItems")
+"""Keywords whose values restrict more, the more of them apply."""
 
-ANNOTATIONS = ("title", "description", "example", "examples", "deprecated", "format", "default")
+OTHERS = (
+    *("not", "if", "then", "else", "contains", "minContains", "maxContains", "prefixItems", "unevaluatedItems"),
+    *("patternProperties", "propertyNames", "dependentRequired", "dependentSchemas"),
+)
+"""Keywords of which it is only said that they differ."""
+
+KEYWORDS = ("enum", *LOWER, *UPPER, *RESTRICTING, *OTHERS)
+
+TEXTS = ("title", "description", "example", "examples", "deprecated", "format")
 """Keywords that restrict no values; of formats, those that JSON Schema does not define."""
 
 _KEYWORDS_OF = {
     "string": ("format", "pattern", "minLength", "maxLength"),
     "integer": ("format", "multipleOf", *LOWER[1:3], *UPPER[1:3]),
-    "object": (
-        "forms",
-        "properties",
-        "required",
-        "additionalProperties",
-        "minProperties",
-        "maxProperties",
-        "patternProperties",
-    ),
-    "array": ("items", "minItems", "maxItems", "uniqueItems", "prefixItems", "contains", "minContains"),
+    "object": ("forms", "properties", "required", "additionalProperties", LOWER[4], UPPER[4], "patternProperties"),
+    "array": ("items", "minItems", "maxItems", "uniqueItems", "prefixItems", "contains"),
 }
 
 
@@ -77,7 +76,6 @@ class Schemas:
         self._raw = raw
         self._hidden = "readOnly" if direction == "request" else "writeOnly"
         self._referenced: dict[str, Form] = {}
-        self._annotations: dict[str, dict[str, Any]] = {}
 
     def form(self, schema: Any, at: str) -> Form:
         """Return the form of a schema.
@@ -93,7 +91,7 @@ class Schemas:
             return {} if schema else {"type": set()}
         if not isinstance(schema, dict):
             raise DocumentError(f"{at}: a schema must be an object")
-        parts = [self._plain(schema, at)]
+        parts = [self._own(schema, at)]
         if "$ref" in schema:
             parts.append(self._target(schema["$ref"], at))
         parts += [self.form(part, at) for part in self._raw.list(schema.get("allOf"), f"{at}: allOf")]
@@ -106,7 +104,7 @@ class Schemas:
             found = {"additionalProperties": schema["unevaluatedProperties"], **found}
         if schema.get("nullable") is True and "type" in found:  # also if an enum does not list null
             found = {**found, "type": found["type"] | {"null"}}
-        return _relevant(found)
+        return found
 
     def _target(self, reference: Any, at: str) -> Form:
         target = self._raw.target(reference, at)
@@ -115,56 +113,43 @@ class Schemas:
             self._referenced[reference] = self.form(target, at)
         return self._referenced[reference]
 
-    def annotations(self, schema: Any) -> dict[str, Any]:
-        """Return the annotations of a schema of which ``form`` was called, or of the schema that it wraps."""
-        if not isinstance(schema, dict):
-            return {}
-        own = {name: schema[name] for name in ANNOTATIONS if name in schema}
-        if own.get("format") in _FORMATS:
-            del own["format"]
-        unions = [each for union in ("anyOf", "oneOf") for each in schema.get(union, []) if each != {"type": "null"}]
-        wrapped = [self.annotations(each) for each in schema.get("allOf", []) + (unions if len(unions) == 1 else [])]
-        if "$ref" in schema:
-            wrapped.insert(0, self._annotations_of_target(schema["$ref"]))
-        return functools.reduce(lambda inner, outer: outer | inner, [own, *wrapped])
-
-    def _annotations_of_target(self, reference: str) -> dict[str, Any]:
-        if reference not in self._annotations:
-            self._annotations[reference] = {}
-            self._annotations[reference] = self.annotations(self._raw.target(reference, reference))
-        return self._annotations[reference]
-
-    def _plain(self, schema: dict[str, Any], at: str) -> Form:
-        """Return the keywords of a schema itself in the form in which they are compared."""
-        if dynamic := schema.keys() & {"$dynamicRef", "$recursiveRef"}:
-            raise DocumentError(f"{at}: {', '.join(dynamic)} is not supported")
-        form = _limits(schema, at)
-        for key, value in schema.items():
+    def _own(self, schema: dict[str, Any], at: str) -> Form:
+        """Return the form of the keywords of a schema itself."""
+        form: Form = {"texts": {name: schema[name] for name in (*TEXTS, "default") if name in schema}}
+        for key, value in _with_plain_limits(schema).items():
+            if key in ("$dynamicRef", "$recursiveRef"):
+                raise DocumentError(f"{at}: {key} is not supported")
             if key == "type":
                 types = set(_strings(value if isinstance(value, list) else [value], at, key))
                 if types - _TYPES:
                     raise DocumentError(f"{at}: there is no type {min(types - _TYPES)}")
                 form[key] = types | {"integer"} if "number" in types else types
             elif key == "enum":
-                form[key] = form.get(key, set(map(canonical, self._raw.list(value, f"{at}: enum"))))
+                form[key] = set(map(canonical, self._raw.list(value, f"{at}: enum")))
             elif key == "const":
                 form |= {"enum": {canonical(value)}, "const": True}
             elif key == "required":
                 form[key] = set(_strings(value, at, key))
             elif key == "properties":
                 form[key] = self._raw.object(value, f"{at}: {key}")
+            elif key in LOWER + UPPER:
+                if isinstance(value, bool) or not isinstance(value, int | float):
+                    raise DocumentError(f"{at}: {key} must be a number")
+                form |= {key: value} if value or key not in ("minLength", "minItems", "minProperties") else {}
             elif key in ("items", "additionalProperties") and value not in (True, {}):
                 form[key] = value
-            elif value in _FORMATS if key == "format" else key in TEXTS and (key, value) != ("uniqueItems", False):
+            elif value in _FORMATS if key == "format" else key in RESTRICTING + OTHERS and value is not False:
                 form[key] = {canonical(_ANY_END.sub("", value) if isinstance(value, str) else value)}
-        hidden = {name for name, each in form.get("properties", {}).items() if self._is_hidden(each)}
+        if "format" in form:
+            del form["texts"]["format"]
+        properties = form.get("properties", {})
+        hidden = {
+            name for name, each in properties.items() if isinstance(each, dict) and each.get(self._hidden) is True
+        }
         if hidden:
-            form["properties"] = {name: each for name, each in form["properties"].items() if name not in hidden}
+            form["properties"] = {name: each for name, each in properties.items() if name not in hidden}
             form["required"] = form.get("required", set()) - hidden
-        return _with_types_of_enum(form)
-
-    def _is_hidden(self, schema: Any) -> bool:
-        return isinstance(schema, dict) and schema.get(self._hidden) is True
+        return _withtypes_of_enum(form)
 
 
 def _strings(value: Any, at: str, key: str) -> list[str]:
@@ -173,25 +158,23 @@ def _strings(value: Any, at: str, key: str) -> list[str]:
     return value
 
 
-def _limits(schema: dict[str, Any], at: str) -> Form:
-    limits = {key: schema[key] for key in LOWER + UPPER if key in schema}
+def _with_plain_limits(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema with the limits of numbers in one way; in OpenAPI 3.0, a boolean says that one is exclusive."""
+    found = dict(schema)
     for bound, step in (("minimum", 1), ("maximum", -1)):
-        key = f"exclusive{bound.capitalize()}"
-        if isinstance(limits.get(key), bool):  # of OpenAPI 3.0
-            is_exclusive = limits.pop(key)
-            limits |= {key: limits.pop(bound)} if is_exclusive and bound in limits else {}
-        if isinstance(limits.get(key), int) and schema.get("type") in ("integer", ["integer"]):
-            limits = {bound: limits.pop(key) + step, **limits}
-    for key, value in limits.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise DocumentError(f"{at}: {key} must be a number")
-    return {key: value for key, value in limits.items() if value or not key.startswith("min") or key == "minimum"}
+        exclusive = f"exclusive{bound.capitalize()}"
+        if isinstance(found.get(exclusive), bool):
+            is_exclusive = found.pop(exclusive)
+            found |= {exclusive: found.pop(bound)} if is_exclusive and bound in found else {}
+        if isinstance(found.get(exclusive), int) and schema.get("type") in ("integer", ["integer"]):
+            found = {bound: found.pop(exclusive) + step} | found
+    return found
 
 
 # --- several schemas at once -----------------------------------------------------------------------------------------
 
 
-def _combined(keyword: str, schemas: Sequence[Any]) -> Any:
+def _combined(keyword: str, *schemas: Any) -> Any:
     """Return the schema of values that satisfy all schemas (``allOf``), or one of them (``anyOf``)."""
     return schemas[0] if all(each == schemas[0] for each in schemas) else {keyword: list(schemas)}
 
@@ -199,14 +182,14 @@ def _combined(keyword: str, schemas: Sequence[Any]) -> Any:
 _RULES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     **dict.fromkeys(LOWER, (max, min)),
     **dict.fromkeys(UPPER, (min, max)),
-    **dict.fromkeys(("required", *TEXTS), (operator.or_, operator.and_)),
+    **dict.fromkeys(("required", "const", *RESTRICTING, *OTHERS), (operator.or_, operator.and_)),
     **dict.fromkeys(("type", "enum"), (operator.and_, operator.or_)),
     **dict.fromkeys(
         ("items", "additionalProperties"),
-        (lambda *schemas: _combined("allOf", schemas), lambda *schemas: _combined("anyOf", schemas)),
+        (functools.partial(_combined, "allOf"), functools.partial(_combined, "anyOf")),
     ),
-    "const": (operator.or_, operator.and_),
     "forms": (max, max),
+    "texts": (lambda outer, inner: inner | outer, lambda *_: {}),
 }
 """How the values of a keyword are combined: if both apply, and if one of them does."""
 
@@ -219,10 +202,10 @@ def _merged(one: Form, other: Form) -> Form:
     if "properties" in merged:
         names = dict.fromkeys(name for each in (one, other) for name in each.get("properties", {}))
         merged["properties"] = {
-            name: _combined("allOf", [found for each in (one, other) for found in _of_property(each, name)])
+            name: _combined("allOf", *(found for each in (one, other) for found in _of_property(each, name)))
             for name in names
         }
-    return _with_types_of_enum(merged)
+    return _withtypes_of_enum(merged)
 
 
 def _of_property(form: Form, name: str) -> Iterator[Any]:
@@ -238,25 +221,23 @@ def _joined(forms: Sequence[Form]) -> Form:
     found: Form = {"type": set().union(*map(types_of, forms))}
     for key in dict.fromkeys(key for each in forms for key in each if key not in ("type", "properties")):
         restricted = [each for each in forms if types_of(each) & kinds_of(key)]
-        if all(key in each for each in restricted):
+        if restricted and all(key in each for each in restricted):
             found[key] = functools.reduce(_RULES[key][1], (each[key] for each in restricted))
     properties: dict[str, list[Any]] = {}
     found["forms"] = sum("properties" in each for each in forms)
     for each in forms:
         for name, schema in each.get("properties", {}).items():
             properties.setdefault(name, []).append(schema)
-    return found | {"properties": {name: _combined("anyOf", each) for name, each in properties.items()}}
+    return found | {"properties": {name: _combined("anyOf", *each) for name, each in properties.items()}}
 
 
-def _with_types_of_enum(form: Form) -> Form:
+def _withtypes_of_enum(form: Form) -> Form:
     """Return a form whose types are those of its enum, which lists no null."""
     if "enum" not in form:
         return form
-    types = types_of(form)
     members = {text: _kind_of(json.loads(text)) for text in form["enum"]}
-    accepted = {text for text, kind in members.items() if kind in types}
-    kinds = {members[text] for text in accepted}
-    return {**form, "type": kinds, "enum": accepted - {"null"}}
+    accepted = {text: kind for text, kind in members.items() if kind in types_of(form)}
+    return {**form, "type": {*accepted.values()}, "enum": accepted.keys() - {"null"}}
 
 
 def _kind_of(value: Any) -> str:
@@ -266,10 +247,6 @@ def _kind_of(value: Any) -> str:
     return names.get(type(value), "null")
 
 
-def _relevant(form: Form) -> Form:
-    """Return a form with those keywords that restrict what it accepts."""
-    types = types_of(form)
-    found = {key: value for key, value in form.items() if key == "type" or kinds_of(key) & types}
-    if found.get("enum") in (set(), {"true", "false"}):
-        found = {key: value for key, value in found.items() if key not in ("enum", "const")}
-    return found
+def canonical(value: Any) -> str:
+    """Return a text that is the same for equal JSON values, and distinguishes true from 1; sets are lists."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=sorted)

@@ -1,10 +1,14 @@
 """Compares a contract document with the contract that SDK and mock implement, operation by operation."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
+import attrs
+
+from followup._for_mockserver import camel
 from followup_mockserver.gateway.contract.openapi import document as our_document
-from followup_mockserver.lab.drift.contracts import (
+from followup_mockserver.lab.contract_differences import Comparer, Difference, DifferenceClass, changed, compare_texts
+from followup_mockserver.lab.contract_document import (
     BEARER,
     JSON,
     PLACES,
@@ -14,16 +18,7 @@ from followup_mockserver.lab.drift.contracts import (
     operations,
     webhooks,
 )
-from followup_mockserver.lab.drift.differences import (
-    Difference,
-    DifferenceClass,
-    Direction,
-    Report,
-    changed,
-    compare_texts,
-)
-from followup_mockserver.lab.drift.schema_comparison import Comparer
-from followup_mockserver.lab.drift.schemas import KINDS, Schemas
+from followup_mockserver.lab.contract_schemas import KINDS, Direction
 
 _ALWAYS_SENT = {"idempotency-key", "service-version"}
 """Headers that the SDK sends with each request of an operation that has them, although they are optional."""
@@ -32,6 +27,37 @@ _IN_TEXT = {"type": [each for each in KINDS if each != "null"]}
 """The values of a parameter. A URL or a header cannot contain null."""
 
 _SUCCESS = "200"
+_JSON_TYPES = (JSON, "application/*", "*/*")
+CLASSES: tuple[DifferenceClass, ...] = get_args(DifferenceClass)
+"""All classes, the most serious first."""
+
+
+@attrs.frozen
+class Report:
+    """The result of a comparison.
+
+    Attributes:
+        differences: the differences, the most serious first, and those of a class in the order of the contract.
+    """
+
+    differences: tuple[Difference, ...]
+
+    def of_class(self, class_: DifferenceClass) -> list[Difference]:
+        """Return the differences of a class."""
+        return [each for each in self.differences if each.class_ == class_]
+
+    @property
+    def is_compatible(self) -> bool:
+        """Whether SDK and mock still fit the compared contract."""
+        return not self.of_class("breaking") and not self.of_class("mock differs")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-compatible data; the ``witness`` of a difference is always null."""
+        shown = [
+            {"class": each.class_, "where": each.where, "detail": each.detail, "witness": None}
+            for each in self.differences
+        ]
+        return {"differences": shown, **{camel(each.replace(" ", "_")): len(self.of_class(each)) for each in CLASSES}}
 
 
 def compare_document(document: dict[str, Any]) -> Report:
@@ -47,9 +73,10 @@ def compare_document(document: dict[str, Any]) -> Report:
         DocumentError: the document is malformed.
     """
     try:
-        return Report.of(_Comparison(Raw(our_document()), Raw(document)).differences())
+        found = [*_Comparison(Raw(our_document()), Raw(document)).differences()]
     except RecursionError:
         raise DocumentError("its references are nested too deeply") from None
+    return Report(tuple(sorted(found, key=lambda each: CLASSES.index(each.class_))))
 
 
 class _Comparison:
@@ -59,9 +86,7 @@ class _Comparison:
         self._ours = ours
         self._theirs = theirs
         directions: tuple[Direction, Direction] = ("request", "response")
-        self._comparers = {
-            each: Comparer(each, Schemas(ours, each), Schemas(theirs, each)) for each in directions
-        }  # fmt: skip
+        self._comparers = {each: Comparer(each, ours, theirs) for each in directions}
 
     def differences(self) -> Iterator[Difference]:
         yield from compare_texts(_info(self._ours), _info(self._theirs), "info")
@@ -104,15 +129,13 @@ class _Comparison:
 
     def _compare_body(self, ours: Operation, theirs: Operation, where: str) -> Iterator[Difference]:
         one, other = ours.body, theirs.body
-        needs_one = one is not None and one.get("required") is True
-        needs_other = other is not None and other.get("required") is True
-        if other is None:
-            if one is not None:
-                yield Difference("breaking", where, "The contract has no request body.")
-        elif one is None:
+        needs_one, needs_other = ((each or {}).get("required") is True for each in (one, other))
+        if one is None and other is not None:
             detail = f"The contract {'requires' if needs_other else 'allows'} a request body."
             yield Difference("breaking" if needs_other else "added", where, detail)
-        else:
+        elif one is not None and other is None:
+            yield Difference("breaking", where, "The contract has no request body.")
+        elif one is not None and other is not None:
             if needs_other and not needs_one:
                 yield Difference("breaking", where, "required: the contract requires a body, SDK and mock do not")
             elif needs_one and not needs_other:
@@ -124,11 +147,10 @@ class _Comparison:
         self, direction: Direction, ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str
     ) -> Iterator[Difference]:
         """Iterate over the differences of two bodies. The SDK sends one media type, and decodes any JSON."""
-        name = next((each for each in (JSON, "application/*", "*/*") if each in theirs), None)
+        name = next((each for each in _JSON_TYPES if each in theirs), None)
         if name is not None:
-            for each in theirs:
-                if each not in (JSON, "application/*", "*/*"):
-                    yield Difference("added", where, f"media type: the contract also has {each}")
+            for each in theirs.keys() - {*_JSON_TYPES}:
+                yield Difference("added", where, f"media type: the contract also has {each}")
         elif direction == "response":
             name = next((each for each in theirs if each.endswith("+json")), None)
             if name is not None:
@@ -166,16 +188,16 @@ class _Comparison:
 
     def _compare_webhooks(self) -> Iterator[Difference]:
         """Compare the webhooks. One contract may describe all types in one, another one each type in its own."""
-        (webhook,) = webhooks(self._ours).values()
+        (webhook,) = webhooks(self._ours)
         found = webhooks(self._theirs)
         if not found:
             yield Difference("wording", "webhooks", "The contract does not describe webhooks.")
             return
         bodies = []
-        for each in found.values():
+        for each in found:
             yield from self._compare_parameters("response", webhook, each, "header", f"{each.where} header")
             schemas = each.schemas(each.body or {}, each.where)
-            bodies += [schemas[name] for name in (JSON, "application/*", "*/*") if name in schemas][:1]
+            bodies += [schemas[name] for name in _JSON_TYPES if name in schemas][:1]
         if bodies:
             ours = webhook.schemas(webhook.body or {}, webhook.where)[JSON]
             schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}

@@ -2,10 +2,9 @@
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import attrs
 
@@ -85,8 +84,6 @@ TIMEOUT = 30.0
 """Seconds within which a download must be complete."""
 
 _MAX_DEPTH = 100
-_STANDARD_INPUT = "-"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_document(source: str) -> dict[str, Any]:
@@ -98,26 +95,28 @@ def read_document(source: str) -> dict[str, Any]:
     Raises:
         DocumentError: it cannot be read, or it is not an OpenAPI document in JSON of version 3.
     """
-    if source.lower().startswith(("http://", "https://")):
-        try:
-            text = result_within(TIMEOUT, lambda: _downloaded(source))
-        except TimeoutError:
-            raise DocumentError(f"no response within {TIMEOUT:g} s") from None
-    elif source == _STANDARD_INPUT:
-        text = sys.stdin.buffer.read(MAX_BYTES + 1)
-    else:
-        text = _content_of(Path(source))
-    if len(text) > MAX_BYTES:
-        raise DocumentError(f"it has more than {MAX_BYTES:,} bytes")
-    return _checked(_decoded(text.removeprefix(_BYTE_ORDER_MARK)))
-
-
-def _content_of(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        if source.lower().startswith(("http://", "https://")):
+            text = result_within(TIMEOUT, lambda: _downloaded(source))
+        elif source == "-":
+            text = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(source).open("rb") as file:
+                text = file.read(MAX_BYTES + 1)
+    except TimeoutError:
+        raise DocumentError(f"no response within {TIMEOUT:g} s") from None
     except (OSError, ValueError) as error:
         raise DocumentError(getattr(error, "strerror", None) or "the name of the file is invalid") from None
+    if len(text) > MAX_BYTES:
+        raise DocumentError(f"it has more than {MAX_BYTES:,} bytes")
+    try:
+        document = decoded_json(text.removeprefix(b"\xef\xbb\xbf"), _MAX_DEPTH)
+    except ServiceError as error:
+        raise DocumentError(_reason(text, error)) from None
+    if problem := _problem_of(document):
+        raise DocumentError(problem)
+    found: dict[str, Any] = document
+    return found
 
 
 def _downloaded(url: str) -> bytes:
@@ -140,13 +139,6 @@ def _downloaded(url: str) -> bytes:
     return bytes(text)
 
 
-def _decoded(text: bytes) -> Any:
-    try:
-        return decoded_json(text, _MAX_DEPTH)
-    except ServiceError as error:
-        raise DocumentError(_reason(text, error)) from None
-
-
 def _reason(text: bytes, error: ServiceError) -> str:
     start = text.lstrip()[:20].lower()
     if start.startswith(b"<"):
@@ -156,17 +148,17 @@ def _reason(text: bytes, error: ServiceError) -> str:
     return error.message.replace("The body must be JSON", "it is not JSON").replace("The body", "it").rstrip(".")
 
 
-def _checked(document: Any) -> dict[str, Any]:
+def _problem_of(document: Any) -> str:
+    """Return why this is no document that can be compared; empty if it is one."""
     if not isinstance(document, dict):
-        raise DocumentError("it is not an OpenAPI document: it must be an object")
+        return "it is not an OpenAPI document: it must be an object"
     if "swagger" in document:
-        raise DocumentError(f"it is a document of Swagger {document['swagger']}; convert it to OpenAPI 3 first")
+        return f"it is a document of Swagger {document['swagger']}; convert it to OpenAPI 3 first"
     version = document.get("openapi")
     if not isinstance(version, str):
-        raise DocumentError("it is not an OpenAPI document: it has no field openapi")
-    if not version.startswith("3."):
-        raise DocumentError(f"it is a document of OpenAPI {version}; versions 3.0 and later 3.x are supported")
-    return document
+        return "it is not an OpenAPI document: it has no field openapi"
+    is_supported = version.startswith("3.")
+    return "" if is_supported else f"it is a document of OpenAPI {version}; versions 3.0 and later 3.x are supported"
 
 
 JSON = "application/json"
@@ -279,32 +271,26 @@ def operations(raw: Raw) -> dict[tuple[str, str], Operation]:
     items = raw.object(raw.document.get("paths"), "paths")
     if not items:
         raise DocumentError("it has no paths")
-    return {
-        (method, re.sub(r"\{[^}]*\}", "{}", each.path)): each
-        for path, value in items.items()
-        if path.startswith("/")
-        for method, each in _of_item(raw, path, raw.object(value, f"paths.{path}"))
-    }
-
-
-def _of_item(raw: Raw, path: str, item: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
-    below = _below_base_url(raw, path, item)
-    for method in METHODS:
-        if method in item:
-            content = raw.object(item[method], f"paths.{path}.{method}")
-            yield method, Operation(raw, f"{method.upper()} {below}", below, item, content)
-
-
-def webhooks(raw: Raw) -> dict[str, Operation]:
-    """Return the webhooks of a document by name."""
-    key = "webhooks" if "webhooks" in raw.document else "x-webhooks"  # OpenAPI 3.0 has an extension for them
     found = {}
-    for name, value in raw.object(raw.document.get(key), key).items():
-        item = raw.object(value, f"{key}.{name}")
+    for path, value in items.items():
+        item = raw.object(value, f"paths.{path}") if path.startswith("/") else {}
+        below = _below_base_url(raw, path, item)
         for method in METHODS:
             if method in item:
-                where = f"webhook {name}"
-                found[name] = Operation(raw, where, name, item, raw.object(item[method], where))
+                content = raw.object(item[method], f"paths.{path}.{method}")
+                operation = Operation(raw, f"{method.upper()} {below}", below, item, content)
+                found[method, re.sub(r"\{[^}]*\}", "{}", below)] = operation
+    return found
+
+
+def webhooks(raw: Raw) -> list[Operation]:
+    """Return the webhooks of a document."""
+    key = "webhooks" if "webhooks" in raw.document else "x-webhooks"  # OpenAPI 3.0 has an extension for them
+    found = []
+    for name, value in raw.object(raw.document.get(key), key).items():
+        where, item = f"webhook {name}", raw.object(value, f"{key}.{name}")
+        contents = [raw.object(item[method], where) for method in METHODS if method in item]
+        found += [Operation(raw, where, name, item, content) for content in contents[-1:]]
     return found
 
 
@@ -315,20 +301,9 @@ def _below_base_url(raw: Raw, path: str, item: dict[str, Any]) -> str:
     ``/patients`` below ``https://clinic.example/api/v1``. Clients are configured with the base URL, so both are the
     same.
     """
-    holders = [*(value for value in item.values() if isinstance(value, dict)), item, raw.document]
-    servers: Any = next((each["servers"] for each in holders if each.get("servers")), [{}])
-    complete = [_path_of(raw.object(each, "servers")) + path for each in raw.list(servers, "servers")]
-    return next((each[each.rindex(_VERSION) :] for each in complete if _VERSION in each), path)
-
-
-def _path_of(server: dict[str, Any]) -> str:
-    """Return the path of a server's URL, with the default values of its variables."""
-    url = str(server.get("url", "/"))
-    variables = server.get("variables")
-    for name, each in variables.items() if isinstance(variables, dict) else ():
-        if isinstance(each, dict):
-            url = url.replace(f"{{{name}}}", str(each.get("default", "")))
-    try:
-        return urlsplit(re.sub(r"\{[^}]*\}", "", url)).path.rstrip("/")
-    except ValueError as error:
-        raise DocumentError(f"servers: {error}") from None
+    for server in raw.list(item.get("servers") or raw.document.get("servers"), "servers"):
+        base = re.sub(r"^\w+://[^/]*", "", str(raw.object(server, "servers").get("url")))
+        complete = base.rstrip("/") + path
+        if _VERSION in complete:
+            return complete[complete.rindex(_VERSION) :]
+    return path[path.rindex(_VERSION) :] if _VERSION in path else path
