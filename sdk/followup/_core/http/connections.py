@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -139,13 +140,19 @@ class _Connections(Generic[C]):
             loop: each for loop, each in self._transports.items() if loop is None or not loop.is_closed()
         }
 
-    def __del__(self) -> None:
-        # Connections cannot be closed here: there may be no running event loop, or a different one.
-        if getattr(self, "_closed", True) or self._process != os.getpid():
+    def __del__(
+        self,
+        is_finalizing: Callable[[], bool] = sys.is_finalizing,
+        getpid: Callable[[], int] = os.getpid,
+        warn: Callable[..., None] = warnings.warn,
+    ) -> None:
+        # Connections cannot be closed here: there may be no running event loop, or a different one. At the end of the
+        # process nobody has to close any, and modules are gone: so what this uses are its own arguments.
+        if is_finalizing() or getattr(self, "_closed", True) or self._process != getpid():
             return
         usable = (each for loop, each in self._transports.items() if loop is None or not loop.is_closed())
         if any(each.has_any() for each in usable):
-            warnings.warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
+            warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
 
 
 class Connections(_Connections["httpx.Client"]):

@@ -104,7 +104,7 @@ class _Transport(Generic[B]):
                 return lane
             lane.close()
         if len(self._all) >= MOST_LANES:
-            self._all = [each for each in self._all if _is_open(each())]
+            self._all = [each for each in self._all if (found := each()) is not None and not found.is_closed]
             if len(self._all) >= MOST_LANES:
                 return None
         lane = Lane(self._world, self._route, self._backend(self._route.handshakes))
@@ -151,12 +151,9 @@ class _Transport(Generic[B]):
                     turn.put_nowait(None)
 
     def has_any(self) -> bool:
-        """Return whether a lane is open. A finalizer may ask, when weak references are dead already."""
-        return bool(self._idle) or any(_is_open(each()) for each in self._all)
-
-
-def _is_open(lane: Lane[Any] | None) -> bool:
-    return lane is not None and not lane.is_closed
+        """Return whether a lane is open. A finalizer may ask, when weak references and this module are gone already."""
+        lanes = (each() for each in self._all)
+        return bool(self._idle) or any(lane is not None and not lane.is_closed for lane in lanes)
 
 
 def _is_replaced(method: Any) -> bool:

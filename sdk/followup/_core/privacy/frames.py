@@ -253,6 +253,8 @@ def _generator_function(function: Callable[..., Any]) -> Callable[..., Any]:
         __tracebackhide__ = True
         try:
             return (yield from function(*args, **kwargs))
+        except GeneratorExit:  # which nobody sees; at the end of the process this module may be gone
+            raise
         except BaseException as error:
             del args, kwargs
             _clean(error)
@@ -268,6 +270,8 @@ def _async_generator_function(function: Callable[..., Any]) -> Callable[..., Any
         try:
             async for item in items:
                 yield item
+        except GeneratorExit:
+            raise
         except BaseException as error:
             del args, kwargs
             _clean(error)
