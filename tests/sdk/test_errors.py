@@ -135,7 +135,7 @@ def test_a_batch_error_names_the_first_three_reasons_with_their_positions(
     server: ScriptedServer, driver: Driver, status: int, count: int
 ) -> None:
     results = [
-        {"id": str(n), "accepted": False, "status": "invalid", "event": None, "result": None, "error": f"Reason {n}."}
+        {**EVENT, "accepted": False, "status": "invalid", "event": None, "result": None, "error": f"Reason {n}."}
         for n in range(count)
     ]
     server.script = [reply(status, {**error(message="No event is valid."), "results": results})]

@@ -55,6 +55,13 @@ UNSENDABLE: list[tuple[Callable[[Any], Any], str]] = [
     (lambda c: with_data(c, {"x": float("nan")}), r"events\[1\]\.data\.x is not a finite number"),
     (lambda c: with_data(c, {"x": 10**5_000}), r"events\[1\]\.data\.x is an integer with too many digits"),
     (lambda c: with_data(c, {"x": {(SECRET,): 1}}), r"events\[1\]\.data\.x has a key that is a tuple"),
+    *(
+        (
+            lambda c, key=key: with_data(c, {"x": [{key: SECRET}]}),
+            rf"events\[1\]\.data\.x\[0\] has a key that is {kind}",
+        )
+        for key, kind in {1: "an int", 1.5: "a float", None: "None"}.items()
+    ),
     (lambda c: with_data(c, {"x": {BAD: 1}}), r"events\[1\]\.data\.x has a key that is not valid Unicode"),
     (lambda c: with_data(c, circle()), "events is nested too deeply, or contains itself"),
     (lambda c: with_data(c, deep()), "events is nested too deeply, or contains itself"),

@@ -12,6 +12,7 @@ from support.server import ScriptedServer, reply
 from followup import (
     APIStatusError,
     Appointment,
+    EventBatchError,
     IdempotencyError,
     InternalServerError,
     NotFoundError,
@@ -132,3 +133,38 @@ def test_a_response_about_another_object_is_no_result(server: ScriptedServer, dr
     assert len(server.received) == 1
     server.script = [reply(200, body)]
     assert driver.call(server.url, make).id == body["id"]
+
+
+def batch(ids: list[str], *, accepted: bool) -> dict[str, Any]:
+    status = "processed" if accepted else "invalid"
+    return {"object": "event_batch", "results": [{"id": each, "accepted": accepted, "status": status} for each in ids]}
+
+
+def send_two_events(client: Any) -> Any:
+    return client.events.create([{"id": each, "type": "order.issued", "data": {}} for each in ("e1", "e2")])
+
+
+@pytest.mark.parametrize("ids", [[], ["e1"], ["e1", "e9"], ["e1", "e1"], ["e1", "e2", "e2"]], ids=str)
+def test_results_about_other_events_than_those_sent_are_none(
+    server: ScriptedServer, driver: Driver, ids: list[str]
+) -> None:
+    server.script = [reply(200, batch(ids, accepted=True), headers={"Request-Id": "req_1"})]
+    with pytest.raises(ResponseDecodeError, match="results are about other events than those that were sent") as caught:
+        driver.call(server.url, send_two_events)
+    failure = caught.value
+    assert (failure.status_code, failure.request_id, failure.attempts, failure.was_sent) == (200, "req_1", 1, "yes")
+    assert "e9" not in str(failure)
+    server.script = [reply(400, {**error(message="None."), **batch(ids, accepted=False)})]
+    with pytest.raises(EventBatchError, match=r"None\..*results are about other events than those that") as rejected:
+        driver.call(server.url, send_two_events)
+    assert [each.id for each in rejected.value.results] == ids
+    assert len(server.received) == 2
+
+
+def test_results_in_another_order_are_put_in_that_of_the_events(server: ScriptedServer, driver: Driver) -> None:
+    server.script = [reply(200, batch(["e2", "e1"], accepted=True))]
+    assert [each.id for each in driver.call(server.url, send_two_events).results] == ["e1", "e2"]
+    server.script = [reply(400, {**error(), **batch(["e2", "e1"], accepted=False)})]
+    with pytest.raises(EventBatchError, match=r"events\[0\]: invalid") as rejected:
+        driver.call(server.url, send_two_events)
+    assert [each.id for each in rejected.value.results] == ["e1", "e2"]

@@ -1,7 +1,5 @@
 """The environment of code under test that creates its own client: its requests reach a mock in this process."""
 
-import importlib
-import importlib.util
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,9 +87,6 @@ class MockEnvironment:
             patch.setenv("FOLLOWUP_API_KEY", self.api_key)
             self._intercept(patch, httpx.HTTPTransport, "handle_request")
             self._intercept(patch, httpx.AsyncHTTPTransport, "handle_async_request")
-            if importlib.util.find_spec("httpx_aiohttp") is not None:
-                aiohttp_transport = importlib.import_module("httpx_aiohttp").AiohttpTransport
-                self._intercept(patch, aiohttp_transport, "handle_async_request")
             yield
 
     def _intercept(self, patch: pytest.MonkeyPatch, transport_class: Any, method: str) -> None:

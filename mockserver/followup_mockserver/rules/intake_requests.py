@@ -23,7 +23,7 @@ _TO_WIRE = {parameter.name: parameter for parameter in IntakeRequests.create.par
 def create(tenant: Tenant, **fields: Any) -> IntakeRequest:
     """Create an intake request, identify its patient, and determine which data is missing."""
     data = _checked(tenant, fields)
-    if not any(_identifying_values(data)):
+    if not any(each and each.strip() for each in _identifying_values(data)):
         raise invalid("parameter_missing", "Pass a name, document or phone of the patient or of a contact.", "patient")
     now = tenant.at
     intake = IntakeRequest(

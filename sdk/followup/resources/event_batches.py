@@ -1,13 +1,14 @@
 """Batches of inbound events: their input and their results (specification, sections 4 and 6.1)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Constant, EventId, EventType, NonEmpty
+from followup._core.call.responses import OTHER_EVENTS, put_in_order
 from followup._core.codec.decode import decode
 from followup._core.codec.wire import WireError
 from followup._core.privacy.redaction import SentValues, redacted
@@ -166,16 +167,21 @@ class EventBatchError(APIStatusError):
     ``results``, and send them again with the same ids.
 
     Attributes:
-        results: one result per event, in the order of sending.
+        results: one result per event, in the order of sending; as they came if they are about other events, which the
+            message then says; empty if they cannot be read.
     """
 
     results: list[EventResult]
 
-    def __init__(self, text: str = "", *, body: Any = None, **response: Any) -> None:
+    def __init__(
+        self, text: str = "", *, body: Any = None, event_ids: Sequence[str] | None = None, **response: Any
+    ) -> None:
         try:
             self.results = decode(list[EventResult], body["results"])
         except (WireError, TypeError, KeyError):
             self.results = []
+        if event_ids is not None and not put_in_order(self.results, event_ids):
+            response["note"] = ". ".join(filter(None, (OTHER_EVENTS.capitalize(), response.get("note"))))
         super().__init__(text, body=body, **response)
 
     def _details(self, sent: SentValues) -> str:

@@ -13,18 +13,17 @@ import attrs
 
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH
 from followup._core.call.options import Options
+from followup._core.call.responses import put_in_order
 from followup._core.call.retries import backoff
 from followup._core.call.steps import Call, Steps, Wait
-from followup._core.results.errors import APIConnectionError, APIStatusError, RateLimitError, ResponseDecodeError
+from followup._core.results.errors import APIConnectionError, APIStatusError, RateLimitError
 from followup._core.time import random_fraction
 from followup.resources.event_batches import (
     ACCEPTED,
-    MISSING,
     EventBatch,
     EventBatchError,
     EventInput,
     EventResult,
-    EventResultStatus,
     larger_batch,
     outcome_of,
     problem_of,
@@ -134,11 +133,11 @@ class Sender:
         try:
             batch = yield from self._patient_call(call, options)
             self._largest = larger_batch(self._largest)
-            return _results_of(call, batch.results, events, batch.last_response.status_code)
+            return _without_contradictions(batch.results)
         except EventBatchError as error:
-            if not error.results:
+            if not put_in_order(error.results, call.event_ids or ()):
                 raise
-            return _results_of(call, error.results, events, error.status_code)
+            return _without_contradictions(error.results)
         except (APIStatusError, APIConnectionError) as error:
             is_too_large = getattr(error, "status_code", None) == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             if not is_too_large and (len(events) == 1 or not takes_too_long(error, is_repeated=True)):
@@ -166,37 +165,17 @@ class Sender:
         return (yield from run_call(call, options))
 
 
-def _results_of(
-    call: Call[EventBatch], results: list[EventResult], events: Sequence[EventInput], status: int
-) -> list[EventResult]:
-    if len(results) != len(events):
-        raise ResponseDecodeError(
-            f"{call.operation}: the response has {len(results)} results for {len(events)} events",
-            status_code=status,
-            operation=call.operation,
-            idempotency_key=call.idempotency_key,
-            was_sent="yes",
-        )
-    by_id = {result.id: result for result in results}
-    found = [
-        result if result.id == event["id"] else by_id.get(event["id"]) or _not_accepted(event["id"], "failed", MISSING)
-        for result, event in zip(results, events, strict=True)
-    ]
-    for result in found:
+def _without_contradictions(results: list[EventResult]) -> list[EventResult]:
+    for result in results:
         if result.accepted != (result.status in ACCEPTED):
             result.error, result.accepted, result.status = problem_of(result), False, "failed"
         result.error = result.error and without_position(result.error)
-    return found
+    return results
 
 
 def _invalid(event: Any, problem: str) -> EventResult:
     """Return the result of an event that cannot be sent."""
     id = event.get("id") if isinstance(event, Mapping) else None
     text = without_position(problem)
-    return _not_accepted(
-        id if isinstance(id, str) else "", "invalid", f"the event{text}" if text.startswith(" ") else text
-    )
-
-
-def _not_accepted(id: str, status: EventResultStatus, error: str) -> EventResult:
-    return EventResult(id=id, accepted=False, status=status, error=error)
+    text = f"the event{text}" if text.startswith(" ") else text
+    return EventResult(id=id if isinstance(id, str) else "", accepted=False, status="invalid", error=text)

@@ -119,10 +119,9 @@ class Events(Resource, group="events"):
 
         Events are read and results yielded during sending, so that neither has to fit into memory. The results of a
         batch are yielded once all of its events have their final result. Failed events are sent again with the same
-        ids, and so are events whose result contradicts itself or is missing. A batch that is too large or takes too
-        long is split. An event that cannot be sent has an ``invalid`` result and does not delay others. When the rate
-        limit is reached, sending waits. After an interruption, send all events again:
-        accepted ids have no effect a second time.
+        ids, and so are events whose result contradicts itself. A batch that is too large or takes too long is split.
+        An event that cannot be sent has an ``invalid`` result and does not delay others. When the rate limit is
+        reached, sending waits. After an interruption, send all events again: accepted ids have no effect a second time.
 
         Args:
             events: an iterable of events; for ``AsyncFollowUp`` an iterable or an asynchronous iterable.

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import httpx
-import httpx_aiohttp
 import pytest
 import respx
 from fastapi import FastAPI
@@ -39,11 +38,6 @@ async def with_async_httpx(url: str) -> None:
         await client.get(url)
 
 
-async def with_aiohttp(url: str) -> None:
-    async with httpx_aiohttp.HttpxAiohttpClient() as client:
-        await client.get(url)
-
-
 def with_httpx(url: str) -> None:
     with httpx.Client() as client:
         client.get(url)
@@ -64,19 +58,12 @@ async def with_the_async_sdk(url: str) -> None:
         await client.account.retrieve()
 
 
-async def with_the_sdk_on_aiohttp(url: str) -> None:
-    async with httpx_aiohttp.HttpxAiohttpClient() as http, AsyncFollowUp(base_url=url, http_client=http) as client:
-        await client.account.retrieve()
-
-
 CLIENTS: list[Callable[[str], Any]] = [
     with_httpx,
     with_async_httpx,
-    with_aiohttp,
     with_the_sdk,
     with_the_sdk_in_a_thread,
     with_the_async_sdk,
-    with_the_sdk_on_aiohttp,
 ]
 
 
@@ -93,7 +80,7 @@ def test_clients_of_the_code_under_test_reach_the_service(followup_env: MockEnvi
     async def use() -> None:
         async with AsyncFollowUp() as client:
             await client.patients.list()
-        async with httpx_aiohttp.HttpxAiohttpClient() as http, AsyncFollowUp(http_client=http) as client:
+        async with httpx.AsyncClient() as http, AsyncFollowUp(http_client=http) as client:
             await client.doctors.list()
 
     asyncio.run(use())
@@ -157,7 +144,7 @@ def test_the_message_shows_neither_query_nor_personal_data(followup_env: MockEnv
         assert hidden not in str(caught.value)
 
 
-@pytest.mark.parametrize("use", [with_httpx, with_async_httpx, with_aiohttp])
+@pytest.mark.parametrize("use", [with_httpx, with_async_httpx])
 def test_an_allowed_server_is_reached(
     followup_env: MockEnvironment, other: SimpleNamespace, use: Callable[[str], Any]
 ) -> None:

@@ -6,10 +6,11 @@ much memory, and nothing can interrupt it.
 """
 
 import contextlib
+import functools
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -40,6 +41,8 @@ ACCEPT_ENCODING = "gzip, deflate"
 
 _STEP = 256 * 1024
 """Bytes to decompress at once, in less than a millisecond."""
+
+OTHER_EVENTS = "its results are about other events than those that were sent"
 
 TOO_MANY_VALUES = f"has more than {MAX_VALUES:,} values"
 
@@ -184,10 +187,13 @@ def result_of(call: Call[R], response: Response, attempt: int) -> R:
         kind = redacted(response.headers.get("content-type", "no content type"), max_length=100)
         problem = f"its body is not JSON ({len(response.content)} bytes of {kind})"
     else:
-        if call.object_id is None or getattr(result, "id", None) == call.object_id:
-            return with_response(result, response)
         # A cache, a proxy or bytes left over from another response could return another patient's record.
-        problem = "it describes another object than the one in the path"
+        if call.object_id is not None and getattr(result, "id", None) != call.object_id:
+            problem = "it describes another object than the one in the path"
+        elif call.event_ids is not None and not put_in_order(getattr(result, "results", []), call.event_ids):
+            problem = OTHER_EVENTS
+        else:
+            return with_response(result, response)
     # Raised outside the handlers, because the original error holds the body.
     raise errors.ResponseDecodeError(
         f"{call.operation}: the response does not match the specification: {problem}",
@@ -195,6 +201,16 @@ def result_of(call: Call[R], response: Response, attempt: int) -> R:
         request_id=response.headers.get("request-id"),
         **_resumable(call, attempt, "yes"),
     )
+
+
+def put_in_order(results: list[Any], ids: Sequence[str]) -> bool:
+    """Put the results of a batch in the order of its events; return False if they are about other events."""
+    found = [each.id for each in results]
+    if found != ids:
+        if sorted(found) != sorted(ids):
+            return False
+        results.sort(key=lambda each: ids.index(each.id))
+    return True
 
 
 def _json(response: Response) -> Any:
@@ -254,7 +270,7 @@ def _why(outcome: NoResponse) -> str:
 
 def _status_error(call: Call[Any], options: Options, response: Response, attempts: int) -> errors.APIStatusError:
     body = _error_body(response)
-    kind = errors.status_error_class(response.status_code, body)
+    kind: Callable[..., errors.APIStatusError] = errors.status_error_class(response.status_code, body)
     # Only the service refuses a batch; a gateway in front of it that answers 401 or 503 decides nothing about an event.
     if (
         call.batch_error is not None
@@ -262,7 +278,7 @@ def _status_error(call: Call[Any], options: Options, response: Response, attempt
         and isinstance(body, dict)
         and "results" in body
     ):
-        kind = call.batch_error
+        kind = functools.partial(call.batch_error, event_ids=call.event_ids)
     return kind(
         status_code=response.status_code,
         headers=response.headers,

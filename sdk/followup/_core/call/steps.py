@@ -16,7 +16,7 @@ independent of that library::
         └── Lost          any other failure; the service may have carried out the request
 """
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import attrs
@@ -122,6 +122,7 @@ class Call(Generic[R]):
         batch_error: class of the error to raise for a body that has ``results``.
         when_gone: creates the result of a deletion that an earlier attempt may have carried out.
         object_id: id in the path, which the result must have as well; None where it need not.
+        event_ids: ids of the events of a batch, which the results must be about; None for any other call.
     """
 
     operation: str
@@ -135,6 +136,7 @@ class Call(Generic[R]):
     batch_error: type[APIStatusError] | None = None
     when_gone: Callable[[], R] | None = None
     object_id: str | None = None
+    event_ids: Sequence[str] | None = None
 
 
 @attrs.frozen(kw_only=True, repr=False)

@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from contextlib import suppress
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +42,18 @@ def json_bytes(value: Any, path: str) -> bytes:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError):
         pass
-    # Raised outside the handler, because the original error holds the body.
+    raise _unsendable(value, path)  # outside the handler, because the original error holds the body
+
+
+def _unsendable(value: Any, path: str) -> ValueError:
+    """Return the error that names the part of a value that JSON cannot represent."""
     try:
         found = _problem_in(value, ())
     except RecursionError:
         found = None
     steps, problem = found or ((), "is nested too deeply, or contains itself")
     place = path + "".join(steps) if path else "".join(steps).lstrip(".")
-    raise ValueError(f"{place or 'the body'} {problem}; JSON cannot represent it")
+    return ValueError(f"{place or 'the body'} {problem}; JSON cannot represent it")
 
 
 def _problem_in(value: Any, path: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
@@ -78,9 +83,9 @@ def _problem_in(value: Any, path: tuple[str, ...]) -> tuple[tuple[str, ...], str
 
 
 def _key_problem(key: object) -> str | None:
-    if not isinstance(key, (str, int, float, type(None))):
+    if not isinstance(key, str):
         return f"has a key that is {kind_of(key)}"
-    return "has a key that is not valid Unicode" if isinstance(key, str) and text_problem(key) else None
+    return "has a key that is not valid Unicode" if text_problem(key) else None
 
 
 def text_problem(text: str) -> str | None:
@@ -140,11 +145,26 @@ def _accepted(kind: Kind) -> _Accepted:
         case "input":
             return _Accepted(f"a dict with the keys of {kind.type.__name__}", _MAPPING, _dict_encoder(kind.type))
         case "mapping":
-            return _Accepted("a dict", _MAPPING, lambda value, _: value if isinstance(value, dict) else dict(value))
+            return _Accepted("a dict", _MAPPING, _encode_mapping)
         case "list":
             return _Accepted("a list", (Iterable,), _sequence_encoder(kind), _NO_LIST)
     is_id = any(isinstance(mark, IdPrefix) for mark in kind.marks)
     return _ID if is_id else _SCALARS[kind.type]
+
+
+def _encode_mapping(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
+    data = value if isinstance(value, dict) else dict(value)
+    with suppress(RecursionError):  # `json_bytes` says so
+        if not _has_text_keys(data):
+            raise _unsendable(data, path)
+    return data
+
+
+def _has_text_keys(value: Any) -> bool:
+    # json.dumps would send 1 as "1", and True as "true", which may be keys of the same dict.
+    if isinstance(value, dict):
+        return all(isinstance(key, str) for key in value) and all(map(_has_text_keys, value.values()))
+    return not isinstance(value, (list, tuple)) or all(map(_has_text_keys, value))
 
 
 def _encode_text(value: str, path: str) -> str:

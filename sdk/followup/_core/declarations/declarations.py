@@ -134,6 +134,10 @@ def _query_value(value: Any) -> str:
     return str(value)
 
 
+def _event_ids(body: Any) -> list[str]:
+    return [each["id"] for each in (body if isinstance(body, list) else [body])]
+
+
 _CURSORS = ("starting_after", "ending_before")
 
 
@@ -292,6 +296,7 @@ class Declaration:
             batch_error=self.batch_error,
             when_gone=functools.partial(self._deleted, args[0]) if self.method == "DELETE" else None,
             object_id=args[0] if self._returns_its_object else None,
+            event_ids=_event_ids(placed["whole_body"][0][1]) if placed["whole_body"] else None,
         )
 
     def listing(self, kwargs: Mapping[str, Any]) -> Listing[Any]:
