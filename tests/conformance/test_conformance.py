@@ -12,7 +12,7 @@ import httpx
 import pytest
 from conformance.player import FOLDER, Case, Player, cases
 from support.contract import CheckedTransport
-from support.receivers import Inbox, listening
+from support.receivers import Inbox
 
 from followup_mockserver import MockServer, MockService
 
@@ -78,11 +78,15 @@ def inbox() -> Inbox:
     return Inbox()
 
 
+def client_of(inbox: Inbox, **options: Any) -> httpx.Client:
+    service = MockService(start_time=NOON, allow_http_webhooks=True, **options)
+    service.mount(RECEIVER, inbox.receive)
+    return httpx.Client(transport=CheckedTransport(service.app), base_url=service.url)
+
+
 @pytest.fixture(scope="module")
 def http(inbox: Inbox) -> Iterator[httpx.Client]:
-    service = MockService(start_time=NOON, allow_http_webhooks=True)
-    service.mount(RECEIVER, inbox.receive)
-    with httpx.Client(transport=CheckedTransport(service.app), base_url=service.url) as client:
+    with client_of(inbox) as client:
         yield client
 
 
@@ -108,11 +112,10 @@ def test_in_process(http: httpx.Client, inbox: Inbox, case: Case) -> None:
     Player(http, inbox, RECEIVER).play(case)
 
 
-def test_a_mock_with_other_choices_meets_the_specification(other_server: MockServer) -> None:
-    inbox = Inbox()
-    with listening(inbox) as receiver, httpx.Client(base_url=other_server.url, trust_env=False) as http:
+def test_a_mock_with_other_choices_meets_the_specification(inbox: Inbox) -> None:
+    with client_of(inbox, **OTHER_CHOICES) as http:
         for case in cases(specification_only=True):
-            Player(http, inbox, receiver, specification_only=True).play(case)
+            Player(http, inbox, RECEIVER, specification_only=True).play(case)
 
 
 def test_other_choices_are_all_that_options_can_make() -> None:
@@ -120,14 +123,21 @@ def test_other_choices_are_all_that_options_can_make() -> None:
     assert {*options} == {*OTHER_CHOICES, "rate_limit", "settings"}  # the specification states the rate limit
 
 
+ALL_KINDS_OF_STEPS = ("idempotency", "requests", "webhook_endpoints", "webhooks")
+"""Files that together have every kind of step and of expectation that the runner in JavaScript has to know."""
+
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
 
 @needs_node
 @pytest.mark.parametrize(
     ("fixture", "options"),
-    [("server", []), pytest.param("other_server", ["--specification-only"], marks=pytest.mark.nightly)],
-    ids=["all", "specification only"],
+    [
+        ("server", [f"{each}.json" for each in ALL_KINDS_OF_STEPS]),
+        pytest.param("server", [], marks=pytest.mark.nightly),
+        pytest.param("other_server", ["--specification-only"], marks=pytest.mark.nightly),
+    ],
+    ids=["some", "all", "specification only"],
 )
 def test_in_javascript(request: pytest.FixtureRequest, fixture: str, options: list[str]) -> None:
     result = run_javascript(FOLDER, request.getfixturevalue(fixture), *options)

@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import httpx
 import pytest
 from contract import specification as spec
 from contract.specification import Field, Operation, Type
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from support.http import Api
 
 from followup import WebhookSignatureError, verify_signature
 from followup_mockserver import MockServer, MockService
+from followup_mockserver.service.transport import InProcessTransport
 
 Document = dict[str, Any]
 Schema = dict[str, Any]
@@ -22,9 +23,11 @@ Schema = dict[str, Any]
 each_operation = pytest.mark.parametrize("operation", spec.OPERATIONS, ids=lambda operation: operation.name)
 
 
-@pytest.fixture
-def document(api: Api) -> Document:
-    served: Document = api.get(spec.CONTRACT_PATH, key=None).json()
+@pytest.fixture(scope="module")
+def document() -> Document:
+    service = MockService()
+    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
+        served: Document = http.get(spec.CONTRACT_PATH).json()
     return served
 
 

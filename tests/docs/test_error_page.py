@@ -61,40 +61,6 @@ def test_section_7_a_code_has_its_status_type_error_and_retry(
     assert cause.endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("status", "error", "retried"),
-    [
-        ("400", "InvalidRequestError", "no"),
-        ("401", "AuthenticationError", "no"),
-        ("403", "PermissionDeniedError", "no"),
-        ("404", "NotFoundError", "no"),
-        ("408", "APIStatusError", "yes"),
-        ("409", "ConflictError", "yes"),
-        ("429", "RateLimitError", "yes"),
-        ("500", "InternalServerError", "yes"),
-        ("other 4xx", "APIStatusError", "no"),
-        ("other 5xx", "InternalServerError", "yes"),
-        ("400 or 500<br>with `results`", "EventBatchError", "if 500"),
-    ],
-)
-def test_each_status_has_its_error(status: str, error: str, retried: str) -> None:
-    assert re.search(rf"^\| {status} \| [^|]+ \| \[`{error}`\]\([^)]+\) \| {retried} \|$", PAGE, re.MULTILINE)
-
-
-def test_section_6_2_the_page_of_webhooks_has_the_nine_attempts() -> None:
-    assert re.findall(r"^\| (\d) \| ([^|]+) \| ([^|]+) \|$", WEBHOOKS, re.MULTILINE) == [
-        ("1", "at once", "0"),
-        ("2", "1 min", "1 min"),
-        ("3", "5 min", "6 min"),
-        ("4", "30 min", "36 min"),
-        ("5", "2 h", "2 h 36 min"),
-        ("6", "5 h", "7 h 36 min"),
-        ("7", "10 h", "17 h 36 min"),
-        ("8", "1 d", "1 d 17 h 36 min"),
-        ("9", "1 d", "2 d 17 h 36 min"),
-    ]
-
-
 def test_the_page_of_webhooks_has_every_reason_of_a_signature_error() -> None:
     reasons = ["missing_header", "malformed_header", "wrong_signature", "too_old", "too_new", "malformed_payload"]
     assert re.findall(r"^\| `(\w+)` \| [^|]+ \|$", WEBHOOKS.partition("\n## Reasons\n")[2], re.MULTILINE) == reasons

@@ -92,10 +92,3 @@ def test_the_handlers_of_a_page_handle_the_body_that_it_shows(
     assert capsys.readouterr().out == printed
     assert names["seen"] == {event["id"]}
     names["inbox"].close()
-
-
-@pytest.mark.parametrize("event_type", OUTBOUND)
-def test_a_page_says_which_side_sends_the_type(event_type: str) -> None:
-    assert bool(part(event_type, "Inbound")) is (event_type in INBOUND)
-    is_marked = "The service does not send this type yet" in part(event_type, "Outbound")
-    assert is_marked is (event_type in NOT_YET_SENT)

@@ -148,10 +148,3 @@ def test_every_extra_is_described() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     described = section(read("installation.md"), "Choose the extras")
     assert set(re.findall(r"^\| `(\w+)` \|", described, re.MULTILINE)) == set(extras)
-
-
-def test_a_missing_extra_is_named() -> None:
-    blocked = (
-        "import sys; sys.modules['sqlalchemy'] = None\ntry: import followup.outbox\nexcept ImportError as e: print(e)"
-    )
-    assert "followup[store]" in output_of(blocked, ROOT)

@@ -28,7 +28,3 @@ def test_a_table_is_sent_as_the_page_shows(section: str, tmp_path: Path) -> None
         shown.append((about["externalId"], f"{start:%d/%m/%Y %H:%M}", event["data"]["patient"]["fullName"]))
     assert shown == re.findall(r"^\| (.+) \| (\d.+) \| (.+) \|$", section, re.MULTILINE)
     assert report.rejected == 0
-
-
-def test_the_page_has_layouts() -> None:
-    assert len(LAYOUTS) == 7

@@ -17,12 +17,3 @@ def test_every_page_is_listed_once_and_described() -> None:
     assert len(listed) == TEXT.count("\n- ")
     pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md") if "_build" not in page.parts} - {"index.md"}
     assert sorted(listed) == sorted(pages)
-
-
-def test_the_format() -> None:
-    """A title, a summary and then sections, as llmstxt.org describes it."""
-    title, summary, *_ = TEXT.split("\n\n")
-    assert title == "# followup"
-    assert summary.startswith("> ")
-    assert TEXT.count("\n# ") == 0
-    assert TEXT.count("\n## ") > 3

@@ -167,13 +167,6 @@ def test_every_required_package_is_on_the_page_with_versions_extras_and_licence(
     assert listed == required
 
 
-def test_the_sentences_are_short() -> None:
-    prose = re.sub(r"^```.*?^```$", "", PAGE, flags=re.MULTILINE | re.DOTALL)
-    units = re.split(r"\n\n|\n(?=[-|#]|\d\. )", re.sub(r"\n +", " ", prose))
-    sentences = [each for unit in units for cell in unit.split(" | ") for each in re.split(r"[.:;?]\s|\n#", cell)]
-    assert [each for each in sentences if len(each.split()) > 35] == []
-
-
 def test_nothing_but_the_service_is_contacted_and_no_log_names_a_patient(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
