@@ -81,7 +81,7 @@ def inbox() -> Inbox:
 def client_of(inbox: Inbox, **options: Any) -> httpx.Client:
     service = MockService(start_time=NOON, allow_http_webhooks=True, **options)
     service.mount(RECEIVER, inbox.receive)
-    return httpx.Client(transport=CheckedTransport(service.app), base_url=service.url)
+    return httpx.Client(transport=CheckedTransport(service._wsgi_app), base_url=service.url)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ def service() -> MockService:
 
 @pytest.fixture
 def api(service: MockService) -> Iterator[Api]:
-    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
+    with httpx.Client(transport=InProcessTransport(service._wsgi_app), base_url=service.url) as http:
         yield Api(http, service.api_key)
 
 

@@ -120,7 +120,7 @@ class Mock:
 
     def __init__(self, **options: Any) -> None:
         service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=1, **options)
-        http = httpx.Client(transport=InProcessTransport(service.app), base_url=service.url)
+        http = httpx.Client(transport=InProcessTransport(service._wsgi_app), base_url=service.url)
         self.api = Api(http, service.api_key)
         self.live = LiveService(self.api)
         self.document = self.api.get(spec.CONTRACT_PATH).json()

@@ -26,7 +26,7 @@ each_operation = pytest.mark.parametrize("operation", spec.OPERATIONS, ids=lambd
 @pytest.fixture(scope="module")
 def document() -> Document:
     service = MockService()
-    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
+    with httpx.Client(transport=InProcessTransport(service._wsgi_app), base_url=service.url) as http:
         served: Document = http.get(spec.CONTRACT_PATH).json()
     return served
 

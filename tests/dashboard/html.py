@@ -25,7 +25,7 @@ class Views:
     """Requests the views of a mock in this process."""
 
     def __init__(self, service: MockService | MockServer) -> None:
-        http = httpx.Client(transport=InProcessTransport(service.app), base_url=service.url)
+        http = httpx.Client(transport=InProcessTransport(service._wsgi_app), base_url=service.url)
         self.api = Api(http, service.api_key)
 
     def html(self, path: str) -> str:

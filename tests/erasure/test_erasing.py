@@ -139,7 +139,7 @@ def test_a_relay_whose_events_are_erased_in_flight_goes_on(
             erased.append(outbox.erase(phone=PHONE, waiting=True))
             record(outbox, engine, created("e3", "T-7731"))
 
-    transport = httpx.Client(transport=httpx.WSGITransport(service.app), event_hooks={"response": [erase]})
+    transport = httpx.Client(transport=httpx.WSGITransport(service._wsgi_app), event_hooks={"response": [erase]})
     with FollowUp(api_key=service.api_key, base_url="http://mock", http_client=transport) as client:
         outbox.drain(client)
     assert erased == [2, 1]

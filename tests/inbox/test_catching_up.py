@@ -53,7 +53,7 @@ class Clinic:
 
     def catch_up_with(self, alter: Callable[[dict[str, Any]], None]) -> int:
         """Catch up while the pages of deliveries are altered on their way; return how many events were added."""
-        wsgi = httpx.WSGITransport(self.service.app)
+        wsgi = httpx.WSGITransport(self.service._wsgi_app)
 
         class Transport(httpx.BaseTransport):
             def handle_request(self, request: httpx.Request) -> httpx.Response:

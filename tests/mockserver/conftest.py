@@ -24,13 +24,13 @@ def service() -> MockService:
 @pytest.fixture
 def api(service: MockService) -> Iterator[Api]:
     """Raw requests, for what the SDK does not let through."""
-    with httpx.Client(transport=CheckedTransport(service.app), base_url=service.url) as http:
+    with httpx.Client(transport=CheckedTransport(service._wsgi_app), base_url=service.url) as http:
         yield Api(http, service.api_key)
 
 
 @pytest.fixture
 def client(service: MockService) -> Iterator[FollowUp]:
-    with httpx.Client(transport=CheckedTransport(service.app)) as http:
+    with httpx.Client(transport=CheckedTransport(service._wsgi_app)) as http:
         yield service.client(http_client=http, max_retries=0)
 
 

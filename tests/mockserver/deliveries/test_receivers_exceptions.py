@@ -330,6 +330,6 @@ class TestFastAPI:
 def test_the_control_api_shows_the_traceback(service: MockService) -> None:
     service.mount(URL, failing_function, raise_exceptions=False)
     service.advance()
-    with httpx.Client(transport=httpx.WSGITransport(service.app), base_url="http://followup.mock") as http:
+    with httpx.Client(transport=httpx.WSGITransport(service._wsgi_app), base_url="http://followup.mock") as http:
         (attempt,) = http.get("/_mock/attempts").json()["data"]
     assert "KeyError: 'externalId'" in attempt["traceback"]

@@ -62,7 +62,7 @@ def test_section_4_every_response_has_its_own_request_id(api: Api) -> None:
 def test_a_seed_makes_two_runs_the_same() -> None:
     def run() -> list[bytes]:
         service = MockService(seed=7, start_time="2026-09-28T12:00:00Z")
-        with httpx.Client(transport=InProcessTransport(service.app)) as http:
+        with httpx.Client(transport=InProcessTransport(service._wsgi_app)) as http:
             api = Api(http, service.api_key)
             responses = [
                 api.post(f"{service.url}/v1/webhook_endpoints", {"url": "https://x.example", "enabledEvents": ["*"]}),

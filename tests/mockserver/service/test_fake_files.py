@@ -20,7 +20,7 @@ TESTS = """
         client.appointments.create(patient=patient, start_at=start)
         service.advance(days=2)
         assert [each.kind for each in service.messages] == ["reminder"]
-        with httpx.Client(transport=httpx.WSGITransport(app=service.app), base_url=service.url) as http:
+        with httpx.Client(transport=httpx.WSGITransport(service._wsgi_app), base_url=service.url) as http:
             for path in (
                 "/api/v1/openapi.json",
                 "/_mock/openapi.json",

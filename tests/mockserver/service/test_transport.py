@@ -75,9 +75,9 @@ def test_a_connection_that_a_fault_drops_is_a_protocol_error(send: Send, kind: A
     service.add_fault(operation="account.retrieve", kind=kind)
     headers = {"Authorization": f"Bearer {service.api_key}"}
     with pytest.raises(httpx.RemoteProtocolError) as caught:
-        send(service.app, "GET", "/v1/account", headers=headers)
+        send(service._wsgi_app, "GET", "/v1/account", headers=headers)
     assert caught.value.request.url.path == "/v1/account"
-    assert send(service.app, "GET", "/v1/account", headers=headers).status_code == 200
+    assert send(service._wsgi_app, "GET", "/v1/account", headers=headers).status_code == 200
 
 
 def test_an_error_of_the_application_is_raised_and_its_response_is_closed(send: Send) -> None:
@@ -150,7 +150,7 @@ HEADERS = {"Authorization": "Bearer fu_test_mock"}
 def test_a_delay_longer_than_the_read_timeout_is_a_read_timeout(send: Send) -> None:
     service = delayed(4)
     with pytest.raises(httpx.ReadTimeout) as caught:
-        send(service.app, "GET", "/v1/account", headers=HEADERS, timeout=httpx.Timeout(9, read=2.5))
+        send(service._wsgi_app, "GET", "/v1/account", headers=HEADERS, timeout=httpx.Timeout(9, read=2.5))
     assert caught.value.request.url.path == "/v1/account"
     assert service.waits == [2.5]
     assert [each.operation for each in service.requests] == ["account.retrieve"]
@@ -159,7 +159,7 @@ def test_a_delay_longer_than_the_read_timeout_is_a_read_timeout(send: Send) -> N
 @pytest.mark.parametrize("timeout", [4, 5, None, httpx.Timeout(1, read=4)])
 def test_a_delay_within_the_read_timeout_is_a_late_response(send: Send, timeout: Any) -> None:
     service = delayed(4)
-    assert send(service.app, "GET", "/v1/account", headers=HEADERS, timeout=timeout).status_code == 200
+    assert send(service._wsgi_app, "GET", "/v1/account", headers=HEADERS, timeout=timeout).status_code == 200
     assert service.waits == [4.0]
 
 
@@ -167,5 +167,5 @@ def test_a_call_that_is_rejected_late_is_a_read_timeout_too(send: Send) -> None:
     service = MockService(rate_limit=0)
     service.add_fault(operation="patients.create", kind="delay", seconds=4)
     with pytest.raises(httpx.ReadTimeout):
-        send(service.app, "POST", "/v1/patients", headers=HEADERS, timeout=3, json={"phone": ""})
+        send(service._wsgi_app, "POST", "/v1/patients", headers=HEADERS, timeout=3, json={"phone": ""})
     assert [each.status for each in service.requests] == [400]

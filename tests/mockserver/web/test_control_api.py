@@ -282,7 +282,7 @@ def test_no_value_makes_a_route_fail(api: Api) -> None:
 
 def test_control_calls_are_not_rate_limited_and_not_in_the_journal() -> None:
     service = MockService(rate_limit=1)
-    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
+    with httpx.Client(transport=InProcessTransport(service._wsgi_app), base_url=service.url) as http:
         api = Api(http, service.api_key)
         assert [api.get("/_mock/clock").status_code for _ in range(3)] == [200] * 3
         assert api.get("/_mock/nothing").status_code == 404

@@ -92,6 +92,6 @@ def test_on_an_address_of_the_network_the_operations_are_reached_by_any_name() -
 
 def test_in_process_any_base_url_will_do() -> None:
     service = MockService()
-    with httpx.Client(transport=InProcessTransport(service.app), base_url="https://api.production.example") as http:
+    with httpx.Client(transport=InProcessTransport(service._wsgi_app)) as http:
         headers = {"Authorization": f"Bearer {service.api_key}"}
-        assert http.get("/v1/account", headers=headers).status_code == 200
+        assert http.get("https://api.production.example/v1/account", headers=headers).status_code == 200

@@ -32,7 +32,7 @@ def mock(request: pytest.FixtureRequest) -> Iterator[MockService | MockServer]:
 
 @pytest.fixture
 def api(mock: MockService | MockServer) -> Iterator[Api]:
-    transport = InProcessTransport(mock.app) if isinstance(mock, MockService) else None
+    transport = InProcessTransport(mock._wsgi_app) if isinstance(mock, MockService) else None
     with httpx.Client(transport=transport, base_url=mock.url, trust_env=False) as http:
         yield Api(http, mock.api_key)
 

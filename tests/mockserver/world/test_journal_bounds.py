@@ -17,7 +17,7 @@ MEBIBYTE = 1024 * 1024
 @pytest.fixture
 def local(service: MockService) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {service.api_key}", "Content-Type": "application/json"}
-    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url, headers=headers) as client:
+    with httpx.Client(transport=InProcessTransport(service._wsgi_app), base_url=service.url, headers=headers) as client:
         yield client
 
 

@@ -135,7 +135,7 @@ CHANGES: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("name", "value"), CHANGES)
 def test_a_setting_of_an_organization_can_be_changed_while_the_mock_runs(name: str, value: Any) -> None:
     service = MockService()
-    with httpx.Client(transport=InProcessTransport(service.app), base_url=service.url) as http:
+    with httpx.Client(transport=InProcessTransport(service._wsgi_app), base_url=service.url) as http:
         api = Api(http, service.api_key)
         assert api.patch("/_mock/organization", {name: value}).status_code == 200
         assert problem(api.patch("/_mock/organization", {name: {"x": 1}})) == (400, "parameter_invalid", name)
