@@ -106,7 +106,7 @@ def test_the_code_of_a_document_runs(
         server.mount("https://clinic.example/webhooks", lambda _: httpx.Response(204))  # nothing leaves this machine
         for block in blocks(document, "python", *installed):
             code = block.replace("http://127.0.0.1:4210", server.url)
-            code = re.sub(r"(simulate\(\w+, examples=\d+)\)", r"\1, seed=1)", code)
+            code = re.sub(r"(simulate\(\w+, examples=)\d+\)", r"\g<1>3, seed=1)", code)
             exec(compile(code, document, "exec"), names)
         if isinstance(names.get("client"), FollowUp):
             names["client"].close()  # the pages of the reference use one client from block to block

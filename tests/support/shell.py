@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import io
 import json
+import logging
 import os
 import re
 import signal
@@ -18,6 +19,7 @@ from support.terminal import Terminal
 
 COMMAND = [sys.executable, "-c", "from followup.cli import main; main()"]
 COMMAND_OF_MOCK = [sys.executable, "-m", "followup_mockserver"]
+_LOGGERS = ("followup", "followup.outbox", "followup.inbox", "followup_mockserver")
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 _OUTPUT_VARIABLES = re.compile("COLUMNS|LINES|TZ|LANG|LC_ALL|LC_CTYPE|NO_COLOR|FORCE_COLOR|PYTHONIOENCODING")
 """Variables that would change the output; the tests set them themselves."""
@@ -60,7 +62,7 @@ def run_here(
     package = {"followup": "followup.cli", "followup-mock": "followup_mockserver.cli"}[program]
     kind = _Terminal if on_a_terminal else io.TextIOWrapper
     out, err = (kind(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    with _restored():
+    with _restored(directory):
         sys.argv = [program, *arguments]
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), "utf-8")
         sys.stdout, sys.stderr = out, out if on_a_terminal else err
@@ -80,16 +82,25 @@ def run_here(
 
 
 @contextlib.contextmanager
-def _restored() -> Iterator[None]:
-    """Restore afterwards what a command changes in its process."""
+def _restored(folder: Path | None) -> Iterator[None]:
+    """Give a command the log of a new process, and restore afterwards what it changes in its process."""
     streams = sys.argv, sys.stdin, sys.stdout, sys.stderr
-    environment, directory, path = dict(os.environ), Path.cwd(), [*sys.path]
+    environment, directory, path, modules = dict(os.environ), Path.cwd(), [*sys.path], {*sys.modules}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    root, loggers = logging.getLogger(), [logging.getLogger(each) for each in _LOGGERS]
+    handlers_of_log, levels = root.handlers[:], [(each, each.level) for each in (root, *loggers)]
+    root.handlers.clear()
     try:
         yield
     finally:
         sys.argv, sys.stdin, sys.stdout, sys.stderr = streams
         sys.path[:] = path
+        for name in {*sys.modules} - modules:
+            if folder and str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+                del sys.modules[name]
+        root.handlers[:] = handlers_of_log
+        for logger, level in levels:
+            logger.setLevel(level)
         os.environ.clear()
         os.environ.update(environment)
         _renew_time_zone()
@@ -97,10 +108,6 @@ def _restored() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(-1)
-
-
-_OWN_PROCESS = {"outbox", "inbox"}
-"""Commands that set up logging and signals, or import modules of their directory, and need a process of their own."""
 
 
 class Shell:
@@ -119,8 +126,7 @@ class Shell:
     ) -> subprocess.CompletedProcess[str]:
         """Run the command to its end, with pipes: in this process, unless the process itself matters."""
         content = stdin.encode() if isinstance(stdin, str) else stdin
-        needs_process = {"PYTHONIOENCODING", "LC_ALL"} & environment.keys() or {*arguments[:1]} & _OWN_PROCESS
-        if self._program is not None and not needs_process:
+        if self._program is not None and not {"PYTHONIOENCODING", "LC_ALL"} & environment.keys():
             return run_here(
                 self._program,
                 *arguments,
@@ -174,7 +180,7 @@ class Shell:
 
     def raw_on_a_terminal(self, width: int, *arguments: str, **environment: str) -> str:
         """Run the command on a terminal of this width, and return its output with the escape sequences."""
-        if self._program is not None and not {*arguments[:1]} & _OWN_PROCESS:
+        if self._program is not None:
             columns = {"TERM": "xterm", "COLUMNS": str(width)}
             return run_here(
                 self._program,

@@ -1,6 +1,6 @@
 """The list of the pages about classes and functions of both packages, other than operations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -59,14 +59,14 @@ class PythonPage:
         title: the title.
         introduction: text before the first entry.
         entries: the entries, in order.
-        more: text after the last entry.
+        more: returns text after the last entry.
     """
 
     path: str
     title: str
     introduction: str
     entries: Sequence[Entry]
-    more: str = ""
+    more: Callable[[], str] = str
 
 
 MOCK = followup_mockserver.__name__
@@ -100,7 +100,7 @@ The [operations](operations/index.md) are methods of the attributes of a client,
         _entry(followup.AsyncFollowUp, constructor=True),
         _entry(followup.show_personal_data),
     ],
-    more=section(
+    more=lambda: section(
         2, "NOT_GIVEN", "The default of arguments that can be omitted. Passing it is the same as omitting the argument."
     ),
 )
@@ -159,7 +159,7 @@ Import from `followup.imports`. See also [the how-to guide](../how-to/import-fil
         _entry(imports.Import, package="followup.imports"),
         *_records(imports.Report, imports.Doubt, imports.Difference, imports.ImportRefused, package="followup.imports"),
     ],
-    more=doubts_section(),
+    more=doubts_section,
 )
 
 MOCK_SERVER = PythonPage(
@@ -183,7 +183,7 @@ and have the same test controls: [clock](clock.md), [calls and faults](calls.md)
         _entry(MockOptions, package="", members=False),
         *_records(ServiceError, package=""),
     ],
-    more=contents(
+    more=lambda: contents(
         ["server", "clock", "calls", "webhooks", "patients-and-staff", "bookings", "organizations", "testing"]
     ),
 )

@@ -38,7 +38,7 @@ def pages() -> Iterator[tuple[str, str]]:
         raise AssertionError(f"no page describes {', '.join(lacking)}")
     for each in PAGES:
         sections = [_section(entry, each.path) for entry in each.entries]
-        yield each.path, page(each.title, each.introduction, *sections, each.more)
+        yield each.path, page(each.title, each.introduction, *sections, each.more())
 
 
 def _section(entry: Entry, source: str) -> str:
