@@ -108,18 +108,6 @@ class TestList:
             assert views.column(f"calls?{httpx.QueryParams({'q': text})}", "operation") == operations, text
         assert "None of 4 matches the filters." in views.text("calls?q=nobody")
 
-    def test_it_has_pages(self, client: FollowUp, views: Views) -> None:
-        for _ in range(60):
-            client.doctors.list()
-        client.account.retrieve()
-        assert len(views.rows("calls")) == 50
-        older = views.link("calls?operation=doctors.list", "Older")
-        assert views.column(older, "operation") == ["doctors.list"] * 10
-        assert views.link(older, "Newest") == "calls?operation=doctors.list"
-        assert ">Older<" not in views.html(older)
-        assert len(views.rows("calls?after=req_gone")) == 50
-        assert '<option value="doctors.list">doctors.list (60)</option>' in views.html("calls")
-
 
 class TestVerdict:
     def test_what_a_successful_call_did(self, service: MockService, client: FollowUp, views: Views) -> None:
@@ -163,13 +151,6 @@ class TestVerdict:
         client.events.create(EVENTS[3])  # type: ignore[arg-type]
         assert "Ignored." not in views.text(sent(service))
 
-    def test_a_patient_who_exists_is_found(self, service: MockService, client: FollowUp, views: Views) -> None:
-        client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
-        client.patients.create(phone=ANA["phone"])
-        assert f"200 Found the patient {ANA['phone'].replace(' ', '').replace('-', '')}" in views.text(sent(service))
-        client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
-        assert "200 Found and completed the patient Ana Díaz ." in views.text(sent(service))
-
     def test_a_rejected_call_says_what_would_be_right(
         self, service: MockService, client: FollowUp, views: Views
     ) -> None:
@@ -209,16 +190,6 @@ class TestVerdict:
         assert done in text
         assert ("the client does not know that it was done." in text) == ("when" in fault)
         assert f'add_fault(operation="patients.create", kind="{fault["kind"]}", {settings})' in text
-
-    def test_a_replay_links_the_first_call(self, service: MockService, client: FollowUp, views: Views) -> None:
-        first = client.patients.create(phone=ANA["phone"], full_name="Ana", idempotency_key="k").last_response
-        client.patients.create(phone=ANA["phone"], full_name="Ana", idempotency_key="k")
-        text = views.text(sent(service))
-        assert (
-            "200 Replayed an earlier response; nothing was done again. The response is about Ana . The first call:"
-            in text
-        )
-        assert f'<a href="#/calls/{first.request_id}">' in views.html(sent(service))
 
 
 class TestSharedKey:
@@ -264,24 +235,6 @@ class TestSharedKey:
             assert [(row["field"], row["call 1"], row["this call"]) for row in views.rows(page)] == shown
         assert "What differs" not in views.text(sent(service, 2))
 
-    def test_another_operation_with_the_key_is_named(
-        self, service: MockService, client: FollowUp, views: Views
-    ) -> None:
-        client.patients.create(phone=ANA["phone"], idempotency_key="k")
-        with pytest.raises(APIStatusError):
-            client.treatments.create(patient={"phone": ANA["phone"]}, name="ibuprofen", idempotency_key="k")
-        assert "Call 1 was POST /v1/patients , this one is POST /v1/treatments ." in views.text(sent(service))
-
-    def test_a_key_of_many_calls_has_the_latest_and_the_first(
-        self, service: MockService, client: FollowUp, views: Views
-    ) -> None:
-        for _ in range(60):
-            client.patients.create(phone=ANA["phone"], idempotency_key="k")
-        client.patients.create(phone=ANA["phone"])
-        assert "Calls with this idempotency key" not in views.text(sent(service))
-        rows = views.rows(sent(service, 1))
-        assert [rows[0]["attempt"], rows[-2]["attempt"], rows[-1]["attempt"]] == ["60 (this call)", "12", "1"]
-
 
 class TestBatch:
     def test_the_results_stand_beside_the_events(self, service: MockService, client: FollowUp, views: Views) -> None:
@@ -297,18 +250,6 @@ class TestBatch:
         html = views.html(sent(service))
         assert f"#/events/{results[2].event}" in html
         assert "<code>data.patient.phone</code>" in html
-
-    def test_events_that_a_fault_failed_are_marked(self, service: MockService, client: FollowUp, views: Views) -> None:
-        service.add_fault(operation="events.create", kind="event")
-        with pytest.raises(EventBatchError):
-            client.events.create(EVENTS[3])  # type: ignore[arg-type]
-        (row,) = views.rows(sent(service))
-        assert (row["status"], row["error"]) == ("failed fault", "This error was injected by a fault.")
-        assert "500 Failed with 500 events_failed." in views.text(sent(service))
-
-    def test_a_call_without_results_has_no_table(self, service: MockService, views: Views) -> None:
-        views.api.post("/v1/events", [])
-        assert "Results of the events" not in views.text(sent(service))
 
 
 class TestDetails:
@@ -369,27 +310,6 @@ class TestDetails:
             result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=60, check=True)
             assert f'"id":"{created.id}"' in result.stdout.decode()
             assert len(server.requests) == 2
-
-    def test_a_call_that_the_sdk_cannot_send_has_no_code(self, views: Views, service: MockService) -> None:
-        for body in ({"paint": "red"}, [1]):
-            views.api.post("/v1/patients", body)
-            html = views.html(f"calls/{service.requests[0].request_id}")
-            assert "The SDK cannot send this request." in html
-            assert "--data-raw" in html
-
-    def test_the_details_of_the_last_thousand_calls_are_kept(self, views: Views, client: FollowUp) -> None:
-        first = client.account.retrieve().last_response.request_id
-        for _ in range(1_000):
-            client.account.retrieve()
-        assert "no longer kept" in views.html(f"calls/{first}")
-
-    def test_a_long_body_is_truncated(self, views: Views, service: MockService) -> None:
-        views.api.post(
-            "/v1/events", [{"id": f"e{n}", "type": "order.issued", "data": {"x": "y" * 4_000}} for n in range(30)]
-        )
-        html = views.html(f"calls/{service.requests[0].request_id}")
-        assert "The body was too long to be kept." in html
-        assert len(html) < 200_000
 
 
 def replay(code: str, client: FollowUp) -> None:

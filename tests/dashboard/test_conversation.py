@@ -46,19 +46,6 @@ def test_a_message_says_which_reminder_it_is_and_others_messages_are_not_there(
     assert views.text(f"patients/{booked.patient}").count(TEXT) == 1, "the timeline does not repeat it"
 
 
-def test_older_messages_are_folded(views: Views, client: FollowUp, service: MockService) -> None:
-    booked = [
-        client.appointments.create(patient=ANA, start_at=f"2026-10-{day:02}T17:30:00Z")  # type: ignore[arg-type]
-        for day in range(1, 6)
-    ]
-    service.advance(days=5)
-    html = views.html(f"patients/{booked[0].patient}")
-    phone = html.partition('class="phone"')[2].partition("</section>")[0]
-    folded, _, shown = phone.partition("</details>")
-    assert "<summary>4 earlier</summary>" in folded
-    assert [shown.count(f'<li class="{each}"') for each in ("note", "succeeded", "pending")] == [1, 5, 5]
-
-
 def test_what_will_not_be_sent_says_so_before_it_is_due(views: Views, client: FollowUp, service: MockService) -> None:
     booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
     visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
@@ -77,14 +64,3 @@ def test_what_will_not_be_sent_says_so_before_it_is_due(views: Views, client: Fo
     assert [": due " in text for text in reminders(views, booked.id)] == [True] * 2
     for page in (f"patients/{booked.patient}", "clock", "overview"):
         assert "will not be sent" not in views.text(page), page
-
-
-def test_other_reasons_that_are_known_beforehand(views: Views, client: FollowUp, service: MockService) -> None:
-    nobody = client.appointments.create(patient={"dni": "30123456"}, start_at="2026-10-01T17:30:00Z")
-    assert ["will not be sent: no phone number is known" in text for text in reminders(views, nobody.id)] == [True] * 2
-    client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
-    assert "will not be sent: the patient has opted out" not in views.text("clock")
-    service.update_patient(next(each.id for each in client.patients.list(phone=ANA["phone"])), opted_out=True)
-    assert "will not be sent: the patient has opted out" in views.text("clock")
-    service.advance()
-    assert service.messages == []

@@ -7,12 +7,11 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
 
 from followup import FollowUp
-from followup_mockserver import MockServer, MockService
+from followup_mockserver import MockService
 
-from .conftest import ANA, HOOKS, NOON, Open, expect_report
+from .conftest import ANA, HOOKS, NOON
 from .html import Views, text_of
 
 LOCKED = '{"error":"database is locked"}'
@@ -78,20 +77,6 @@ class TestVerdict:
             service.advance(hours=hours)
         shown = re.sub(r"\d+ ms", "0 ms", verdict(service, page))
         assert shown == f"{headline}: patient.upserted to {HOOKS} {sentence}"
-
-    def test_a_manual_retry_that_fails_does_not_undo_a_delivery(self, service: MockService) -> None:
-        page = queued(service, replies(204, 503))
-        service.advance()
-        service.resend(service.deliveries[0].id)
-        assert verdict(service, page) == (
-            f"Delivered at attempt 1: patient.upserted to {HOOKS} "
-            "The manual retry after that failed: 503 Service Unavailable ."
-        )
-
-    def test_a_repetition_by_a_webhook_fault_does_not_count(self, service: MockService) -> None:
-        page = queued(service, replies(204, 500), kind="duplicate")
-        service.advance()
-        assert "The receiver responded with 204 No Content" in verdict(service, page)
 
     def test_given_up_because_the_endpoint_was_disabled(self, service: MockService, client: FollowUp) -> None:
         page = queued(service, failing(LOCKED))
@@ -161,14 +146,6 @@ class TestAttempts:
         opened = text_of(html.partition('<div class="response">')[2].partition("</div>")[0])
         assert opened.startswith('HTTP/1.1 500 Internal Server Error { "error": "database is locked" }')
 
-    def test_manual_retries_and_repetitions_are_named(self, service: MockService) -> None:
-        page = queued(service, lambda _: httpx.Response(204), kind="duplicate")
-        service.advance()
-        service.resend(service.deliveries[0].id)
-        text = text_of(section(Views(service).html(page), "attempts"))
-        assert "ms, repeated by a webhook fault" in text
-        assert "ms, manual retry" in text
-
     def test_each_has_the_headers_of_its_request(self, service: MockService) -> None:
         received: list[httpx.Request] = []
 
@@ -192,94 +169,6 @@ class TestAttempts:
             assert hidden not in html
         for shown in ("session=…", "fu_test_…", "whsec_…", "gunicorn"):
             assert shown in html
-
-    @pytest.mark.parametrize(
-        ("content", "note"),
-        [
-            (b"", "The response has no body."),
-            (bytes(range(256)), "The body is binary, 256 bytes."),
-            (b"se\xf1al", "se\ufffdal"),
-            (b"z" * 5000, "This is the beginning of the body, 4,096 bytes of it are kept."),
-        ],
-    )
-    def test_a_note_says_what_the_body_does_not(self, service: MockService, content: bytes, note: str) -> None:
-        page = queued(service, lambda _: httpx.Response(500, content=content))
-        service.advance()
-        assert note in text_of(section(Views(service).html(page), "attempts"))
-
-    def test_html_of_the_receiver_is_escaped(self, service: MockService) -> None:
-        page = queued(service, failing("<script>alert(1)</script>", headers={"X-Tag": "<b>"}))
-        service.advance()
-        html = Views(service).html(page)
-        assert "<script>" not in html
-        assert "<b>" not in html
-
-
-class TestHints:
-    @pytest.mark.parametrize(("status", "has_hint"), [(400, True), (401, True), (403, True), (404, False)])
-    def test_a_rejection_explains_the_signature(self, service: MockService, status: int, has_hint: bool) -> None:
-        page = queued(service, failing("", status=status))
-        service.advance()
-        text = Views(service).text(page)
-        assert (f"It responded with {status}, as receivers do when verification fails." in text) == has_hint
-
-    @pytest.mark.parametrize(
-        ("kind", "sentence"),
-        [
-            ("wrong_signature", "A webhook fault signed the first attempt with another secret on purpose."),
-            ("old_signature", "A webhook fault gave the first attempt an expired timestamp on purpose."),
-        ],
-    )
-    @pytest.mark.parametrize("status", [400, 204])
-    def test_a_forged_signature_is_told(self, service: MockService, kind: Any, sentence: str, status: int) -> None:
-        page = queued(service, failing("", status=status), kind=kind)
-        service.advance()
-        assert sentence in Views(service).text(page)
-
-
-class TestBrowser:
-    def test_a_failed_delivery_is_sent_again(self, tab: Page, go: Open, mock: MockServer, client: FollowUp) -> None:
-        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        client.patients.create(phone=ANA["phone"])
-        mock.advance(minutes=1)
-        go(f"webhook_deliveries/{mock.deliveries[0].id}")
-        expect(tab.get_by_role("heading", name="Not delivered yet: patient.upserted to")).to_be_visible()
-        tab.locator("summary", has_text="Request headers").last.click()
-        signature = tab.get_by_role("cell", name=mock.attempts(mock.deliveries[0].id)[1].signature)
-        expect(signature).to_be_visible()
-        mock.mount(HOOKS, lambda _: httpx.Response(204))
-        tab.get_by_role("button", name="Send again").click()
-        expect_report(tab, "Sent again: delivered (204).")
-        expect(tab.get_by_role("heading", name="Delivered at attempt 3: patient.upserted to")).to_be_visible()
-
-    def test_a_signature_is_verified_in_the_page(self, tab: Page, go: Open, mock: MockServer, client: FollowUp) -> None:
-        mock.mount(HOOKS, lambda _: httpx.Response(400))
-        mock.disturb(kind="wrong_signature")
-        tab.set_viewport_size({"width": 390, "height": 844})
-        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        client.patients.create(phone=ANA["phone"], full_name="Ana Ñandú")
-        mock.advance(minutes=1)
-        go(f"webhook_deliveries/{mock.deliveries[0].id}")
-        sent: list[str] = []
-        tab.on("request", lambda request: sent.append(f"{request.url} {request.headers} {request.post_data}"))
-        output = tab.locator("output")
-        hint = tab.get_by_role("region", name="Did your receiver reject the signature?")
-        hint.get_by_role("button", name="Verify an attempt with a secret").click()
-        expect(tab.get_by_label("Signing secret")).to_be_focused()
-        tab.get_by_label("Signing secret").fill(endpoint.secret or "")
-        tab.get_by_role("button", name="Verify", exact=True).click()
-        expect(output).to_contain_text("The signature is valid")
-        tab.get_by_label("Attempt", exact=True).select_option(index=1)  # the first attempt, which the fault signed
-        tab.get_by_role("button", name="Verify", exact=True).click()
-        expect(output).to_contain_text("The signature is invalid")
-        tab.get_by_label("Attempt", exact=True).select_option(index=0)
-        tab.get_by_label("Signing secret").fill("secret")
-        tab.keyboard.press("Enter")
-        expect(output).to_contain_text("A secret begins with whsec_.")
-        client.patients.create(phone="+5491155550009")  # a live update keeps the result
-        expect(tab.locator("#page")).to_have_attribute("data-version", re.compile(r"\d+"))
-        expect(output).to_contain_text("A secret begins with whsec_.")
-        assert not [each for each in sent if (endpoint.secret or "-") in each]
 
 
 @pytest.mark.parametrize(

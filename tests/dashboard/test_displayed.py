@@ -64,14 +64,6 @@ def test_no_view_shows_a_secret_or_a_character_that_hides_others_or_data_as_html
         assert not HIDING.search(found), path
 
 
-def test_they_are_shown_as_escapes(service: MockService, client: FollowUp, views: Views) -> None:
-    booked = client.appointments.create(
-        patient={"phone": ANA["phone"], "full_name": HOSTILE}, start_at="2026-10-01T12:00:00Z"
-    )
-    assert f'<h1 tabindex="-1">{SHOWN}</h1>' in views.html(f"patients/{booked.patient}")
-    assert views.column("appointments", "patient") == [SHOWN]
-
-
 def test_an_escape_in_a_payload_is_that_of_json(service: MockService, client: FollowUp, views: Views) -> None:
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
     client.patients.create(phone=ANA["phone"], full_name=f"Ana {OVERRIDE}")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from followup import FollowUp, InternalServerError, InvalidRequestError
+from followup import FollowUp
 from followup_mockserver import MockService
 
 from .html import Views
@@ -61,50 +61,6 @@ class TestRequests:
             service.advance(minutes=minutes)
         assert views.tabs("calls")["Possible duplicates"] == marked
 
-    @pytest.mark.parametrize(("when", "marked"), [("before", 0), ("after", 1)])
-    def test_a_call_without_effect_is_repeated_rightly(
-        self, service: MockService, client: FollowUp, views: Views, when: Any, marked: int
-    ) -> None:
-        service.add_fault(operation="treatments.create", kind="status", status=500, when=when)
-        with pytest.raises(InternalServerError):
-            client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
-        client.treatments.create(patient=ANA, name="ibuprofen")  # type: ignore[arg-type]
-        assert views.tabs("calls")["Possible duplicates"] == marked
-
-    def test_a_request_that_is_rejected_twice(self, client: FollowUp, views: Views) -> None:
-        for _ in range(2):
-            with pytest.raises(InvalidRequestError):
-                client.patients.create(phone="12")
-        assert views.tabs("calls")["Possible duplicates"] == 0
-
-    def test_pings_and_requests_without_a_key(self, client: FollowUp, views: Views) -> None:
-        endpoint = client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-        for _ in range(2):
-            client.webhook_endpoints.ping(endpoint.id)
-            views.api.post("/v1/treatments", {"patient": {"phone": ANA["phone"]}, "name": "ibuprofen"})
-        assert views.column(DUPLICATES, "operation") == ["treatments.create"]
-
-
-class TestEvents:
-    def test_the_same_event_with_another_id(self, client: FollowUp, views: Views) -> None:
-        first, second = (client.events.create(visit(name)).results[0].event for name in ("v1", "v2"))
-        client.events.create([visit("v3", "+5491155550002"), {"id": "o1", "type": "order.issued", "data": {}}])
-        client.events.create({"id": "o2", "type": "order.issued", "data": {}})
-        assert views.column(DUPLICATES, "about") == ["v2"]
-        assert f'same event as <a href="#/events/{first}">' in views.html(DUPLICATES)
-        assert [bool(row["possible duplicate"]) for row in views.rows("events")] == [False] * 3 + [True] * 2
-        assert f'<a href="#/events/{second}">' in views.html("events"), "each links to the other"
-        assert "Possible duplicate. The same event as visit.completed ." in views.text(f"events/{second}")
-        assert panels(views)["Possible duplicates 1"]
-
-    def test_a_batch_that_is_sent_again_with_its_ids_is_no_problem(self, client: FollowUp, views: Views) -> None:
-        for _ in range(2):
-            client.events.create([visit("v1")])
-        assert views.column("calls", "status") == ["200 sent again", "200"]
-        assert "possible duplicate" not in views.text("overview")
-        (row,) = views.rows(DUPLICATES)
-        assert row["error code, attempt"] == "same request as no. 1"
-
 
 class TestAppointments:
     @pytest.mark.parametrize("by_event", [False, True])
@@ -129,16 +85,6 @@ class TestAppointments:
         client.appointments.cancel(first.id)
         assert views.tabs("calls")["Possible duplicates"] == 0
         assert "possible duplicate" not in views.rows("appointments")[0]
-
-    def test_an_external_id_that_is_known_books_nothing(
-        self, service: MockService, client: FollowUp, views: Views
-    ) -> None:
-        client.appointments.create(patient=ANA, start_at=START, external_id="T-1")  # type: ignore[arg-type]
-        booked = client.appointments.create(patient=ANA, start_at=START, external_id="T-1")  # type: ignore[arg-type]
-        text = views.text(f"calls/{service.requests[0].request_id}")
-        assert "200 possible duplicate Found the appointment Ana Díaz" in text
-        assert len(list(client.appointments.list())) == 1
-        assert "Possible duplicate" not in views.text(f"appointments/{booked.id}")
 
 
 def test_a_duplicate_with_other_data_is_on_the_call_the_list_the_event_and_the_overview(

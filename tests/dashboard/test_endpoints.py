@@ -74,34 +74,3 @@ def test_a_disabled_endpoint_says_how_to_enable_it(service: MockService, client:
     html = Views(service).html(path)
     assert f'id="url">{HOOKS}<' in html
     assert "whsec_" not in html
-
-
-def test_deliveries_are_counted_and_linked_by_status(service: MockService, client: FollowUp) -> None:
-    replies = iter([204, 500, 500])
-    service.mount(HOOKS, lambda _: httpx.Response(next(replies)))
-    path = page(client)
-    page(client, "https://other.example/hooks", "visit.completed")
-    for number in range(3):
-        client.patients.create(phone=f"+549115555000{number}")
-    service.advance()
-    html = Views(service).html(path)
-    counts = re.search(r'<nav class="tabs" aria-label="Status">(.*?)</nav>', html, re.DOTALL)
-    assert counts is not None
-    assert text_of(counts[1]) == "All 3 Pending 2 Succeeded 1 Failed 0 Stopped 0"
-    endpoint = path.partition("/")[2]
-    assert f"#/webhook_deliveries?webhook_endpoint={endpoint}&amp;status=pending" in counts[1]
-
-
-def test_lists_and_navigation_show_an_endpoint_that_fails(service: MockService, client: FollowUp) -> None:
-    for url, status in ((HOOKS, 500), ("https://lab.example/hooks", 204)):
-        service.mount(url, lambda _, status=status: httpx.Response(status))
-        client.webhook_endpoints.create(url=url, enabled_events=["*"])
-    off = client.webhook_endpoints.create(url="https://old.example/hooks", enabled_events=["*"])
-    client.webhook_endpoints.update(off.id, disabled=True)
-    client.patients.create(phone=ANA["phone"])
-    service.advance(seconds=1)
-    views = Views(service)
-    assert views.column("webhook_endpoints", "status") == ["disabled", "enabled", "failing"]
-    frame = text_of(views.api.get("/_mock/views/overview").text)
-    assert "Endpoints 1 failing" in frame
-    assert "1 failing, 1 disabled" in frame

@@ -74,25 +74,6 @@ class TestCounts:
             ("Test controls", 25, "done"): 1,
         }
 
-    def test_a_patient_and_an_endpoint_have_their_own(self, views: Views, client: FollowUp, busy: str) -> None:
-        assert counts(strip(views, f"patients/{busy}"))["Messages", 45, "not sent"] == 1
-        (endpoint,) = client.webhook_endpoints.list()
-        assert counts(strip(views, f"webhook_endpoints/{endpoint.id}")) == {
-            ("API calls", 0, "done"): 1,
-            ("API calls", 28, "done"): 1,
-            ("Webhook attempts", 0, "failed"): 1,
-            ("Webhook attempts", 0, "done"): 1,
-            ("Webhook attempts", 28, "due"): 1,
-        }
-
-    def test_the_far_future_does_not_make_the_past_small(self, views: Views, client: FollowUp) -> None:
-        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2027-09-30T12:00:00Z")
-        shown = strip(views, "overview")
-        assert shown["step"] * shown["columns"] <= 1.1 * DAY
-
-    def test_a_new_mock_has_none(self, views: Views) -> None:
-        assert "data-strip" not in views.html("overview")
-
     @pytest.mark.parametrize(
         ("window", "step", "columns"),
         [
@@ -124,25 +105,6 @@ class TestSelection:
         due = f"overview?time={START + 45 * HOUR}..{START + 46 * HOUR}"
         assert "will not be sent: the patient has opted out" in timeline(views, due)[-1].text
         assert timeline(views, f"overview?time={START + DAY * 9}..{START + DAY * 10}") == []
-
-    def test_the_timeline_of_a_patient_has_the_entries_of_that_time(self, views: Views, busy: str) -> None:
-        path = f"patients/{busy}?time={START + 60}..{START + 25 * HOUR}"
-        entries = [line.text for line in timeline(views, path) if line.depth == 1]
-        # The call is older, but an attempt of its webhook was made then.
-        assert [text.partition(" (")[0] for text in entries] == [
-            "09-28 12:00 appointments.create: 200",
-            "09-29 12:00 reminder 24 h before the start of 09-30 12:00: sent",
-        ]
-        assert f"?time={START}..{START + 1}&amp;timeline=all" in views.html(
-            f"overview?time={START}..{START + 1}"
-        ) or "earlier" not in views.text(path)
-
-    def test_an_endpoint_has_its_attempts(self, views: Views, client: FollowUp, busy: str) -> None:
-        (endpoint,) = client.webhook_endpoints.list()
-        lines = timeline(views, f"webhook_endpoints/{endpoint.id}?time={START + 1}..{START + HOUR}")
-        assert [line.text for line in lines] == [
-            "09-28 12:01 webhook to clinic.example/hooks, attempt 2 +5491155550001, 09-30 12:00: 204"
-        ]
 
     @pytest.mark.parametrize("time", ["", "x", "1..", "1..2x", "-1..2", f"{9 * 10**12}..{10**13}"])
     def test_an_invalid_time_selects_nothing(self, views: Views, busy: str, time: str) -> None:

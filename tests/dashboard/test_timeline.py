@@ -2,7 +2,7 @@
 
 import re
 from html import unescape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -73,22 +73,6 @@ def test_a_call_with_all_that_it_caused(views: Views, client: FollowUp, service:
             "10-01 14:30 reminder 3 h before the start of 10-01 17:30: due (planned by appointments.create 09-28 12:00)"
             " [pending]"
         ),
-    ]
-
-
-def test_a_patient_and_the_call_name_the_objects(views: Views, client: FollowUp) -> None:
-    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
-    assert shown(timeline(views, f"patients/{booked.patient}"))[:5] == [
-        "09-28 12:00 appointments.create: 200 [succeeded]",
-        "  patient upserted: created []",
-        "    webhook: not sent: there is no webhook endpoint [muted]",
-        "  appointment created 10-01 17:30: confirmed []",
-        "    webhook: not sent: there is no webhook endpoint [muted]",
-    ]
-    call = shown(timeline(views, f"calls/{booked.last_response.request_id}"))
-    assert [line for line in call if " upserted " in line or " created " in line] == [
-        "  patient upserted Ana Díaz: created []",
-        "  appointment created Ana Díaz, 10-01 17:30: confirmed []",
     ]
 
 
@@ -195,48 +179,6 @@ def raising(_: httpx.Request) -> httpx.Response:
     raise ValueError
 
 
-async def broken_startup(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    await send({"type": f"{scope['type']}.startup.failed"})
-
-
-@pytest.mark.parametrize(
-    "receiver",
-    [raising, broken_startup, lambda _: httpx.Response(302), None],
-    ids=["raising", "startup", "redirect", "not mounted"],
-)
-def test_whatever_an_attempt_failed_with_is_shown_as_failed(
-    views: Views, client: FollowUp, service: MockService, receiver: Any
-) -> None:
-    if receiver is not None:
-        service.mount(OTHER, receiver, raise_exceptions=False)
-    client.webhook_endpoints.create(url=OTHER, enabled_events=["patient.upserted"])
-    client.patients.create(phone=ANA["phone"])
-    service.advance(minutes=1)
-    path = f"webhook_deliveries/{service.deliveries[0].id}"
-    attempts = [line for line in shown(timeline(views, path)) if " attempt 1: " in line or " attempt 2: " in line]
-    assert len(attempts) == 2
-    assert all(line.endswith("[failed]") for line in attempts), attempts
-    assert ">Webhook attempt: 2 failed<" in views.html("history/last_run")
-
-
-def test_an_inbound_event_and_its_batch(views: Views, client: FollowUp) -> None:
-    results = client.events.create(
-        [
-            {
-                "id": f"e{day}",
-                "type": "appointment.created",
-                "data": {"patient": {"phone": ANA["phone"]}, "appointment": {"startAt": f"2026-10-0{day}T17:30:00Z"}},
-            }
-            for day in (1, 2)
-        ]
-    ).results
-    lines = shown(timeline(views, f"events/{results[1].event}"))
-    assert lines[0] == "09-28 12:00 events.create: 200 [succeeded]"
-    assert lines[1].startswith("  inbound event ")
-    assert lines[2].startswith("    appointment created ")
-    assert len([line for line in lines if "appointment created" in line]) == 1
-
-
 def test_a_visit_a_treatment_and_an_intake_request(views: Views, client: FollowUp, service: MockService) -> None:
     visit = client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
     treatment = client.treatments.create(patient=visit.patient, name="ibuprofen", end_date="2026-09-29T00:00:00Z")
@@ -299,45 +241,12 @@ def test_pages_of_a_job_a_message_and_a_control_call(views: Views, client: Follo
         assert shown(timeline(views, f"history/{known}"))
 
 
-def test_a_call_that_the_journal_has_dropped_is_no_link(client: FollowUp, service: MockService) -> None:
-    booked = client.appointments.create(patient=ANA, start_at="2026-10-01T17:30:00Z")  # type: ignore[arg-type]
-    loaded = MockService.load(service.save())
-    path = f"appointments/{booked.id}"
-    views = Views(loaded)
-    lines = shown(timeline(views, path))
-    assert lines[0] == "09-28 12:00 API call: no longer in the journal []"
-    assert lines[-1].endswith("due (planned by API call 09-28 12:00) [pending]")
-    assert "#/calls/" not in views.html(f"{path}")
-
-
-def test_a_replayed_call_names_the_first_one_and_a_batch_with_refused_events_is_no_success(
-    views: Views, client: FollowUp
-) -> None:
-    first, again = (
-        client.patients.create(phone=ANA["phone"], idempotency_key="key-1").last_response.request_id for _ in range(2)
-    )
-    lines = shown(timeline(views, f"calls/{again}"))
-    assert f"09-28 12:00 patients.create: 200, replayed the response of {first} [succeeded]" in lines
-    order: Any = {"type": "order.issued", "data": {}}
-    batch = client.events.create([{"id": "e1", **order}, {"id": "e2", "type": "patient.upserted", "data": {}}])
-    lines = shown(timeline(views, f"calls/{batch.last_response.request_id}"))
-    assert lines[0] == "09-28 12:00 events.create: 200, 1 of 2 events refused [pending]"
-
-
 @pytest.mark.parametrize("id", ["job_999", "ctl_999", "msg_gone", "last_run", "nonsense", "pat_"])
 def test_what_the_history_does_not_know_is_not_found(views: Views, client: FollowUp, id: str) -> None:
     patient = client.patients.create(phone=ANA["phone"]).id
     response = views.api.get(f"/_mock/views/history/{patient if id == 'pat_' else id}")
     assert response.status_code == 404
     assert "There is no such job, message or control call." in response.text
-
-
-def test_the_clock_leads_to_the_last_run(views: Views, client: FollowUp, service: MockService) -> None:
-    service.advance(hours=1)  # nothing is due
-    assert "last advanced" not in views.html("clock")
-    client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
-    service.advance(days=2)
-    assert 'href="#/history/ctl_1">What ran when the clock was last advanced' in views.html("clock")
 
 
 def test_the_events_of_a_batch_unfold(views: Views, client: FollowUp, service: MockService) -> None:
@@ -367,13 +276,3 @@ def test_the_events_of_a_batch_unfold(views: Views, client: FollowUp, service: M
         "    appointment created +5491155550001, 10-02 17:30: confirmed []",
     ]
     assert len([line for line in lines if line.startswith("    reminder")]) == 4, "each stands below its event only"
-
-
-def test_a_change_of_an_endpoint_names_it(views: Views, client: FollowUp, service: MockService) -> None:
-    service.mount(HOOKS, lambda _: httpx.Response(500))
-    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-    patient = client.patients.create(phone=ANA["phone"])
-    service.advance()
-    client.webhook_endpoints.update(endpoint.id, disabled=True)
-    lines = shown(timeline(views, f"patients/{patient.id}"))
-    assert "09-28 12:00 webhook_endpoints.update clinic.example/hooks: 200 [succeeded]" in lines

@@ -84,17 +84,15 @@ class TestObjects:
 
 
 class TestSearch:
-    @pytest.mark.parametrize("text", ["Ana", "pérez", "5555-0001", "+54 9 11 5555 0001", "P-1", "30.123.456"])
+    @pytest.mark.parametrize(
+        "text", ["Ana", "pérez", "PEREZ", "Pe\u0301rez", "5555-0001", "+54 9 11 5555 0001", "P-1", "30.123.456"]
+    )
     def test_finds_a_patient(self, api: Api, client: FollowUp, text: str) -> None:
         client.patients.create(phone="+5491144440000", full_name="Eva")
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana Pérez", external_id="P-1", dni="30123456")
         for wanted in (text, patient.id):
             html = shown(api, f"search?{httpx.QueryParams({'q': wanted})}")
             assert re.findall(r'data-key="(\w+)"', html) == [patient.id]
-
-    def test_no_results(self, api: Api) -> None:
-        for text in ("", "%20", "nobody", "pat_x", "req_x"):
-            assert "No object or call has this" in shown(api, f"search?q={text}")
 
 
 def test_a_long_poll_for_changes_responds_after_a_change(api: Api, client: FollowUp) -> None:
@@ -105,12 +103,6 @@ def test_a_long_poll_for_changes_responds_after_a_change(api: Api, client: Follo
     assert changed != version
     api.post("/_mock/reset")
     assert api.get(f"/_mock/changes?since={changed}&wait=20").json()["version"] not in (version, changed)
-
-
-def test_a_search_limits_its_results(api: Api, client: FollowUp) -> None:
-    for number in range(51):
-        client.patients.create(phone=f"+5491155{number:06}", full_name=f"Patient {number}")
-    assert "These are the first 50 results" in shown(api, "search?q=Patient")
 
 
 def test_the_clock_lists_jobs_of_one_kind(views: Views, client: FollowUp, service: MockService) -> None:
