@@ -17,6 +17,7 @@ _MODULES = {
     "world.state.journal": ("JournalEntry",),
     "world.state.records": ("Attempt", "Message"),
     "world.settings": ("KeyRecord", "MockOptions"),
+    "pytest_plugin.django_project": ("DjangoProject",),
     "pytest_plugin.environment": ("MockEnvironment", "RejectedRequest"),
     "service.server": ("MockServer",),
     "service.service": ("MockService",),
@@ -40,6 +41,8 @@ def __getattr__(name: str) -> Any:
 
 def _needs_extra(error: ModuleNotFoundError) -> ImportError:
     """Return the error for a missing extra, with the command that installs it."""
+    if error.name == "django":
+        return error
     from followup._for_mockserver import installation
 
     text = f"{__name__} needs {error.name}, which is not installed: {installation('mockserver')}"

@@ -5,6 +5,7 @@ from followup_mockserver.control import NewOrganization as NewOrganization
 from followup_mockserver.control import PendingJob as PendingJob
 from followup_mockserver.control import PendingReminder as PendingReminder
 from followup_mockserver.control.occurrences import HistoryEntry as HistoryEntry
+from followup_mockserver.pytest_plugin.django_project import DjangoProject as DjangoProject
 from followup_mockserver.pytest_plugin.environment import MockEnvironment as MockEnvironment
 from followup_mockserver.pytest_plugin.environment import RejectedRequest as RejectedRequest
 from followup_mockserver.service.server import MockServer as MockServer

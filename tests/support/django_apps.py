@@ -1,6 +1,7 @@
-"""Django applications of one view, for tests of receivers. They share the settings and the URLs of the process."""
+"""Django in this process: its settings, which all tests share, and applications of one view."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import django
@@ -10,6 +11,9 @@ from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpResponse
 from django.urls import path
+
+_MEMORY = {"ENGINE": "django.db.backends.sqlite3", "NAME": "file:followup_tests?mode=memory&cache=shared"}
+_PROCESSOR = "django.contrib.{}.context_processors.{}"
 
 
 def wsgi_view(view: Callable[[Any], Any]) -> Any:
@@ -24,9 +28,52 @@ def asgi_view(view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
 
 def set_up() -> None:
     """Configure Django in this process: once, for all tests, whatever they need of it."""
-    if not settings.configured:
-        settings.configure(ALLOWED_HOSTS=["*"], SECRET_KEY="tests", ROOT_URLCONF="support.django_apps", DEBUG=False)
-        django.setup()
+    if settings.configured:
+        return
+    contrib = ("admin", "auth", "contenttypes", "messages", "sessions")
+    middleware = ("sessions.middleware.Session", "auth.middleware.Authentication", "messages.middleware.Message")
+    processors = [_PROCESSOR.format(each, each) for each in ("auth", "messages")]
+    settings.configure(
+        ALLOWED_HOSTS=["*"],
+        SECRET_KEY="tests",
+        ROOT_URLCONF="support.django_apps",
+        DEBUG=False,
+        USE_TZ=True,
+        DATABASES={
+            "default": dict(_MEMORY),
+            "sqlite": {"ENGINE": "django.db.backends.sqlite3", "NAME": "unused"},
+            "postgresql": {"ENGINE": "django.db.backends.postgresql", "NAME": "unused"},
+        },
+        INSTALLED_APPS=[*(f"django.contrib.{each}" for each in contrib), "followup.django"],
+        MIDDLEWARE=[f"django.contrib.{each}Middleware" for each in middleware],
+        TEMPLATES=[
+            {
+                "BACKEND": "django.template.backends.django.DjangoTemplates",
+                "APP_DIRS": True,
+                "OPTIONS": {"context_processors": ["django.template.context_processors.request", *processors]},
+            }
+        ],
+    )
+    django.setup()
+
+
+@contextmanager
+def using(alias: str, database: dict[str, Any], **values: Any) -> Iterator[Any]:
+    """Let an alias be of a database, and ``FOLLOWUP`` name it; yield the connection of Django."""
+    set_up()
+    from django.db import connections
+    from django.test import override_settings
+
+    connection = connections[alias]
+    before = dict(connection.settings_dict)
+    connection.settings_dict.update(database)
+    try:
+        with override_settings(FOLLOWUP={"DATABASE": alias, "WEBHOOK_SECRET": "whsec_test", **values}):
+            yield connection
+    finally:
+        connection.close()
+        connection.settings_dict.clear()
+        connection.settings_dict.update(before)
 
 
 def _handler(kind: Any, view: Callable[[Any], Any], *, is_async: bool = False) -> Any:

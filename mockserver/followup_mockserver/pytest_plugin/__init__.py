@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import functools
 import importlib
+import importlib.util
 import pkgutil
 import sys
 from collections.abc import Generator, Iterator
@@ -213,6 +214,24 @@ def followup_respx(
     ):
         others.route().pass_through()
         yield router
+
+
+if importlib.util.find_spec("pytest_django") is not None:
+
+    @pytest.fixture
+    def followup_django(
+        transactional_db: None,  # noqa: ARG001
+        followup_service: "followup_mockserver.MockService",
+    ) -> "Iterator[followup_mockserver.DjangoProject]":
+        """Connect the Django project of the test with ``followup_service``; ``settle()`` lets both work.
+
+        ``client`` and ``outbox`` of ``followup.django`` reach the service. The URLs of the project are mounted under
+        ``https://testserver/``, and an endpoint for ``followup.django.webhook`` is registered, unless there is one;
+        its secret is that of the settings. It asks for ``transactional_db``.
+        """
+        project = followup_mockserver.DjangoProject(followup_service)
+        with project.connected():
+            yield project
 
 
 @pytest.hookimpl(wrapper=True)

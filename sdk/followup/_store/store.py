@@ -201,6 +201,22 @@ class Store:
         return None if then is None else max(0, self._clock.milliseconds(connection) - then) / 1000
 
 
+def begin_work(store: Store, limit: str, *, quiet: bool) -> None:
+    """Let a worker log on standard error, or as the user's program has set it up; log that it begins.
+
+    Args:
+        store: the outbox or inbox of the worker.
+        limit: what limits its work, for the first line.
+        quiet: whether to log problems only.
+    """
+    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
+    component = store._schema.component
+    logger = logging.getLogger("followup" if quiet else f"followup.{component}")
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    place = store._database.shown
+    logger.info("%s %s: working in %s, %s, until Ctrl-C or SIGTERM", component, store.name, place, limit)
+
+
 def milliseconds_of(older_than: object) -> int:
     """Check the age of what a purge removes, and return it in milliseconds.
 

@@ -65,7 +65,9 @@ def run(
         client = None if catch_up_every is None else stack.enter_context(connected())
         stop = stack.enter_context(stores.until_stopped())
         stack.enter_context(stores.store_errors())
-        stores.begin_work(found, f"max_attempts {found._max_attempts}", quiet=quiet)
+        from followup._store.store import begin_work
+
+        begin_work(found, f"max_attempts {found._max_attempts}", quiet=quiet)
         next_at = -math.inf
         for _ in found._handling(stop):
             now = time.monotonic()

@@ -46,11 +46,12 @@ def run(
     """
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     with stores.until_stopped() as stop, stores.opened("outbox", database, name, cipher, **options) as found:
+        from followup._store.store import begin_work
         from followup.outbox import DrainReport
 
         report = DrainReport()
         found._check_tables()  # a wrong database is an error of the command; one that fails later is logged
-        stores.begin_work(found, f"at most {requests_per_minute} calls a minute", quiet=quiet)
+        begin_work(found, f"at most {requests_per_minute} calls a minute", quiet=quiet)
         with connected() as client:
             for unreadable in found._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
                 if until_empty:

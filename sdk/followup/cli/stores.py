@@ -1,7 +1,6 @@
 """What the commands of outbox and inbox share: the database, its errors, reports, and the commands that both have."""
 
 import inspect
-import logging
 import os
 import re
 import signal
@@ -195,22 +194,6 @@ def add_common_commands(group: Application, kind: Kind, *, status_help: str, ret
 
 
 QUIET = typer.Option("--quiet", help="Log problems only. What your own module logs is not changed.")
-
-
-def begin_work(store: Any, limit: str, *, quiet: bool) -> None:
-    """Let a worker log on standard error, or as the user's module has set it up; log that it begins.
-
-    Args:
-        store: the outbox or inbox of the worker.
-        limit: what limits its work, for the first line.
-        quiet: whether to log problems only.
-    """
-    logging.basicConfig(format="%(asctime)s  %(message)s", datefmt="%Y-%m-%d %H:%M:%S")
-    component = store._schema.component
-    logger = logging.getLogger("followup" if quiet else f"followup.{component}")
-    logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    place = store._database.shown
-    logger.info("%s %s: working in %s, %s, until Ctrl-C or SIGTERM", component, store.name, place, limit)
 
 
 @contextmanager

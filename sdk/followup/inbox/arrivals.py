@@ -15,13 +15,26 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import attrs
-from sqlalchemy import BigInteger, Column, Connection, Index, LargeBinary, MetaData, String, Table, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Index,
+    Insert,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    or_,
+    select,
+    update,
+)
 
 import followup
 from followup._core.codec.wire import WireError
 from followup._core.telemetry import count_missed_webhooks
 from followup._store.cipher import RowCipher
-from followup._store.dialects import dialect_of
+from followup._store.dialects import Dialect, dialect_of
 from followup._store.leases import StoreTime, datetime_of, time_of
 from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
 from followup._store.store import Setting
@@ -96,7 +109,15 @@ def store(connection: Connection, cipher: RowCipher, clock: StoreTime, arrivals:
 
 def _is_added(connection: Connection, cipher: RowCipher, clock: StoreTime, arrival: Arrival) -> bool:
     dialect = dialect_of(connection.dialect.name)
-    inserting = dialect.insert_if_absent(
+    inserting = insertion(cipher, clock, dialect, arrival)
+    if dialect.returns_rows:  # SQLAlchemy does not keep the number of inserted rows in PostgreSQL
+        return connection.execute(inserting.returning(EVENTS.c.seq)).one_or_none() is not None
+    return connection.execute(inserting.inline()).rowcount == 1
+
+
+def insertion(cipher: RowCipher, clock: StoreTime, dialect: Dialect, arrival: Arrival) -> Insert:
+    """Return the INSERT of an event, which does nothing if the inbox knows it."""
+    return dialect.insert_if_absent(
         EVENTS,
         name=cipher.name,
         event_id=arrival.event.id,
@@ -109,9 +130,6 @@ def _is_added(connection: Connection, cipher: RowCipher, clock: StoreTime, arriv
         due_at=0,
         received_at=clock.sql(dialect),
     )
-    if dialect.returns_rows:  # SQLAlchemy does not keep the number of inserted rows in PostgreSQL
-        return connection.execute(inserting.returning(EVENTS.c.seq)).one_or_none() is not None
-    return connection.execute(inserting.inline()).rowcount == 1
 
 
 @attrs.frozen

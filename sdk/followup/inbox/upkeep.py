@@ -88,6 +88,7 @@ class ReceivedEvents(PersonalData):
     _content, _about, _stored_at = "body", "ref", "received_at"
     _emptied = MappingProxyType({"body": None, "ref": ""})
     _is_there = EVENTS.c.body.is_not(None)
+    _retried = MappingProxyType({"state": WAITING, "attempts": 0, "due_at": 0, "finished_at": None})
 
     def status(self) -> InboxStatus:
         """Return how many events wait, are in flight, dead, unhandled and done, and how long the oldest has waited."""
@@ -129,9 +130,8 @@ class ReceivedEvents(PersonalData):
         Raises:
             ValueError: the event is neither dead nor unhandled, or there is none with this id.
         """
-        values = {"state": WAITING, "attempts": 0, "due_at": 0, "finished_at": None}
         hints: dict[str, str] = dict.fromkeys((DEAD, UNHANDLED), ", but its content was purged")
-        return self._change(event_id, [DEAD, UNHANDLED], values, EVENTS.c.body.is_not(None), hints=hints)
+        return self._change(event_id, [DEAD, UNHANDLED], self._retried, EVENTS.c.body.is_not(None), hints=hints)
 
     def purge(self, *, older_than: timedelta, states: Collection[FinishedState] = frozenset({"done"})) -> int:
         """Remove the content of events that were finished long ago: their bodies and errors.

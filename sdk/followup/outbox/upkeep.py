@@ -114,6 +114,10 @@ class RecordedEvents(PersonalData):
     _content, _about, _stored_at = "event", "subject", "recorded_at"
     _emptied = MappingProxyType({"event": "", "subject": "", "blocks_subject": False})
     _is_there = EVENTS.c.event != ""
+    _retried = MappingProxyType(
+        {"state": WAITING, "blocks_subject": True, "due_at": 0, "finished_at": None, "error": None}
+    )
+    _discarded = MappingProxyType({"state": DISCARDED, "blocks_subject": False})
 
     def status(self) -> OutboxStatus:
         """Return how many events wait, are in flight, held, dead and sent, and the age of the oldest that waits."""
@@ -182,8 +186,7 @@ class RecordedEvents(PersonalData):
         Raises:
             ValueError: no dead event has this id.
         """
-        values = {"state": WAITING, "blocks_subject": True, "due_at": 0, "finished_at": None, "error": None}
-        return self._change(event_id, [DEAD], values)
+        return self._change(event_id, [DEAD], self._retried)
 
     def discard(self, event_id: str, *, waiting: bool = False) -> None:
         """Discard a dead event, so that the later events of its subject are sent.
@@ -199,7 +202,7 @@ class RecordedEvents(PersonalData):
         """
         if event_id is None:
             raise TypeError("event_id must be the id of a dead event, not None")
-        values = {"state": DISCARDED, "blocks_subject": False, "finished_at": self._clock.sql(self._database.dialect)}
+        values = {**self._discarded, "finished_at": self._clock.sql(self._database.dialect)}
         hints = {WAITING: "; pass waiting=True to give it up, although the service may have stored it"}
         self._change(event_id, [DEAD, WAITING] if waiting else [DEAD], values, hints=hints)
 

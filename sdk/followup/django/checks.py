@@ -1,0 +1,65 @@
+"""What ``manage.py check`` says about the settings, and with ``--database`` about the tables."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning  # noqa: A004 - as Django calls it
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from django.utils.module_loading import autodiscover_modules
+
+from followup import ConfigurationError
+from followup._core.call.options import checked_base_url, checked_key
+from followup.django import inbox, outbox
+from followup.django.late import SETTINGS, database_alias, improperly_configured, setting
+from followup.django.tables import missing_tables
+from followup.webhooks import SECRET_VARIABLE
+
+
+def check_settings(**_: object) -> list[CheckMessage]:
+    """Check the setting ``FOLLOWUP``, without a connection, and import the handlers."""
+    found = [*_problems()]
+    if not found:
+        autodiscover_modules("followup_handlers")
+    return found
+
+
+def _problems() -> Iterator[CheckMessage]:
+    try:
+        unknown = sorted(map(str, {*(getattr(settings, "FOLLOWUP", {}))} - {*SETTINGS}))
+        for each in unknown:
+            yield Error(
+                f"FOLLOWUP has no key {each!r}.", hint=f"Its keys are {', '.join(SETTINGS)}.", id="followup.E001"
+            )
+        for store in (outbox, inbox):
+            store._current()
+        with improperly_configured():
+            for key, check in (("API_KEY", checked_key), ("BASE_URL", checked_base_url)):
+                if setting(key) is not None:
+                    check(setting(key))
+    except ImproperlyConfigured as error:
+        yield Error(str(error), id="followup.E002")
+        return
+    if not setting("WEBHOOK_SECRET") and not os.environ.get(SECRET_VARIABLE):
+        hint = f"Set FOLLOWUP['WEBHOOK_SECRET'] or {SECRET_VARIABLE} to the secret of your webhook endpoint."
+        yield Warning("There is no secret, so that no webhook can be verified.", hint=hint, id="followup.W001")
+
+
+def check_tables(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Check that a database has the tables, if it is that of ``FOLLOWUP`` and among those to be checked."""
+    if sys.argv[1:2] == ["migrate"]:  # it checks too, before it makes them
+        return []
+    try:
+        alias = database_alias()
+        if alias not in (databases or ()):
+            return []
+        missing = missing_tables(connections[alias])
+    except ImproperlyConfigured:
+        return []  # which the other check has said
+    except ConfigurationError as error:
+        return [Error(str(error), id="followup.E003")]
+    text = f"The database {alias!r} lacks tables of followup, or has those of an earlier release."
+    return [Error(text, hint="Run manage.py migrate.", id="followup.E003")] if missing else []

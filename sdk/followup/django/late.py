@@ -1,0 +1,98 @@
+"""Objects that the settings of Django describe. They are made at their first use, and anew when the settings change."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+
+from followup import ConfigurationError
+
+SETTINGS = ("DATABASE", "NAME", "WEBHOOK_SECRET", "API_KEY", "BASE_URL", "CIPHER")
+"""The keys of the setting ``FOLLOWUP``."""
+
+_ADVICE = re.compile(r"call \w+\.create_tables\(\) once.*?ddl\([^)]*\)")
+
+
+def setting(key: str) -> Any:
+    """Return a value of the setting ``FOLLOWUP``; None if it is not set.
+
+    Raises:
+        ImproperlyConfigured: ``FOLLOWUP`` is no dict, or the app is not installed.
+    """
+    if not apps.is_installed("followup.django"):
+        raise ImproperlyConfigured('INSTALLED_APPS must contain "followup.django"')
+    values = getattr(settings, "FOLLOWUP", {})
+    if not isinstance(values, Mapping):
+        raise ImproperlyConfigured(f"FOLLOWUP must be a dict, not {type(values).__name__}")
+    return values.get(key)
+
+
+def database_alias() -> str:
+    """Return the alias of the database of outbox and inbox.
+
+    Raises:
+        ImproperlyConfigured: ``DATABASES`` has no such alias.
+    """
+    alias = setting("DATABASE") or "default"
+    if alias not in [*connections]:
+        raise ImproperlyConfigured(
+            f"FOLLOWUP['DATABASE'] must be one of the aliases in DATABASES, {', '.join(connections)}, not {alias!r}"
+        )
+    return str(alias)
+
+
+@contextmanager
+def improperly_configured() -> Iterator[None]:
+    """Turn what is wrong with an argument that is a setting into Django's own error."""
+    try:
+        yield
+    except (ConfigurationError, TypeError, ValueError) as error:
+        raise ImproperlyConfigured(f"FOLLOWUP: {error}") from None
+
+
+@contextmanager
+def migrations_advised() -> Iterator[None]:
+    """Let an error about missing tables name ``migrate``, which makes them in a Django project."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(_ADVICE.sub("run manage.py migrate followup_django", str(error))) from None
+
+
+class Late:
+    """Finds what it lacks in an object that is made at the first use.
+
+    A subclass also inherits from the class of that object, whose methods then run on this one. It is made anew whenever
+    ``_described`` returns something else than before.
+    """
+
+    def __init__(self) -> None:
+        self.__dict__["_made"] = None
+
+    def _described(self) -> object:
+        """Return what the object is made of."""
+        raise NotImplementedError
+
+    def _make(self) -> Any:
+        """Make the object."""
+        raise NotImplementedError
+
+    def _current(self) -> Any:
+        made, described = self.__dict__["_made"], self._described()
+        if made is None or made[0] != described:
+            with improperly_configured():
+                made = self.__dict__["_made"] = (described, self._make())
+        return made[1]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # of copy, pickle and others, which ask every object
+            raise AttributeError(name)
+        return getattr(self._current(), name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of the settings>"

@@ -1,0 +1,20 @@
+"""``manage.py followup_worker``."""
+
+import threading
+
+from followup.django import inbox
+from followup.django.working import WorkCommand
+
+
+class Command(WorkCommand):
+    """Handles the events of the inbox."""
+
+    help = "Handle the events of the inbox until the process is stopped. Any number of processes may do so at once."
+
+    def work(self, stop: threading.Event, *, until_empty: bool) -> str:
+        """Handle events."""
+        self.begin(inbox, f"max_attempts {inbox._max_attempts}")
+        for _ in inbox._handling(stop):
+            if until_empty and not inbox._remaining():
+                break
+        return ""

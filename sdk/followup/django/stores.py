@@ -1,0 +1,254 @@
+"""The outbox and the inbox of a Django project."""
+
+import collections
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, TypedDict, TypeVar
+
+import attrs
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+from django.db import close_old_connections, connections, transaction
+from django.utils.module_loading import autodiscover_modules, import_string
+
+from followup import EventInput
+from followup._core.privacy.frames import clears_frames_of
+from followup._store.cipher import Cipher
+from followup._store.execution import Execution
+from followup._store.places import Comparison
+from followup._store.schema import from_ascii
+from followup._store.store import Store
+from followup.django.database import DjangoDatabase, check_of_tests
+from followup.django.late import Late, database_alias, migrations_advised, setting
+from followup.inbox import Inbox, Received
+from followup.inbox.arrivals import Arrival, insertion
+from followup.inbox.handlers import Handler, Handlers, Registration, TransactionKind, check_result
+from followup.inbox.worker import Worker
+from followup.outbox import NewEvent, Outbox
+from followup.outbox.connections import record_on
+from followup.outbox.events import Recording, as_input, checked_event
+
+M = TypeVar("M", bound=Callable[..., Any])
+
+_MOST_REMEMBERED = 10_000
+"""Events of a transaction that ``recorded`` lists."""
+
+
+class _SameDatabase(Comparison):
+    """Compares nothing: a connection of the alias is to the database of the store."""
+
+    def __init__(self) -> None: ...
+
+    async def check(self, driver: Any, execute: Execution) -> None:
+        """Accept the connection."""
+
+
+class DjangoStore(Late, Store):
+    """What outbox and inbox of a Django project share."""
+
+    _database: DjangoDatabase
+
+    def _described(self) -> object:
+        connection = connections[database_alias()]
+        place = (connection.settings_dict[each] for each in ("ENGINE", "NAME", "HOST", "PORT"))
+        values = (setting(each) for each in ("NAME", "WEBHOOK_SECRET", "CIPHER"))
+        return connection.alias, *place, *values
+
+    def _make(self) -> Any:
+        database = DjangoDatabase(database_alias())
+        made = self._new(database, setting("NAME") or "default", _cipher())
+        made._database = database
+        return made
+
+    def _new(self, database: DjangoDatabase, name: str, cipher: Cipher | None) -> Any:
+        raise NotImplementedError
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._current(), name, value)
+
+    def create_tables(self) -> NoReturn:
+        """Tables of a Django project are made by ``manage.py migrate``.
+
+        Raises:
+            ImproperlyConfigured: always.
+        """
+        raise ImproperlyConfigured("the tables come from Django's migrations: run manage.py migrate followup_django")
+
+    def _check_tables(self, longest_wait: float | None = None) -> None:
+        with migrations_advised():
+            super()._check_tables(longest_wait)
+
+    def _rounds(self, *args: Any) -> Iterator[None]:
+        with self._database.kept_open():
+            yield from super()._rounds(*args)
+
+
+def _with_connections_kept(method: M) -> M:
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **options: Any) -> Any:
+        with self._database.kept_open():
+            return method(self, *args, **options)
+
+    return call  # type: ignore[return-value]
+
+
+def _cipher() -> Any:
+    found = setting("CIPHER")
+    try:
+        return import_string(found) if isinstance(found, str) else found
+    except ImportError as error:
+        raise ValueError(f"CIPHER: {error}") from None
+
+
+class RecordedEvent(TypedDict):
+    """An event that the present transaction has recorded.
+
+    Keys:
+        id: the id of the event.
+        type: one of the eight inbound event types.
+        data: its data, as it will be sent.
+        subject: its subject; a hash of it with a cipher.
+    """
+
+    id: str
+    type: str
+    data: Mapping[str, Any]
+    subject: str
+
+
+@clears_frames_of
+class DjangoOutbox(DjangoStore, Outbox):
+    """An ``Outbox`` in the database of ``FOLLOWUP["DATABASE"]``. ``record`` writes over Django's own connection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["_remembered"] = weakref.WeakKeyDictionary()
+
+    def _new(self, database: DjangoDatabase, name: str, cipher: Cipher | None) -> Outbox:
+        made = Outbox(database.engine, name=name, cipher=cipher)
+        made._comparison = Comparison(database, "outbox")
+        return made
+
+    def record(self, event: NewEvent | EventInput, subject: str | None = None) -> str:  # type: ignore[override]
+        """Store an event in the transaction of Django's connection: it is sent if and only if that commits.
+
+        Args:
+            event: the event. If it has no id, one is generated; its ``occurred_at`` is by default the current time.
+            subject: events of one subject are sent in the order in which they were recorded; by default that of
+                ``Outbox.record``.
+
+        Returns:
+            The id of the event.
+
+        Raises:
+            ValueError: the event or the subject is invalid; or no ``transaction.atomic`` of this database is open.
+            ConfigurationError: the tables are missing, or another release made them; or they are encrypted under a key
+                that the cipher does not have.
+        """
+        connection = connections[database_alias()]
+        if not connection.in_atomic_block:
+            raise ValueError(
+                "outbox.record() needs an open transaction, so that the event rolls back with your own writes: use "
+                f"transaction.atomic(using={connection.alias!r}). After a commit, as in on_commit, there is none"
+            )
+        check_of_tests(connection.alias)
+        recorded = checked_event(event, subject, self._clock.now())
+        with migrations_advised():
+            record_on(connection, attrs.evolve(self._storing(recorded), comparison=_SameDatabase()))
+        self._has_recorded = True
+        self._ids_of(connection).append(recorded.id)
+        return recorded.id
+
+    def recorded(self) -> list[RecordedEvent]:
+        """Return the events that the present transaction has recorded, in their order. For tests.
+
+        It is empty outside of a transaction. What a savepoint has rolled back is not in it.
+        """
+        connection = connections[database_alias()]
+        if not connection.in_atomic_block:
+            return []
+        model = apps.get_model("followup_django", "OutboxEvent")
+        rows = model.objects.using(connection.alias).filter(name=self.name, event_id__in=[*self._ids_of(connection)])
+        return [
+            {
+                "id": row.event_id,
+                "type": (event := as_input(self._cipher.decrypt(row.event, row.event_id)))["type"],
+                "data": event["data"],
+                "subject": from_ascii(row.subject),
+            }
+            for row in rows.order_by("seq")
+        ]
+
+    def _ids_of(self, connection: Any) -> collections.deque[str]:
+        """Return the ids of what was recorded in the transaction of a connection, some of it perhaps undone since."""
+        outermost, remembered = connection.atomic_blocks[0], self.__dict__["_remembered"]
+        if remembered.get(connection, (None,))[0] is not outermost:
+            remembered[connection] = outermost, collections.deque(maxlen=_MOST_REMEMBERED)
+        ids: collections.deque[str] = remembered[connection][1]
+        return ids
+
+    drain = _with_connections_kept(Outbox.drain)
+
+
+class AtomicHandlers(Handlers):
+    """Handlers that run in ``transaction.atomic``, together with the mark that their event is done."""
+
+    def add(self, handler: Handler, types: tuple[str, ...], transaction: TransactionKind) -> None:
+        """Add the handler of these types of events."""
+        super().add(handler, types, transaction)
+        if transaction == "inbox":
+            self._by_type.update(dict.fromkeys(types, Registration(_in_atomic(handler), has_own_transaction=True)))
+
+
+def _in_atomic(handler: Callable[[Received], object]) -> Callable[[Received], object]:
+    @functools.wraps(handler)
+    def run(received: Received) -> None:
+        close_old_connections()  # as at the beginning of a request: a worker lives for long
+        connection = connections[database_alias()]
+        with transaction.atomic(using=connection.alias):
+            check_result(handler(received))
+            received.done(connection)
+
+    return run
+
+
+@clears_frames_of
+class DjangoInbox(DjangoStore, Inbox):
+    """An ``Inbox`` in the database of ``FOLLOWUP["DATABASE"]``.
+
+    Its handlers run in ``transaction.atomic`` on Django's own connection, together with the mark that their event is
+    done. They are in the modules ``followup_handlers`` of the installed apps.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["_handlers"] = AtomicHandlers()
+
+    def _new(self, database: DjangoDatabase, name: str, cipher: Cipher | None) -> Inbox:
+        made = Inbox(database.engine, secret=setting("WEBHOOK_SECRET"), name=name, cipher=cipher)
+        made._comparison = _SameDatabase()
+        return made
+
+    def _store_in_time(self, arrival: Arrival) -> None:
+        connection = connections[database_alias()]
+        if not connection.in_atomic_block:
+            super()._store_in_time(arrival)
+            return
+
+        # A test of TestCase, or a view with ATOMIC_REQUESTS, which responds after the commit.
+        async def write(execute: Execution) -> None:
+            await execute(insertion(self._cipher, self._clock, execute.dialect, arrival))
+
+        record_on(connection, Recording(write, _SameDatabase()))
+
+    def _worker(self, *, raises: bool = False) -> Worker:
+        if connections[database_alias()].in_atomic_block:
+            raise RuntimeError(
+                "the inbox cannot handle events in an open transaction, because each handler commits its own: call it "
+                "outside of atomic. In tests, use TransactionTestCase, transactional_db or followup_django"
+            )
+        autodiscover_modules("followup_handlers")
+        return super()._worker(raises=raises)
+
+    drain = _with_connections_kept(Inbox.drain)

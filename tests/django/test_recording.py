@@ -1,0 +1,118 @@
+"""``outbox.record`` over Django's own connection, and what ``outbox.recorded`` returns in a test."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+
+from followup import ConfigurationError
+from followup.django import client, outbox
+from followup.outbox import Outbox
+from followup_mockserver import MockService
+
+from .conftest import EVENT
+
+pytestmark = pytest.mark.on_both
+
+
+def test_an_event_commits_and_rolls_back_with_the_transaction(connection: Any) -> None:
+    with suppress(LookupError), transaction.atomic(using=connection.alias):
+        outbox.record(EVENT)
+        raise LookupError
+    assert outbox.status().waiting == 0
+    with transaction.atomic(using=connection.alias):
+        event_id = outbox.record(EVENT, subject="T-1")
+        assert outbox.status().waiting == 0
+    assert outbox.status().waiting == 1
+    with MockService() as service:
+        assert outbox.drain(service.client()).sent == 1
+        assert service.client().events.create([{**EVENT, "id": event_id}]).results[0].status == "duplicate"
+
+
+def test_without_a_transaction_of_its_database_it_is_an_error(connection: Any) -> None:
+    errors: list[str] = []
+
+    def record() -> None:
+        with pytest.raises(ValueError, match=r"outbox.record\(\) needs an open transaction") as caught:
+            outbox.record(EVENT)
+        errors.append(str(caught.value))
+
+    record()
+    with transaction.atomic(using="default"):
+        record()
+    with transaction.atomic(using=connection.alias):
+        transaction.on_commit(record, using=connection.alias)
+    assert len(errors) == 3
+    assert f"transaction.atomic(using={connection.alias!r})" in errors[0]
+    assert outbox.status().waiting == 0
+
+
+def test_recorded_lists_what_this_transaction_has_recorded(connection: Any) -> None:
+    assert outbox.recorded() == []
+    with transaction.atomic(using=connection.alias):
+        outbox.record({**EVENT, "id": "earlier"})
+    with transaction.atomic(using=connection.alias):
+        assert outbox.recorded() == []
+        outbox.record({**EVENT, "id": "b"})
+        with suppress(LookupError), transaction.atomic(using=connection.alias):
+            outbox.record({**EVENT, "id": "undone"})
+            raise LookupError
+        outbox.record({**EVENT, "id": "a"}, subject="Núñez")
+        assert outbox.recorded() == [
+            {"id": "b", "type": "appointment.created", "data": EVENT["data"], "subject": "appointment:T-1"},
+            {"id": "a", "type": "appointment.created", "data": EVENT["data"], "subject": "Núñez"},
+        ]
+    assert outbox.recorded() == []
+
+
+def test_a_wrong_event_spoils_no_transaction(connection: Any) -> None:
+    with transaction.atomic(using=connection.alias):
+        with pytest.raises(ValueError, match=r"event.type must be one of"):
+            outbox.record({**EVENT, "type": "unknown"})
+        outbox.record(EVENT)
+    assert outbox.status().waiting == 1
+
+
+def test_it_is_accepted_wherever_an_outbox_is(connection: Any) -> None:
+    assert isinstance(outbox, Outbox)
+    for name in dir(Outbox):
+        assert hasattr(outbox, name)
+    with MockService() as service:
+        client._stand_for(service.client())
+        try:
+            with transaction.atomic(using=connection.alias):
+                outbox.record(EVENT)
+            assert outbox.drain(client).sent == 1
+            assert client.with_options(timeout=3).account.retrieve().livemode is False
+        finally:
+            client._stand_for(None)
+
+
+@pytest.mark.parametrize("use", [outbox.status, outbox.dead, lambda: outbox.record(EVENT)])
+def test_without_tables_the_error_names_the_migration(connection: Any, use: Callable[[], object]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE followup_schema")
+    with (
+        transaction.atomic(using=connection.alias),
+        pytest.raises(ConfigurationError, match=r"has no tables of the outbox: run manage.py migrate followup_django"),
+    ):
+        use()
+
+
+def test_no_connection_stays_open(connection: Any) -> None:
+    """PostgreSQL cannot drop a database that somebody is connected to."""
+    with transaction.atomic(using=connection.alias):
+        outbox.record(EVENT)
+    outbox.status()
+    with MockService() as service:
+        outbox.drain(service.client())
+    assert outbox._database.engine.pool.checkedin() == 0 or connection.vendor == "sqlite"
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%followup%'"
+            )
+            assert cursor.fetchall() == [(connection.connection.info.backend_pid,)]
+    connections["default"].close()
