@@ -11,8 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.utils.module_loading import autodiscover_modules
 
-from followup import ConfigurationError
-from followup._core.call.options import checked_base_url, checked_key
+from followup import ConfigurationError, FollowUp
 from followup.django import inbox, outbox
 from followup.django.late import SETTINGS, database_alias, improperly_configured, setting
 from followup.django.tables import missing_tables
@@ -37,9 +36,9 @@ def _problems() -> Iterator[CheckMessage]:
         for store in (outbox, inbox):
             store._current()
         with improperly_configured():
-            for key, check in (("API_KEY", checked_key), ("BASE_URL", checked_base_url)):
-                if setting(key) is not None:
-                    check(setting(key))
+            FollowUp(
+                api_key=setting("API_KEY") or "none", base_url=setting("BASE_URL") or "https://none.invalid"
+            ).close()
     except ImproperlyConfigured as error:
         yield Error(str(error), id="followup.E002")
         return
