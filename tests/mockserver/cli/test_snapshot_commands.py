@@ -183,18 +183,6 @@ class TestSnapshot:
             assert run("snapshot", "save", path, "--url", server.url).returncode == 0
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
-    @pytest.mark.parametrize(
-        ("arguments", "text"),
-        [
-            (("save", "/nowhere/clinic.json"), "cannot write /nowhere/clinic.json: No such file or directory"),
-            (("load", "/nowhere/clinic.json"), "cannot read /nowhere/clinic.json: No such file or directory"),
-        ],
-    )
-    def test_a_file_that_cannot_be_used(self, arguments: tuple[str, ...], text: str) -> None:
-        with MockServer() as server:
-            result = run("snapshot", *arguments, "--url", server.url)
-        assert (result.returncode, result.stderr) == (1, f"followup-mock: {text}\n")
-
     def test_a_snapshot_that_the_mock_rejects(self, clinic: MockService, tmp_path: Path) -> None:
         saved: Any = clinic.save()
         saved["organizations"][0]["jobs"][0]["about"] = "apt_none"

@@ -106,13 +106,6 @@ class TestReminders:
             "due 2026-10-01T09:00:00.000Z",
         ]
 
-    def test_of_an_appointment_that_was_attended(self, service: MockService, client: FollowUp, book: Any) -> None:
-        appointment = book(48)
-        client.visits.create(patient=appointment.patient, visited_at=NOON, appointment=appointment.id)
-        found = chain(service, appointment.id)
-        assert ("appointment.completed", "completed") in found
-        assert found.count(("reminder", "cancelled: the visit has taken place")) == 2
-
     def test_of_a_patient_who_opted_out(self, service: MockService, book: Any) -> None:
         appointment = book(48)
         service.update_patient(appointment.patient, opted_out=True)
@@ -195,15 +188,6 @@ class TestWebhooks:
         assert entries[attempt.cause].outcome == "resend"
         assert ("delivery", "cancelled: a manual retry succeeded") in chain(service, delivery)
 
-    def test_a_manual_retry_that_is_rejected_leaves_no_trace(self, service: MockService, client: FollowUp) -> None:
-        mounted(service, client)
-        client.patients.create(phone=ANA)
-        delivery = service.deliveries[0]
-        client.webhook_endpoints.update(delivery.webhook_endpoint, disabled=True)
-        with pytest.raises(ServiceError):
-            service.resend(delivery.id)
-        assert "control" not in kinds(service, delivery.id)
-
     def test_triggered_and_pinged(self, service: MockService, client: FollowUp) -> None:
         endpoint = mounted(service, client)
         (delivery,) = service.trigger("appointment.created")
@@ -260,13 +244,6 @@ class TestCalls:
         replay = ("request", f"patients.create: 200, replayed the response of {first}")
         assert chain(service, service.requests[0].request_id) == [("request", "patients.create: 200"), replay]
         assert replay in chain(service, patient.id)
-
-    def test_a_change_without_a_domain_event(self, service: MockService, client: FollowUp, book: Any) -> None:
-        appointment = book(48)
-        client.appointments.update(appointment.id, type="control")
-        assert ("request", "appointments.update: 200") in chain(service, appointment.id)
-        client.appointments.retrieve(appointment.id)
-        assert ("request", "appointments.retrieve: 200") not in chain(service, appointment.id)
 
     def test_a_call_that_took_time_has_the_instant_of_its_effects(self, service: MockService, client: FollowUp) -> None:
         before = service.clock.now
@@ -325,11 +302,6 @@ class TestControls:
         assert second == "ctl_2"
         assert chain(service, "ctl_2")[-2:] == [("reminder", "sent"), ("message", "reminder 3 h before the start")]
 
-    def test_an_object_that_a_control_made(self, service: MockService) -> None:
-        doctor = service.add_doctor(full_name="Dra. X")
-        service.update_doctor(doctor.id, active=False)
-        assert chain(service, doctor.id) == [("control", "add_doctor"), ("control", "update_doctor")]
-
 
 class TestIds:
     @pytest.mark.parametrize("unknown", ["apt_none", "req_none", "job_999", "ctl_999", "msg_none", "x", "whd_none.1"])
@@ -338,9 +310,6 @@ class TestIds:
             service.explain(unknown)
         assert (raised.value.status, raised.value.code) == (404, "resource_missing")
         assert problem(api.get(f"/_mock/explain/{unknown}")) == (404, "resource_missing", "id")
-
-    def test_an_object_without_a_history(self, service: MockService, client: FollowUp) -> None:
-        assert service.explain(client.doctors.list().data[0].id) == []
 
     def test_over_http(self, api: Api, client: FollowUp) -> None:
         patient = client.patients.create(phone=ANA)
@@ -405,12 +374,6 @@ class TestCopies:
                 ("patient.upserted", f"created; {NO_ENDPOINT}"),
                 ("request", f"patients.create: 200, replayed the response of {first}"),
             ]
-
-    def test_a_reset_forgets_the_history(self, service: MockService, book: Any) -> None:
-        appointment = book(48)
-        service.reset()
-        with pytest.raises(ServiceError):
-            service.explain(appointment.id)
 
 
 class TestBounds:

@@ -14,8 +14,8 @@ import attrs
 import httpx
 import pytest
 from support.receivers import Inbox, listening
-from support.server import Action, Received, ScriptedServer, endless, hang, interim, reply
-from support.waiting import succeeded, wait_for
+from support.server import Action, Received, ScriptedServer, endless, hang, interim
+from support.waiting import succeeded
 
 from followup import WebhookDelivery
 from followup_mockserver import MockServer, MockService
@@ -136,15 +136,6 @@ class TestSockets:
             responding.join(HANG_GUARD)
         assert result.outcome.status == 204
 
-    def test_section_6_2_interim_responses_are_passed_over(self) -> None:
-        def act(connection: socket.socket, _: Received) -> bool:
-            connection.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
-            return reply(200, b"")(connection, _)
-
-        with ScriptedServer([act]) as receiver:
-            delivery = delivered(MockService(allow_http_webhooks=True, allow_network=True), receiver.url)
-        assert (delivery.status, delivery.last_status_code) == ("succeeded", 200)
-
     def test_one_receiver_with_many_urls_leaves_room_for_the_others(self) -> None:
         inbox = Inbox()
         with (
@@ -161,20 +152,6 @@ class TestSockets:
             client.patients.create(phone="+5491155550000")
             assert succeeded(server)
             assert hanging.connections <= 8, "four at a time"
-
-    def test_many_such_attempts_leave_neither_a_thread_nor_a_connection(self, server: ImpatientServer) -> None:
-        with ScriptedServer() as receiver, server.client() as client:
-            receiver.script = [endless(receiver.released, OK + b"X-Slow: ")]
-            client.webhook_endpoints.create(url=receiver.url, enabled_events=["*"])
-            for number in range(8):
-                client.patients.create(phone=f"+549115555{number:04}")
-            server.advance()
-            before = threading.active_count()
-            assert {each.last_error for each in server.deliveries} == {TOO_LATE}
-            server.advance(minutes=6)
-            assert {each.attempts for each in server.deliveries} == {3}
-            wait_for(lambda: not receiver.open_connections)
-            assert threading.active_count() <= before
 
     def test_http_goes_to_this_machine_alone_wherever_localhost_resolves_to(
         self, service: ImpatientService, monkeypatch: pytest.MonkeyPatch
@@ -245,22 +222,6 @@ class TestMountedReceivers:
         finally:
             released.set()
         assert_too_late(server.deliveries[0])
-
-    def test_an_async_receiver_is_cancelled_at_the_limit(self, service: ImpatientService) -> None:
-        started, cancelled = threading.Event(), threading.Event()
-
-        async def app(scope: Any, receive: Any, send: Any) -> None:
-            assert scope["type"] == "http"
-            started.set()
-            try:
-                await asyncio.sleep(HANG_GUARD)
-            except asyncio.CancelledError:
-                cancelled.set()
-                raise
-
-        service.mount(URL, app)
-        assert_too_late(delivered(service, URL))
-        assert not started.is_set() or cancelled.wait(HANG_GUARD)  # a slow machine may not begin in time
 
     def test_an_async_receiver_that_does_not_let_itself_be_cancelled_is_left_behind(
         self, service: ImpatientService

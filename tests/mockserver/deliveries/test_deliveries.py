@@ -10,7 +10,7 @@ from support.http import Api, problem
 from support.receivers import Inbox, listening
 
 from followup import FollowUp, WebhookDelivery, WebhookEndpoint, WebhookSignatureError, construct_event
-from followup_mockserver import MockServer, MockService, ServiceError
+from followup_mockserver import MockService, ServiceError
 
 URL = "https://clinic.example/hooks"
 
@@ -83,26 +83,6 @@ class TestAttempts:
         create_patient(client)
         assert service.advance().ran == 2  # the job that the handler caused is reported too
         assert next(iter(client.patients.list())).external_id == "mine"
-
-    def test_a_handler_that_advances_the_clock_gets_an_error_instead_of_a_deadlock(
-        self, client: FollowUp, service: MockService
-    ) -> None:
-        def handler(_: httpx.Request) -> httpx.Response:
-            service.advance()
-            return httpx.Response(204)
-
-        service.mount(URL, handler)
-        create_patient(client)
-        with pytest.raises(RuntimeError, match="cannot advance the clock"):
-            service.advance()
-        assert only_delivery(client).last_error == "The receiver raised RuntimeError."
-
-
-def test_step_in_a_server_runs_one_of_the_jobs_that_are_due_together() -> None:
-    with MockServer(start_time="2026-09-28T12:00:00Z") as server, server.client() as client:
-        for _ in range(2):
-            client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-10-05T12:00:00Z")
-        assert [(server.step().ran, len(server.messages)) for _ in range(2)] == [(1, 1), (1, 2)]
 
 
 def test_a_reset_ends_the_move_of_the_clock_that_it_meets(client: FollowUp, service: MockService) -> None:

@@ -12,11 +12,10 @@ import pytest
 from support.http import Api
 from support.server import Action, Received, ScriptedServer, endless, hang_up, reply
 
-from followup import FollowUp
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.deliveries import socket_sender as sender_module
 from followup_mockserver.world.state import records as attempts_module
-from followup_mockserver.world.state.records import Attempt, Attempts, ReceiverResponse
+from followup_mockserver.world.state.records import Attempt, ReceiverResponse
 
 HOOKS = "https://clinic.example/hooks"
 HANG_GUARD = 60
@@ -247,14 +246,6 @@ def test_a_mounted_receiver_keeps_it_too(
     assert (response.body, response.body_is_whole) == (kept, whole)
 
 
-def test_an_exception_has_no_response(service: MockService) -> None:
-    def raising(_: httpx.Request) -> httpx.Response:
-        raise RuntimeError("disk full")
-
-    service.mount(HOOKS, raising, raise_exceptions=False)
-    assert attempt_at(service, HOOKS).response is None
-
-
 def test_a_body_that_cannot_be_read_keeps_what_arrived(service: MockService) -> None:
     def parts() -> Iterator[bytes]:
         yield b"half"
@@ -302,27 +293,6 @@ def test_the_responses_of_the_latest_attempts_are_kept(monkeypatch: pytest.Monke
     assert [each.response is None for each in attempts] == [True, True, False, False]
 
 
-def test_a_deleted_endpoint_makes_room(monkeypatch: pytest.MonkeyPatch, service: MockService, client: FollowUp) -> None:
-    monkeypatch.setattr(attempts_module, "LARGEST_RESPONSES", 10_000)
-    service.mount(HOOKS, lambda _: httpx.Response(500, content=b"x" * 4096))
-    first = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-    client.patients.create(phone="+5491155550000")
-    service.advance(minutes=1)
-    client.webhook_endpoints.delete(first.id)
-    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-    client.patients.create(phone="+5491155550001")
-    service.advance(minutes=1)
-    assert all(each.response is not None for each in service.attempts(service.deliveries[0].id))
-
-
-def test_a_copy_is_independent() -> None:
-    attempts = Attempts()
-    assert attempts.of("whd_1") == []
-    copy = attempts.copy()
-    attempts.remove("whd_1")
-    assert [*copy] == []
-
-
 class TestSnapshots:
     def test_a_snapshot_keeps_it_to_the_byte(self, service: MockService) -> None:
         body = bytes(range(256)) * 20
@@ -331,33 +301,3 @@ class TestSnapshots:
         saved = json.loads(json.dumps(service.save()))
         for copy in (MockService.load(saved), service.fork()):
             assert copy.attempts(before.delivery) == [before]
-
-    def test_a_snapshot_without_responses_loads(self, service: MockService) -> None:
-        service.mount(HOOKS, function([LOCKED]))
-        delivery = attempt_at(service, HOOKS).delivery
-        saved = service.save()
-        for each in saved["organizations"][0]["attempts"]:
-            del each["response"]
-        (attempt,) = MockService.load(saved).attempts(delivery)
-        assert (attempt.status_code, attempt.response) == (500, None)
-
-    @pytest.mark.parametrize(
-        ("field", "value", "message"),
-        [
-            ("body", "%%%", "This must be a string in base64."),
-            ("body", 5, "This must be a string."),
-            ("headers", {"a": 1}, "This must be a string."),
-            ("headers", [], "This must be an object."),
-            ("statusLine", None, "This must be a string."),
-            ("bodyIsWhole", "yes", "This must be true or false."),
-        ],
-    )
-    def test_an_invalid_response_is_named(self, service: MockService, field: str, value: Any, message: str) -> None:
-        service.mount(HOOKS, function([LOCKED]))
-        attempt_at(service, HOOKS)
-        saved = service.save()
-        saved["organizations"][0]["attempts"][0]["response"][field] = value
-        with pytest.raises(ValueError, match="attempts") as caught:
-            MockService.load(saved)
-        assert f"organizations[0].attempts[0].response.{field}" in str(caught.value)
-        assert message in str(caught.value)

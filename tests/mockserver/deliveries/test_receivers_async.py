@@ -1,9 +1,7 @@
 """``advance_async``: mounted receivers run in the event loop of the test, which is never blocked."""
 
 import asyncio
-import contextvars
 import logging
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime, timedelta
@@ -132,13 +130,6 @@ class TestSeveralTasks:
         await asyncio.gather(tasks[0], tasks[2])
         assert tasks[1].cancelled()
 
-    async def test_one_that_is_cancelled_when_its_turn_has_come_passes_it_on(self, service: MockService) -> None:
-        service.mount(URL, coroutine_function(lambda: None))
-        first, second, third = (asyncio.create_task(service.advance_async()) for _ in range(3))
-        first.add_done_callback(lambda _: second.cancel())
-        await third
-        assert second.cancelled() or sys.version_info >= (3, 14)  # where it ends before it can be cancelled
-
     async def test_a_synchronous_advance_that_would_block_the_loop_is_an_error(self, service: MockService) -> None:
         receive, began, release = waiting()
         service.mount(URL, receive)
@@ -150,11 +141,6 @@ class TestSeveralTasks:
         await first
         service.advance()
 
-    async def test_one_of_another_thread_waits(self, service: MockService) -> None:
-        service.mount(URL, coroutine_function(lambda: None))
-        await asyncio.gather(asyncio.to_thread(service.advance), service.advance_async())
-        assert service.deliveries[0].attempts == 1
-
     async def test_a_handler_that_advances_gets_an_error_instead_of_a_deadlock(self, service: MockService) -> None:
         async def receive(_: httpx.Request) -> httpx.Response:
             await service.advance_async()
@@ -163,24 +149,6 @@ class TestSeveralTasks:
         service.mount(URL, receive)
         with pytest.raises(RuntimeError, match="cannot advance the clock"):
             await service.advance_async()
-
-    async def test_a_background_task_of_a_handler_may_advance_later(self, service: MockService) -> None:
-        tasks: list[asyncio.Task[Any]] = []
-        release = asyncio.Event()
-
-        async def later() -> None:
-            await release.wait()
-            await service.advance_async(hours=1)
-
-        async def receive(_: httpx.Request) -> httpx.Response:
-            tasks.append(asyncio.create_task(later()))
-            return httpx.Response(204)
-
-        service.mount(URL, receive)
-        await service.advance_async()
-        release.set()
-        await tasks[0]
-        assert service.clock.now == NOON + timedelta(hours=1)
 
 
 async def none(awaitable: Any) -> None:
@@ -249,12 +217,6 @@ class TestLifespan:
         service.close()
         assert app.log.count("shutdown") == 1
 
-    async def test_a_shutdown_that_fails_is_raised_out_of_aclose(self, service: MockService) -> None:
-        service.mount(URL, App(fail_shutdown=True).asgi)
-        await service.advance_async()
-        with pytest.raises(LookupError, match="no goodbye"):
-            await service.aclose()
-
     def test_close_drops_an_application_whose_loop_is_gone_and_logs_it(
         self, service: MockService, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -309,23 +271,6 @@ async def test_step_async_and_resend_async(service: MockService) -> None:
     delivery = await service.resend_async(service.deliveries[0].id)
     assert delivery.attempts == 2
     assert {loop for _, loop in place.seen} == {asyncio.get_running_loop()}
-
-
-@pytest.mark.parametrize("method", ["advance_async", "step_async"])
-def test_an_event_loop_of_another_library_is_an_error(service: MockService, method: str) -> None:
-    coroutine = getattr(service, method)()
-    with pytest.raises(RuntimeError, match="needs an asyncio event loop"):
-        coroutine.send(None)
-    service.advance()
-
-
-async def test_a_receiver_sees_the_context_of_the_test(service: MockService) -> None:
-    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="")
-    seen: list[str] = []
-    service.mount(URL, coroutine_function(lambda: seen.append(variable.get())))
-    variable.set("of the test")
-    await service.advance_async()
-    assert seen == ["of the test"]
 
 
 async def test_a_socket_is_waited_for_without_blocking_the_loop() -> None:

@@ -1,21 +1,16 @@
 """The lifespan of a mounted ASGI application: startup before its first delivery, state, shutdown."""
 
 import asyncio
-import gc
-import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import fastapi
-import httpx
 import pytest
-from support.forks import in_a_child
 from support.lifespan_app import App
-from support.waiting import succeeded, wait_for
 
-from followup_mockserver import MockServer, MockService
+from followup_mockserver import MockService
 
 URL = "https://clinic.example/hooks"
 OTHER_URL = "https://other.example/hooks"
@@ -75,16 +70,6 @@ def test_applications_share_an_event_loop_and_one_at_two_urls_starts_once(servic
     assert len(set(map(id, one.loops + other.loops))) == 1
 
 
-def test_a_replaced_application_is_shut_down_on_close_and_goes_on_if_it_is_mounted_again(service: MockService) -> None:
-    one, other = App(), App()
-    for number, app in enumerate([one, other, one]):
-        service.mount(URL, app.asgi)
-        deliver(service, number)
-    assert (one.log, other.log) == (["startup", "request", "request"], ["startup", "request"])
-    service.close()
-    assert (one.log[-1], other.log[-1]) == ("shutdown", "shutdown")
-
-
 class TestFailures:
     def test_a_startup_that_fails_is_raised_and_tried_again(self, service: MockService) -> None:
         app = App(fail_startups=1)
@@ -99,33 +84,6 @@ class TestFailures:
         assert service.deliveries[0].status == "succeeded"
         assert app.log == ["startup", "startup", "request"]
 
-    def test_an_exit_in_a_startup_leaves_the_event_loop_running(self, service: MockService) -> None:
-        attempts: list[int] = []
-
-        @asynccontextmanager
-        async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
-            attempts.append(1)
-            if len(attempts) == 1:
-                raise KeyboardInterrupt
-            yield
-
-        app = fastapi.FastAPI(lifespan=lifespan)
-        app.post("/hooks", status_code=204)(lambda: None)
-        service.mount(URL, app)
-        with pytest.raises(KeyboardInterrupt):
-            deliver(service)
-        service.advance(minutes=1)
-        assert service.deliveries[0].status == "succeeded"
-
-    def test_an_application_may_report_a_failure_without_an_exception(self, service: MockService) -> None:
-        async def app(scope: Any, receive: Any, send: Any) -> None:
-            await receive()
-            await send({"type": "lifespan.startup.failed", "message": "no disk"})
-
-        service.mount(URL, app)
-        with pytest.raises(RuntimeError, match="the startup of the application failed: no disk"):
-            deliver(service)
-
     def test_a_shutdown_that_fails_is_raised_when_everything_is_closed(self) -> None:
         service, app = MockService(rate_limit=0), App(fail_shutdown=True)
         registered(service)
@@ -136,17 +94,6 @@ class TestFailures:
             service.close()
         assert threading.active_count() < before
         service.close()
-
-    def test_a_server_logs_the_shutdown_that_fails(self, caplog: pytest.LogCaptureFixture) -> None:
-        with MockServer(rate_limit=0) as server, server.client() as client:
-            server.mount(URL, App(fail_shutdown=True).asgi)
-            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-            client.patients.create(phone="+5491155550000")
-            succeeded(server)
-        (record,) = [each for each in caplog.records if each.name == "followup_mockserver"]
-        assert record.getMessage() == "the shutdown of a mounted application failed"
-        assert record.exc_info is not None
-        assert str(record.exc_info[1]) == "no goodbye"
 
     def test_a_startup_that_takes_longer_than_an_attempt_goes_on(self) -> None:
         class Impatient(MockService):
@@ -233,48 +180,3 @@ def test_a_scope_is_as_the_specification_of_asgi_says(service: MockService) -> N
     assert (request["server"], request["state"]) == (("clinic.example", 443), {"database": "open"})
     assert dict(request["headers"])[b"x-service-event-type"] == b"webhook.ping"
     assert request["state"] is not lifespan["state"]
-
-
-def threads() -> list[threading.Thread]:
-    return [each for each in threading.enumerate() if each.name == "followup-mock-event-loop"]
-
-
-@pytest.mark.parametrize("end", [MockService.close, lambda _: None], ids=["closed", "forgotten"])
-def test_no_service_leaves_a_thread_behind(
-    end: Callable[[MockService], None], caplog: pytest.LogCaptureFixture
-) -> None:
-    gc.collect()
-    wait_for(lambda: not threads() or None)
-    service = MockService(rate_limit=0)
-    registered(service)
-    service.mount(URL, App().asgi)
-    deliver(service)
-    assert len(threads()) == 1
-    end(service)
-    del service
-    gc.collect()
-    assert wait_for(lambda: not threads())
-    assert "Task was destroyed" not in caplog.text
-
-
-def test_a_service_without_asynchronous_receivers_has_no_thread(service: MockService) -> None:
-    before = threading.active_count()
-    service.mount(URL, lambda _: httpx.Response(204))
-    deliver(service)
-    assert threading.active_count() == before
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_forked_process_starts_the_application_again(service: MockService) -> None:
-    app = App()
-    service.mount(URL, app.asgi)
-    assert deliver(service, 0) == "succeeded"
-
-    def in_child() -> list[str]:
-        deliver(service, 1)
-        service.close()
-        return [*app.log, service.deliveries[0].status]
-
-    assert in_a_child(in_child) == ["startup", "request", "startup", "request", "shutdown", "succeeded"]
-    assert deliver(service, 2) == "succeeded"
-    assert app.log == ["startup", "request", "request"]

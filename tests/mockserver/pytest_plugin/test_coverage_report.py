@@ -9,7 +9,6 @@ from support.coverage import met, run, written
 import followup_mockserver.pytest_plugin.coverage
 from followup_mockserver import MockService
 from followup_mockserver.pytest_plugin import _percentage
-from followup_mockserver.world.state import observers
 
 pytest_plugins = ["pytester"]
 
@@ -91,32 +90,6 @@ def test_the_table_of_what_was_used(pytester: pytest.Pytester) -> None:
     assert len(written(pytester)["operations"]) == 32
 
 
-def test_a_run_without_the_options_has_no_observer(pytester: pytest.Pytester) -> None:
-    pytester.makeini("[pytest]")
-    pytester.makepyfile(
-        """
-        from followup_mockserver.world.state import observers
-
-        def test_it(followup_client):
-            followup_client.account.retrieve()
-            assert observers.observers == ()
-        """
-    )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
-    result.assert_outcomes(passed=1)
-    assert "coverage" not in result.stdout.str()
-
-
-def test_runs_in_one_process_count_by_themselves_whatever_the_verbosity(pytester: pytest.Pytester) -> None:
-    code = "def test_it(followup_client): followup_client.account.retrieve()"
-    for options in (["-qq"], ["--no-header", "--color=yes", "--tb=no", "-x"]):
-        result = run(pytester, code, *options)
-        assert met(pytester) == {"account.retrieve": {"success": 1}}
-        assert HEADINGS in shown(result)
-        assert "1 of 335 outcomes were met: 0.2 %." in shown(result)
-    assert observers.observers == ()
-
-
 @pytest.mark.parametrize(("code", "status"), [("assert False", 1), ("raise KeyboardInterrupt", 2)])
 def test_the_threshold_replaces_no_other_exit_status_and_the_file_is_written(
     pytester: pytest.Pytester, code: str, status: int
@@ -150,14 +123,6 @@ def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) ->
     assert (result.outlines[-1] == last) is not passes
 
 
-@pytest.mark.parametrize("option", ["--collect-only", "--fixtures"])
-def test_without_a_run_there_is_no_coverage(pytester: pytest.Pytester, option: str) -> None:
-    result = run(pytester, "def test_it(): pass", "--followup-coverage-fail-under", "50", option)
-    assert result.ret == 0
-    assert "outcomes were met" not in result.stdout.str()
-    assert not pytester.path.joinpath("coverage.json").exists()
-
-
 def test_a_threshold_that_is_no_percentage(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_it(): pass", "--followup-coverage-fail-under=nan")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -175,14 +140,6 @@ def test_a_file_that_cannot_be_written(pytester: pytest.Pytester, file: str) -> 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert f"--followup-coverage-file needs the name of a file in a folder, not {file!r}" in result.stderr.str()
     assert "started" not in result.stdout.str()
-
-
-def test_a_file_that_cannot_be_written_at_the_end(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "import pathlib\ndef test_it(): pathlib.Path('coverage.json').mkdir()")
-    assert result.ret == 1
-    file = pytester.path / "coverage.json"
-    assert result.outlines[-1] == f"FAILED followup coverage: --followup-coverage-file {file}: Is a directory"
-    assert shown(result).count(HEADINGS) == 1
 
 
 DISTRIBUTED = """
@@ -223,11 +180,3 @@ def test_the_workers_of_xdist_count(pytester: pytest.Pytester) -> None:
         "> patient.upserted": {"processed": 6},
         "patient.upserted": {"delivered": 6},
     }
-
-
-@pytest.mark.nightly
-def test_the_workers_count_when_a_failure_stops_them(pytester: pytest.Pytester) -> None:
-    result = distributed(pytester, 1, "assert False", "-x")
-    assert result.ret == pytest.ExitCode.INTERRUPTED
-    created = met(pytester)["events.create"]["success"]
-    assert 1 <= created == met(pytester)["patient.upserted"]["delivered"] <= 6

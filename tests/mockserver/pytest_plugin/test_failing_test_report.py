@@ -110,25 +110,6 @@ def test_deliveries_and_messages_are_one_line_each(pytester: pytest.Pytester) ->
     assert re.fullmatch(r"reminder to pat_\w+ about apt_\w+", message)
 
 
-def test_a_document_in_a_path_or_a_key_is_hidden(pytester: pytest.Pytester) -> None:
-    lines = run(
-        pytester,
-        """
-        import httpx
-
-        def test_it(followup_respx, followup_service):
-            headers = {"Authorization": f"Bearer {followup_service.api_key}", "Idempotency-Key": "30123456"}
-            httpx.get(f"{followup_service.url}/v1/patients/30123456", headers=headers)
-            httpx.post(f"{followup_service.url}/v1/patients", headers=headers, json={"phone": "+5491155550000"})
-            assert False
-        """,
-    )
-    assert listed(section(lines), "API calls") == [
-        "400 GET /v1/patients/… (attempt 1, key …): parameter_invalid, id",
-        "200 POST /v1/patients (attempt 1, key …)",
-    ]
-
-
 def test_long_lists_are_cut_and_say_so(pytester: pytest.Pytester) -> None:
     lines = run(
         pytester,
@@ -147,48 +128,6 @@ def test_long_lists_are_cut_and_say_so(pytester: pytest.Pytester) -> None:
     assert calls == ["… 16 earlier ones omitted", *["200 GET /v1/patients"] * 29]
     assert last.startswith(("400 GET /v1/patients/x-x", "404 GET /v1/patients/x-x"))
     assert max(map(len, section(lines))) == 201
-
-
-def test_faults_that_still_apply_are_shown_as_they_were_added(pytester: pytest.Pytester) -> None:
-    lines = run(
-        pytester,
-        """
-        def test_it(followup_service, followup_client):
-            followup_service.add_fault(operation="account.retrieve", kind="delay", seconds=1, times=3, skip=1)
-            for _ in range(2):
-                followup_client.account.retrieve()
-            followup_service.add_fault(operation="patients.create", kind="status")
-            followup_service.add_fault(operation="*", kind="delay", seconds=2, times=None, when="after")
-            followup_service.disturb(kind="late", type="appointment.created", seconds=5)
-            assert False
-        """,
-    )
-    assert listed(section(lines), "faults that still apply") == [
-        "add_fault(operation='account.retrieve', kind='delay', seconds=1, times=3, skip=1)",
-        "add_fault(operation='patients.create', kind='status')",
-        "add_fault(operation='*', kind='delay', seconds=2, times=None, when='after')",
-        "disturb(kind='late', type='appointment.created', seconds=5)",
-    ]
-
-
-def test_other_organizations_have_their_own_lists(pytester: pytest.Pytester) -> None:
-    lines = section(
-        run(
-            pytester,
-            """
-            def test_it(followup_service, followup_client):
-                followup_client.account.retrieve()
-                key = followup_service.create_organization().keys[0].value
-                followup_service.create_organization()
-                with followup_service.client(api_key=key) as client:
-                    client.patients.list()
-                assert False
-            """,
-        )
-    )
-    (own,) = [number for number, line in enumerate(lines) if re.fullmatch(r"organization org_\w+:", line)]
-    assert listed(lines[:own], "API calls") == ["200 GET /v1/account"]
-    assert listed(lines[own:], "API calls") == ["200 GET /v1/patients"]
 
 
 def test_wherever_a_test_fails_the_section_is_there_and_nowhere_else(pytester: pytest.Pytester) -> None:
@@ -230,18 +169,3 @@ def test_wherever_a_test_fails_the_section_is_there_and_nowhere_else(pytester: p
     )
     assert sum(line.endswith("200 GET /v1/account") for line in lines) == 4
     assert "/v1/patients" not in "\n".join(lines)
-
-
-def test_a_server_has_a_section_as_well(pytester: pytest.Pytester) -> None:
-    lines = run(
-        pytester,
-        """
-        def test_it(followup_server, followup_client):
-            with followup_server.client() as client:
-                client.account.retrieve()
-            followup_client.patients.list()
-            assert False
-        """,
-    )
-    assert listed(section(lines, "followup_server"), "API calls") == ["200 GET /v1/account"]
-    assert listed(section(lines), "API calls") == ["200 GET /v1/patients"]

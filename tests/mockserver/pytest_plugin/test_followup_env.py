@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-import respx
 from fastapi import FastAPI
 from support.receivers import Inbox, listening
 
@@ -94,13 +93,6 @@ def test_clients_of_the_code_under_test_reach_the_service(followup_env: MockEnvi
     ]
 
 
-def test_the_environment_is_that_of_the_service(followup_env: MockEnvironment, followup_service: Any) -> None:
-    assert followup_env.service is followup_service
-    assert os.environ["FOLLOWUP_BASE_URL"] == followup_env.url == followup_service.url
-    assert os.environ["FOLLOWUP_API_KEY"] == followup_env.api_key == followup_service.api_key
-    assert repr(followup_env).startswith("<MockEnvironment of <MockService http://followup.mock")
-
-
 OTHER_PORT, OTHER_SCHEME = "http://followup.mock:81/v1/account", "https://followup.mock/v1/account"
 
 
@@ -157,15 +149,6 @@ def test_an_allowed_server_is_reached(
         call(use, ELSEWHERE)
 
 
-def test_a_mocked_server_is_allowed_and_reached_through_respx(followup_env: MockEnvironment) -> None:
-    followup_env.allow("https://api.clinic.example")
-    with respx.mock() as router:
-        router.get(ELSEWHERE).respond(418)
-        assert httpx.get(ELSEWHERE).status_code == 418
-    with FollowUp() as client:
-        assert client.account.retrieve()
-
-
 @pytest.mark.parametrize("url", ["clinic.example", "", "ftp://clinic.example", "http://", "http://clinic:no", None])
 def test_an_invalid_url_is_not_allowed(followup_env: MockEnvironment, url: Any) -> None:
     with pytest.raises(
@@ -189,14 +172,6 @@ def test_transports_without_network_are_left_alone(followup_env: MockEnvironment
     assert [each.operation for each in followup_env.service.requests] == ["patients.create"]
 
 
-def test_clients_do_not_sleep(followup_env: MockEnvironment) -> None:
-    followup_env.service.add_fault(operation="*", kind="status", status=429, retry_after=30)
-    followup_env.service.add_fault(operation="*", kind="delay", seconds=1800)
-    with FollowUp(timeout=7200) as client:
-        client.account.retrieve()
-    assert followup_env.service.waits == [30, 1800]
-
-
 def test_a_receiver_that_calls_elsewhere_fails_the_test(followup_env: MockEnvironment) -> None:
     def receive(_: httpx.Request) -> httpx.Response:
         httpx.get(ELSEWHERE)
@@ -208,13 +183,6 @@ def test_a_receiver_that_calls_elsewhere_fails_the_test(followup_env: MockEnviro
     followup_env.service.mount("https://clinic.example/hooks", receive)
     with pytest.raises(RejectedRequest):
         followup_env.service.advance()
-
-
-def test_the_sdk_can_be_used_again_after_a_rejection(followup_env: MockEnvironment) -> None:
-    with FollowUp(base_url="https://api.clinic.example", requests_per_minute=60) as client:
-        for _ in range(3):
-            with pytest.raises(RejectedRequest):
-                client.account.retrieve()
 
 
 def test_the_end_of_a_test(pytester: pytest.Pytester, other: SimpleNamespace) -> None:

@@ -124,13 +124,6 @@ def test_a_missing_extra_is_named(pytester: pytest.Pytester, fixture: str, missi
     result.stdout.fnmatch_lines([f"*{missing}*{command}*"])
 
 
-@pytest.mark.usefixtures("all_plugins_in_nested_runs")
-def test_the_plugin_can_be_switched_off(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "def test_it(followup_service): pass", "-p", "no:followup")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["E*fixture 'followup_service' not found"])
-
-
 ASYNCHRONOUS = """
     import asyncio
     from contextlib import asynccontextmanager

@@ -211,9 +211,3 @@ def check(result: pytest.RunResult) -> None:
 
 def test_kinds_of_tests(pytester: pytest.Pytester) -> None:
     check(run(pytester, KINDS_OF_TESTS))
-
-
-@pytest.mark.nightly
-def test_in_workers_of_xdist(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(KINDS_OF_TESTS)
-    check(pytester.runpytest_subprocess(*OPTIONS, "-p", "xdist.plugin", "-n", "2"))

@@ -65,7 +65,7 @@ TESTS = """
 """
 
 
-@pytest.mark.parametrize("first", [0, 4])
+@pytest.mark.parametrize("first", [4, pytest.param(0, marks=pytest.mark.nightly)])
 def test_whatever_runs_first(pytester: pytest.Pytester, first: int) -> None:
     """Each test runs first in a process of its own, and before the others: what it loads late, nobody has loaded."""
     pytester.makepyfile(TESTS)

@@ -11,7 +11,6 @@ from typing import Any
 import freezegun
 import httpx
 import pytest
-import respx
 import time_machine
 from support.receivers import Inbox, listening
 from support.sockets import connect, rest
@@ -228,11 +227,6 @@ class TestOtherToolsInTheProcess:
             assert succeeded(server)
         return inbox.requests
 
-    def test_respx(self, server: MockServer) -> None:
-        with respx.mock(assert_all_called=False) as router, server.client() as client:
-            router.route(url__startswith=server.url).pass_through()
-            assert len(self.deliver(server, client)) == 1
-
     @pytest.mark.parametrize("freeze", [freezegun.freeze_time, partial(time_machine.travel, tick=False)])
     def test_frozen_time(self, freeze: Any) -> None:
         """A webhook is signed with the real time, and a timer runs."""
@@ -268,12 +262,3 @@ class TestStartAndStop:
                 while server.faults:
                     assert not response.done()
             assert response.result().status_code == 200
-
-    def test_stopping_frees_the_port_and_the_threads(self) -> None:
-        before = threading.active_count()
-        with MockServer() as server, server.client() as client:
-            client.account.retrieve()
-            port = int(server.url.rsplit(":", 1)[1])
-        wait_for(lambda: threading.active_count() == before)
-        with MockServer(port=port) as again:
-            assert httpx.get(f"{again.url}/_mock/health", trust_env=False).status_code == 200

@@ -1,10 +1,9 @@
 """The transport without a socket: what an application sees of a request, and what both clients see of its response."""
 
 import asyncio
-import contextvars
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -56,19 +55,6 @@ def test_the_application_sees_the_request(send: Send) -> None:
     assert response.headers.get_list("x-two") == ["a", "b"]
 
 
-def test_a_streamed_body_arrives(send: Send) -> None:
-    def chunks() -> Iterator[bytes]:
-        yield b"in two "
-        yield b"parts"
-
-    async def async_chunks() -> AsyncIterator[bytes]:
-        for chunk in chunks():
-            yield chunk
-
-    response = send(echo, "POST", "/", content=chunks() if send is send_sync else async_chunks())
-    assert response.json()["body"] == "in two parts"
-
-
 @pytest.mark.parametrize("kind", ["disconnect", "truncate"])
 def test_a_connection_that_a_fault_drops_is_a_protocol_error(send: Send, kind: Any) -> None:
     service = MockService(rate_limit=0)
@@ -118,23 +104,6 @@ def test_a_long_poll_of_the_control_api_does_not_block_the_event_loop() -> None:
     assert asyncio.run(run()) == [200, 200]
 
 
-def test_an_operation_runs_in_the_thread_and_the_context_of_the_task() -> None:
-    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable")
-    seen: list[Any] = []
-
-    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        seen.append((threading.get_ident(), variable.get()))
-        return echo(environ, start_response)
-
-    async def run() -> None:
-        variable.set("of the task")
-        async with httpx.AsyncClient(transport=InProcessTransport(app), base_url=BASE) as client:
-            await client.get("/v1/account")
-
-    asyncio.run(run())
-    assert seen == [(threading.get_ident(), "of the task")]
-
-
 # --- timeouts ----------------------------------------------------------------------------------------------------
 
 
@@ -154,18 +123,3 @@ def test_a_delay_longer_than_the_read_timeout_is_a_read_timeout(send: Send) -> N
     assert caught.value.request.url.path == "/v1/account"
     assert service.waits == [2.5]
     assert [each.operation for each in service.requests] == ["account.retrieve"]
-
-
-@pytest.mark.parametrize("timeout", [4, 5, None, httpx.Timeout(1, read=4)])
-def test_a_delay_within_the_read_timeout_is_a_late_response(send: Send, timeout: Any) -> None:
-    service = delayed(4)
-    assert send(service._wsgi_app, "GET", "/v1/account", headers=HEADERS, timeout=timeout).status_code == 200
-    assert service.waits == [4.0]
-
-
-def test_a_call_that_is_rejected_late_is_a_read_timeout_too(send: Send) -> None:
-    service = MockService(rate_limit=0)
-    service.add_fault(operation="patients.create", kind="delay", seconds=4)
-    with pytest.raises(httpx.ReadTimeout):
-        send(service._wsgi_app, "POST", "/v1/patients", headers=HEADERS, timeout=3, json={"phone": ""})
-    assert [each.status for each in service.requests] == [400]

@@ -11,7 +11,6 @@ import pytest
 import time_machine
 from freezegun import freeze_time
 
-from followup_mockserver import MockServer
 from followup_mockserver.world.state.clock import Clock, RealTime
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -104,22 +103,6 @@ with freeze_time("2024-05-06"):
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         assert (done.stdout.strip(), done.stderr) == ("True 1 day, 0:00:00", "")
-
-    def test_an_older_client_may_make_its_first_call_in_a_frozen_test(self) -> None:
-        program = """
-import sys
-from freezegun import freeze_time
-from followup import FollowUp
-client = FollowUp(api_key="fu_test_mock", base_url=sys.argv[1])
-with freeze_time("2024-05-06"):
-    (patient,) = client.patients.list()
-print(patient == client.patients.retrieve(patient.id), patient.date_of_birth)
-"""
-        with MockServer() as server, server.client() as client:
-            client.patients.create(phone="+5491155550000", date_of_birth="1990-01-02")
-            command = [sys.executable, "-c", program, server.url]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert (done.stdout.strip(), done.stderr) == ("True 1990-01-02", "")
 
     @pytest.mark.parametrize("jump", [-400 * 24 * HOUR, 400 * 24 * HOUR])
     def test_a_jump_of_the_wall_clock_does_not_move_it(self, jump: timedelta) -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import attrs
@@ -10,7 +9,7 @@ import httpx
 import pytest
 from support.http import Api
 
-from followup import FollowUp, InternalServerError, inbound
+from followup import FollowUp, inbound
 from followup_mockserver import MockService
 
 HOOKS = "https://clinic.example/hooks"
@@ -113,32 +112,6 @@ def test_changing_what_was_handed_out_changes_nothing_in_the_mock(clinic: MockSe
     before = seen(api)
     spoil(result)
     assert seen(api) == before
-
-
-@pytest.mark.parametrize("name", [name for name in HANDED_OUT if name != "attempts"])
-def test_what_was_handed_out_stays_as_it_was(clinic: MockService, api: Api, client: FollowUp, name: str) -> None:
-    result = HANDED_OUT[name](clinic, api)
-    before = repr(result), repr(attrs.asdict(result) if attrs.has(type(result)) else [*map(_whole, result)])
-    clinic.disturb(kind="duplicate", times=3)
-    clinic.update_organization(service_lines=["follow_up"], name="Other")
-    clinic.update_api_key(clinic.api_key, expires_at=datetime(2999, 1, 1, tzinfo=UTC))
-    for doctor in client.doctors.list():
-        clinic.update_doctor(doctor.id, full_name="Somebody else")
-    for patient in client.patients.list():
-        client.patients.update(patient.id, full_name="Somebody else")
-    for intake in client.intake_requests.list(status="new"):
-        clinic.answer_intake_request(intake.id, address="Mitre 1", patient={"dni": "30123456"})
-    for endpoint in client.webhook_endpoints.list():
-        client.webhook_endpoints.update(endpoint.id, enabled_events=["webhook.ping"], description="x")
-    with contextlib.suppress(InternalServerError):  # the fault of one of the cases
-        client.events.list()
-    clinic.advance(days=20)
-    after = repr(result), repr(attrs.asdict(result) if attrs.has(type(result)) else [*map(_whole, result)])
-    assert after == before
-
-
-def _whole(value: Any) -> Any:
-    return attrs.asdict(value) if attrs.has(type(value)) else value
 
 
 def test_what_was_passed_in_can_be_changed_afterwards(clinic: MockService, api: Api) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,6 @@ import httpx
 import pytest
 
 from followup_mockserver import MockService
-from followup_mockserver.control.causes import occurrences_of
-from followup_mockserver.control.occurrences import planned_start
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 
 NOON = datetime(2026, 9, 28, 12, tzinfo=UTC)
@@ -53,18 +51,6 @@ def test_an_attempt_and_its_job_have_the_same_tone(receive: Any, tone: str, sent
     for _, found, text in ended:
         assert found == tone
         assert text.startswith(sentence)
-
-
-@pytest.mark.parametrize("hours", [1 / 3, 0.123456789])
-def test_a_reminder_knows_the_exact_start_of_its_appointment(hours: float) -> None:
-    service = MockService(start_time=NOON, reminder_hours=[hours])
-    start = NOON + timedelta(hours=hours + 1)
-    with service.client() as client:
-        appointment = client.appointments.create(patient={"phone": PHONE}, start_at=start)
-    (reminder,) = (each for each in occurrences_of(service._tenant, appointment.id) if each.kind == "reminder")
-    planned = planned_start(reminder)
-    assert planned is not None
-    assert abs(planned - appointment.start_at) < timedelta(milliseconds=1)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +13,6 @@ from support.histories import STEPS, World
 from support.rich_mock import rich_mock
 
 from followup_mockserver import MockService
-from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 from followup_mockserver.world.state.snapshots.document import MAX_BYTES
 
 SAVED = rich_mock().save()
@@ -46,36 +44,21 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
     ("path", "value", "message"),
     [
         ("patients[3].phone", 5, "null or a string."),
-        ("patients[0].id", "doc_1", "an id that begins with pat_."),
         ("patients[0].id", "pat_ /\n", "This must have letters, digits, _ and - only, at most 255."),
-        ("patients[0].stage", "asleep", "one of pending_follow_up, in_conversation, "),
         ("patients[0].createdAt", "2026-02-30T00:00:00Z", TIME),
-        ("appointments[0].startAt", "9999-12-31T23:00:00-05:00", TIME),
-        ("jobs[0].at", "2016-12-31T23:59:60Z", TIME),
         ("patients[0].shoe", 1, "There is no such field; check its spelling."),
-        ("patients", {}, "an array."),
         ("appointments[0].patient", "pat_x", "the id of one of the patients of the organization."),
-        ("jobs[0].kind", "sleep", "one of reminder, post_visit, intake, "),
         ("clock.now", "9500-01-01T00:00:00Z", "a time before the year 9000."),
         ("clock.frozen", 1, "true or false."),
-        ("clock.secondsAdvanced", 1e300, "80000000000000 or less."),
-        ("ids.counts.pat_", -1, "0 or more."),
         ("ids.counts.pat_", 10**400, "9007199254740992 or less."),
-        ("apiKeys", [], "a non-empty array."),
         ("apiKeys[0].value", "a b", "1 to 255 printable ASCII characters without spaces."),
         ("webhookEndpoints[0].url", "http://clinic.example", "an https URL, or an http URL of a loopback address."),
         ("secrets", {}, "This must have a secret for each webhook endpoint."),
         ("idempotency[0].response", "[", "the JSON text of an object."),
-        ("idempotency[0].key", " k", "an idempotency key."),
-        ("idempotency[0].fingerprint", "xyz", "64 hexadecimal digits."),
         ("organization.timeZone", "../../etc/passwd", "the IANA name of a time zone, such as Europe/Madrid."),
-        ("organization.reminderHours[1]", -1, "from 0 to 4320 hours."),
-        ("faults.pending[0].probability", 2, "from 0 to 1."),
         ("webhookFaults.heldByOvertaker", {"whd_x": "whd_y"}, "the id of one of the webhook deliveries of the "),
         ("history.records.receipts[0]", 99, "Together, these must be as many as there are receipts."),
         ("history.records.outcome[0]", 999, "These must be positions in the list of outcomes, or 0."),
-        ("history.receipts.reason", [], "This must have as many items as endpoint."),
-        ("messages[0].sentAt", None, "a string."),
     ],
 )
 def test_the_error_names_the_place_and_what_is_right(path: str, value: Any, message: str) -> None:
@@ -90,12 +73,7 @@ def test_the_error_names_the_place_and_what_is_right(path: str, value: Any, mess
 
 @pytest.mark.parametrize(
     ("part", "path", "message"),
-    [
-        ("patients", "patients[5].id", "This must be unique."),
-        ("webhookDeliveries", "webhookDeliveries[28].id", "This must be unique."),
-        ("apiKeys", "apiKeys[1].value", "This must be unique."),
-        ("idempotency", "idempotency[15].key", "This must be unique."),
-    ],
+    [("patients", "patients[5].id", "This must be unique."), ("apiKeys", "apiKeys[1].value", "This must be unique.")],
 )
 def test_nothing_occurs_twice(part: str, path: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:
@@ -125,14 +103,11 @@ def test_a_pending_delivery_has_attempts_left() -> None:
     ("source", "message"),
     [
         ({"x": float("nan")}, "This must be JSON-compatible data"),
-        ({"x": "\ud800"}, "The snapshot must be text that UTF-8 can represent"),
         ('{"x": "\\ud800"}', "The snapshot holds a lone surrogate"),
-        ('{"x": 1e999}', "The snapshot holds a number that is too large"),
         ('{"x": ' + "1" * 5000 + "}", "The snapshot holds a number that is too large"),
         ('{"x": ' + "[" * 100 + "]" * 100 + "}", "The snapshot is nested too deeply"),
         (b" " * (MAX_BYTES + 1), "A snapshot has at most 67108864 bytes"),
         ({}, "format: This must be followup-mock-snapshot"),
-        ({**SAVED, "version": 0}, "version: This must be 2"),
         ({**SAVED, "version": 1}, "version: This must be 2"),
         ({**SAVED, "version": 10**30}, "version: This must be at most 2: a newer followup saved this snapshot"),
         ({**SAVED, "options": {"seed": "x"}}, "options.seed: This must be a whole number"),
@@ -155,13 +130,6 @@ def test_what_is_no_object(source: Any) -> None:
         with pytest.raises(ValueError, match=message) as raised:
             load(source)
         assert type(raised.value) is type(broken_snapshot.value)
-
-
-def test_data_that_contains_itself() -> None:
-    data: dict[str, Any] = {}
-    data["data"] = data
-    with pytest.raises(ValueError, match="This must be JSON-compatible data"):
-        MockService.load(data)
 
 
 def test_errors_contain_no_values() -> None:
@@ -255,22 +223,3 @@ def _check_that_it_works(service: MockService) -> None:
                     assert code == "events_failed", (step, result)
             assert "inside the mock" not in str(result), step
     service.reset()
-
-
-@pytest.mark.parametrize("number", [10**400, -(10**400), 1e308, math.nan])
-def test_every_number_of_a_snapshot_has_bounds(number: float) -> None:
-    # The first of each kind: lists have many alike. The seed and the data of events may be any number.
-    numbers = [path for path in PATHS if type(_at(SAVED, path)) in (int, float)]
-    kinds = {tuple(step for step in path if isinstance(step, str)): path for path in numbers}
-    paths = [path for kind, path in kinds.items() if not {"data", "payload", "seed"}.intersection(kind)]
-    assert len(paths) > 10
-    for path in paths:
-        state = copy.deepcopy(SAVED)
-        *steps, last = path
-        _at(state, tuple(steps))[last] = number
-        try:
-            service = MockService.load(state)
-        except SnapshotError:
-            continue
-        service.advance(minutes=1)
-        json.dumps(service.save(), allow_nan=False)

@@ -91,16 +91,6 @@ class TestCopies:
         copied.clear_faults()
         assert service.save() == before
 
-    def test_a_fork_has_no_mounted_applications(self, service: MockService) -> None:
-        service.mount(HOOKS, responding(204))
-        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        service.client().patients.create(phone=PHONE)
-        fork = service.fork()
-        fork.advance()
-        service.advance()
-        assert [delivery.status for delivery in service.deliveries] == ["succeeded"]
-        assert [delivery.status for delivery in fork.deliveries] == ["pending"]
-
     def test_a_snapshot_is_taken_as_if_an_attempt_in_progress_had_not_begun(self, service: MockService) -> None:
         saved: list[dict[str, Any]] = []
 
@@ -136,14 +126,6 @@ class TestClock:
         service.advance(seconds=0.000001)
         assert reloaded(service).clock == service.clock
         assert reloaded(service).save() == service.save()
-
-    @copies
-    def test_jobs_are_due_at_the_same_microsecond(self, service: MockService, copy: Copier) -> None:
-        service.client().webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        service.disturb(kind="late", seconds=0.000123)
-        service.client().patients.create(phone=PHONE)
-        assert [job.at.microsecond for job in service.jobs] == [123]
-        assert copy(service).jobs == service.jobs
 
     def test_a_running_clock_is_as_far_ahead_of_real_time_and_never_goes_back(self) -> None:
         service = MockService()
@@ -191,13 +173,6 @@ class TestLoad:
         assert hourly.client().appointments.list(external_id="A-1").data[0].id == first.id
         assert book(loaded).id != book(service).id
 
-    def test_the_loaded_data_can_be_changed_by_the_caller(self, service: MockService) -> None:
-        service.client().events.create(_ORDER)
-        saved = service.save()
-        loaded = MockService.load(saved)
-        saved["organizations"][0]["events"][0]["data"]["order"]["changed"] = True
-        assert loaded.client().events.list().data[0].data["order"] == {}
-
     def test_reset_returns_to_the_snapshot(self, service: MockService) -> None:
         book(service)
         key = service.create_organization().keys[0].value
@@ -213,17 +188,6 @@ class TestLoad:
             loaded.reset()
             assert loaded.save() == saved
             book(loaded, "A-3")
-
-    def test_reset_of_a_fork_returns_to_where_it_does_in_the_original(self, service: MockService) -> None:
-        empty = service.save()
-        book(service)
-        fork = service.fork()
-        fork.reset()
-        assert fork.save() == empty
-        again = MockService.load(service.save()).fork()
-        book(again, "A-2")
-        again.reset()
-        assert again.save() == service.save()
 
     def test_one_organization_alone_becomes_the_default_one(self, service: MockService) -> None:
         created = service.create_organization(name="Other")
@@ -251,13 +215,6 @@ class TestRestore:
         assert service.save() == saved
         with pytest.raises(FollowUpError):
             service.client(api_key=key).account.retrieve()
-
-    def test_reset_still_returns_to_the_start(self, service: MockService) -> None:
-        start = service.save()
-        book(service)
-        service.restore(service.save())
-        service.reset()
-        assert service.save() == start
 
     def test_an_earlier_state_of_an_organization_restores_its_keys(self, service: MockService) -> None:
         key = service.create_organization().keys[0].value
@@ -301,11 +258,6 @@ class TestRestore:
             service.organization(key).restore(saved)
         assert raised.value.status == 409  # type: ignore[attr-defined]
         assert service.save() == before
-
-    def test_several_organizations_do_not_fit_into_one(self, service: MockService) -> None:
-        key = service.create_organization().keys[0].value
-        with pytest.raises(ValueError, match="organizations: This must be one organization"):
-            service.organization(key).restore(service.save())
 
     def test_an_invalid_snapshot_changes_nothing(self, service: MockService) -> None:
         book(service)
