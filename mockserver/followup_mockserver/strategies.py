@@ -15,6 +15,6 @@ except ModuleNotFoundError as _error:
         f"{__name__} needs Hypothesis, which is not installed: {installation('testing')}", name="hypothesis"
     ) from None
 
-from followup_mockserver.lab.strategies.messages import operation, signed_webhook, webhook_event
+from followup_mockserver.lab.strategies import operation, signed_webhook, webhook_event
 
 __all__ = ["operation", "signed_webhook", "webhook_event"]

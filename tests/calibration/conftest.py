@@ -12,8 +12,8 @@ import attrs
 import pytest
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.questions import POINTS, Finding, find
-from followup_mockserver.lab.calibration.run import Run
+from followup_mockserver.lab.calibration import POINTS, Finding, find
+from followup_mockserver.lab.calibration_run import Run
 
 NOWHERE = "http://127.0.0.1:9"
 """A port at which nothing listens: webhooks must not leave this machine."""

@@ -12,8 +12,8 @@ from calibration.conftest import altered, ask, new_run
 from support.shell import Shell
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.questions import Finding, ask_all
-from followup_mockserver.lab.calibration.run import Run
+from followup_mockserver.lab.calibration import Finding, ask_all
+from followup_mockserver.lab.calibration_run import Run
 
 COMMAND = [sys.executable, "-m", "followup_mockserver"]
 RESERVED = re.compile(r"\+1\d{3}55501\d\d")
@@ -235,4 +235,4 @@ def test_help_imports_no_client_and_no_mock() -> None:
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
     assert "followup_mockserver.cli" in imported
-    assert not imported & {"httpx", "flask", "phonenumbers", "followup_mockserver.lab.calibration.questions"}
+    assert not imported & {"httpx", "flask", "phonenumbers", "followup_mockserver.lab.calibration"}

@@ -8,7 +8,7 @@ from calibration.conftest import OPTIONS, Reply, altered, ask
 from contract import specification
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.questions import POINTS, Point
+from followup_mockserver.lab.calibration import POINTS, Point
 
 SCOPES = {operation.name: operation.scope for operation in specification.OPERATIONS}
 

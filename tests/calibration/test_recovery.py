@@ -8,7 +8,7 @@ import pytest
 from calibration.conftest import OPTIONS, Reply, altered, ask, new_run
 
 from followup_mockserver import MockServer
-from followup_mockserver.lab.calibration.questions import Finding, ask_all, settings_file
+from followup_mockserver.lab.calibration import Finding, ask_all, settings_file
 
 OTHERS: list[dict[str, Any]] = [
     {

@@ -15,7 +15,7 @@ from support.pages import DOCS, blocks, read, section
 from followup import FollowUp, InternalServerError
 from followup._core.telemetry import calls
 from followup_mockserver import MockServer, MockService, pytest_plugin
-from followup_mockserver.lab.calibration.questions import NOT_ASKED, POINTS
+from followup_mockserver.lab.calibration import NOT_ASKED, POINTS
 
 pytest_plugins = ["pytester"]
 

@@ -34,8 +34,7 @@ from followup_mockserver.cli.tree import tree_of
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.web import control_routes as routes
-from followup_mockserver.world.schema.checks import instant
-from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.errors import InvalidArgument, instant
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 from followup_mockserver.world.state.snapshots.document import MAX_BYTES, anonymized, content_of

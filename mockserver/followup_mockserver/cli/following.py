@@ -21,7 +21,7 @@ from followup.cli.lists import Listing, Output, Row
 from followup.cli.options import parts_of
 from followup.cli.output import CommandFailed, flush, reject, say, warn, with_local_times
 from followup_mockserver.cli.remote import Remote, control
-from followup_mockserver.cli.serve_log import remarks_on
+from followup_mockserver.cli.serving import remarks_on
 from followup_mockserver.control import PendingReminder
 from followup_mockserver.control.occurrences import STOPPED
 from followup_mockserver.deliveries.payloads import EVERY_TYPE, OUTBOUND_TYPES

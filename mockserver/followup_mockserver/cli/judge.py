@@ -32,8 +32,8 @@ from followup.cli.output import (
 
 if TYPE_CHECKING:
     from followup import Account
-    from followup_mockserver.lab.calibration.questions import Finding
-    from followup_mockserver.lab.calibration.run import Run
+    from followup_mockserver.lab.calibration import Finding
+    from followup_mockserver.lab.calibration_run import Run
     from followup_mockserver.lab.contract_check import Report
     from followup_mockserver.lab.contract_differences import Difference
 
@@ -216,7 +216,7 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
         reject("the API key is one of production (livemode is true); calibrate writes only to a test environment")
     remark(f"This writes to {account.name!r}, about invented patients; the service may write to their phone numbers.")
 
-    from followup_mockserver.lab.calibration.run import Run
+    from followup_mockserver.lab.calibration_run import Run
 
     run = Run(url, key, account, uuid.uuid4().hex[:8], phones)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled CI job cleans up, too
@@ -243,7 +243,7 @@ def _account(url: str, key: str) -> "Account":
 
 
 def _ask(run: "Run") -> "list[Finding]":
-    from followup_mockserver.lab.calibration.questions import ask_all
+    from followup_mockserver.lab.calibration import ask_all
 
     findings = []
     for each in ask_all(run):
@@ -269,7 +269,7 @@ def _clean_up(run: "Run") -> bool:
 
 
 def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
-    from followup_mockserver.lab.calibration.questions import settings_file
+    from followup_mockserver.lab.calibration import settings_file
 
     text = settings_file(run.settings, findings)
     with file_errors(f"write {output}"):

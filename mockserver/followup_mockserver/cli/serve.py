@@ -19,16 +19,7 @@ import typer
 from followup.cli.application import Application
 from followup.cli.options import own_parameters
 from followup.cli.output import fail, file_errors, flush, reject, write_line
-from followup_mockserver.cli.remote import (
-    DEFAULT_HOST,
-    DEFAULT_PORT,
-    DEFAULT_URL,
-    NO_URL,
-    Url,
-    mock_options,
-    options_of_mock,
-    shown_url,
-)
+from followup_mockserver.cli import remote
 
 if TYPE_CHECKING:
     import httpx
@@ -40,8 +31,10 @@ commands: Application = Application()
 
 def serve(
     context: typer.Context,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = DEFAULT_HOST,
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = DEFAULT_PORT,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = remote.DEFAULT_HOST,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)
+    ] = remote.DEFAULT_PORT,
     env_file: Annotated[
         Path | None, typer.Option(help="Write FOLLOWUP_BASE_URL and FOLLOWUP_API_KEY to this file once ready.")
     ] = None,
@@ -67,18 +60,18 @@ def serve(
     # Only those that are passed take precedence over the options in a snapshot or a settings file.
     sources = {name: context.get_parameter_source(name) for name in values}
     passed = {name for name, source in sources.items() if source is not None and source.name != "DEFAULT"}
-    options = {name: value for name, value in mock_options(values).items() if name in passed}
+    options = {name: value for name, value in remote.mock_options(values).items() if name in passed}
     serve_until_stopped(host, port, env_file, snapshot, quiet=quiet, **options)
 
 
-serve.__signature__ = inspect.Signature([*own_parameters(serve), *options_of_mock()])  # type: ignore[attr-defined]
+serve.__signature__ = inspect.Signature([*own_parameters(serve), *remote.options_of_mock()])  # type: ignore[attr-defined]
 commands.command()(serve)
 
 
 @commands.command()
 def wait(
     context: typer.Context,
-    url: Url = DEFAULT_URL,
+    url: remote.Url = remote.DEFAULT_URL,
     env_file: Annotated[
         Path | None,
         typer.Option(
@@ -111,7 +104,7 @@ def wait(
             if (named or not awaits_file) and _is_healthy(client, named or url, env_file if named else None):
                 break
             if passed >= timeout:
-                found = f"no mock responded at {shown_url(named or url)} within {timeout:g} s"
+                found = f"no mock responded at {remote.shown_url(named or url)} within {timeout:g} s"
                 fail(found if is_asked else f"{found}; {env_file} names {'it' if named else 'none'}")
             time.sleep(_BETWEEN_TRIES)
     if env_file is not None and named is None:
@@ -163,7 +156,7 @@ def _is_healthy(client: "httpx.Client", url: str, env_file: Path | None) -> bool
     try:
         return client.get(f"{url.rstrip('/')}{PREFIX}/health").status_code == httpx.codes.OK
     except (httpx.InvalidURL, httpx.UnsupportedProtocol):
-        reject(NO_URL.replace("--url", f"FOLLOWUP_BASE_URL in {env_file}" if env_file else "--url"))
+        reject(remote.NO_URL.replace("--url", f"FOLLOWUP_BASE_URL in {env_file}" if env_file else "--url"))
     except httpx.HTTPError:
         return False
 
@@ -189,7 +182,9 @@ def dev(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(help="Port of the mock.", min=0, max=65535, show_default=f"{DEFAULT_PORT}, or else a free one"),
+        typer.Option(
+            help="Port of the mock.", min=0, max=65535, show_default=f"{remote.DEFAULT_PORT}, or else a free one"
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but what your program prints.")] = False,
 ) -> None:
@@ -203,8 +198,10 @@ def dev(
     all that it has started. So does SIGTERM, except in a terminal and on Windows, where it reaches only the program.
     The program has 10 seconds to end after SIGTERM.
     """
-    from followup_mockserver.cli.serve_log import ServeLog  # imported late, because a help page needs no mock
-    from followup_mockserver.cli.serving import listen_for_signals
+    from followup_mockserver.cli.serving import (
+        ServeLog,  # imported late, because a help page needs no mock
+        listen_for_signals,
+    )
     from followup_mockserver.web.control_routes import PREFIX
     from followup_mockserver.world.schema.formats import is_webhook_target
 
@@ -247,9 +244,9 @@ def _server(port: int | None) -> "MockServer":
     from followup_mockserver.service.server import MockServer
 
     with suppress(OSError):
-        return MockServer(port=DEFAULT_PORT if port is None else port, allow_http_webhooks=True)
+        return MockServer(port=remote.DEFAULT_PORT if port is None else port, allow_http_webhooks=True)
     if port is not None:
-        fail(f"cannot listen on {DEFAULT_HOST}:{port}: --port 0 picks a free port")
+        fail(f"cannot listen on {remote.DEFAULT_HOST}:{port}: --port 0 picks a free port")
     return MockServer(allow_http_webhooks=True)
 
 

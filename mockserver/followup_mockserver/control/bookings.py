@@ -6,16 +6,9 @@ from typing import Literal, get_args
 
 from followup import Appointment, DoctorInput, Event, EventInput, PatientInput, Visit
 from followup._for_mockserver import Appointments, Events, PatientId, Visits, VisitSource
-from followup_mockserver.control.arguments import (
-    arguments_of,
-    encoded_argument,
-    json_object,
-    naming_arguments,
-    rule_arguments,
-)
+from followup_mockserver.control import arguments
 from followup_mockserver.rules import appointments, events, visits
-from followup_mockserver.world.schema.checks import one_of
-from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.errors import InvalidArgument, one_of
 from followup_mockserver.world.state.access import TenantAccess
 from followup_mockserver.world.state.tenant import Tenant
 
@@ -64,8 +57,8 @@ class BookingControls:
         """
         one_of(get_args(OwnAppointmentSource))("source", source)
         one_of(get_args(NewAppointmentStatus))("status", status)
-        fields = rule_arguments(Appointments.create, **arguments_of(locals(), "source", "status"))
-        with naming_arguments():
+        fields = arguments.rule_arguments(Appointments.create, **arguments.arguments_of(locals(), "source", "status"))
+        with arguments.naming_arguments():
             return self._access.change(
                 "add_appointment", lambda tenant: appointments.create(tenant, **fields, source=source, status=status)
             )
@@ -99,7 +92,7 @@ class BookingControls:
             TypeError: an argument of the wrong type.
             ValueError: an invalid argument; the message names it.
         """
-        changes = rule_arguments(Appointments.create, start_at=start_at)
+        changes = arguments.rule_arguments(Appointments.create, start_at=start_at)
         return self._access.change_object("reschedule_appointment", "appointment", id, appointments.update, **changes)
 
     def cancel_appointment(self, id: str, /, *, reason: str | None = None) -> Appointment:
@@ -117,7 +110,7 @@ class BookingControls:
             TypeError: an argument of the wrong type.
             ValueError: an invalid argument; the message names it.
         """
-        details = rule_arguments(Appointments.cancel, reason=reason)
+        details = arguments.rule_arguments(Appointments.cancel, reason=reason)
         return self._access.change_object("cancel_appointment", "appointment", id, appointments.cancel, **details)
 
     def add_visit(
@@ -157,8 +150,8 @@ class BookingControls:
             ValueError: an invalid argument; the message names it.
         """
         one_of(get_args(VisitSource))("source", source)
-        fields = rule_arguments(Visits.create, **arguments_of(locals(), "source"))
-        with naming_arguments():
+        fields = arguments.rule_arguments(Visits.create, **arguments.arguments_of(locals(), "source"))
+        with arguments.naming_arguments():
             return self._access.change("add_visit", lambda tenant: visits.create(tenant, **fields, source=source))
 
     def receive_event(self, event: EventInput, *, source: OtherEventSource) -> Event:
@@ -182,7 +175,7 @@ class BookingControls:
         one_of(get_args(OtherEventSource))("source", source)
         if not isinstance(event, Mapping):
             raise InvalidArgument("event", "one event, as a function of followup.inbound returns it")
-        raw = json_object("event", encoded_argument(Events.create.parameters[0], event))
+        raw = arguments.json_object("event", arguments.encoded_argument(Events.create.parameters[0], event))
 
         def receive(tenant: Tenant) -> Event:
             result = events.process(tenant, raw, source)

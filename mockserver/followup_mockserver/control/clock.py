@@ -6,8 +6,7 @@ import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
 from followup_mockserver.control.engine import Engine, Target
-from followup_mockserver.world.schema.checks import LATEST_TIME, instant
-from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, instant
 from followup_mockserver.world.state.access import TenantAccess
 from followup_mockserver.world.state.runs import Advanced
 from followup_mockserver.world.state.tenant import Tenant

@@ -12,18 +12,9 @@ import attrs
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, FrozenValue, format_timestamp, redacted
 from followup_mockserver.control.engine import jobs
-from followup_mockserver.world.state.history import (
-    ATTEMPT,
-    CONTROL,
-    DELIVERY,
-    EVENT,
-    JOB_PREFIX,
-    MESSAGE,
-    Receipt,
-    Record,
-)
+from followup_mockserver.world.state import history
+from followup_mockserver.world.state.history import Kind, Outcome, Part, Receipt, Record, before_start, joined, other
 from followup_mockserver.world.state.journal import RecordedCall
-from followup_mockserver.world.state.outcomes import Kind, Outcome, Part, before_start, joined, other
 from followup_mockserver.world.state.tenant import Tenant
 
 REQUEST = "request"
@@ -112,7 +103,7 @@ class Occurrence:
     @property
     def parts(self) -> list[Part]:
         """The sentence of the outcome."""
-        return self.outcome.brief if self.kind in (REQUEST, ATTEMPT) else self.outcome.parts
+        return self.outcome.brief if self.kind in (REQUEST, history.ATTEMPT) else self.outcome.parts
 
     @property
     def entry(self) -> HistoryEntry:
@@ -120,7 +111,7 @@ class Occurrence:
         text = joined(self.parts)
         if self.operation is not None:
             text = f"{self.operation}: {text}"
-        elif self.kind == MESSAGE and self.hours is not None:
+        elif self.kind == history.MESSAGE and self.hours is not None:
             text = f"{text} {self.detail}"
         nowhere = [each.reason.text for each in self.receipts if each.endpoint is None and each.reason is not None]
         outcome = "; ".join(filter(None, [text, *nowhere]))
@@ -129,12 +120,12 @@ class Occurrence:
 
 def is_paired(record: Record) -> bool:
     """Return whether a record may have a counterpart: the beginning or the end of a job or of an inbound event."""
-    return record.kind == EVENT or record.id.startswith(JOB_PREFIX)
+    return record.kind == history.EVENT or record.id.startswith(history.JOB_PREFIX)
 
 
 def is_end(record: Record) -> bool:
     """Return whether a record is the end of something that began in another record; then its cause is of the end."""
-    return is_paired(record) and record.outcome is not None and (record.due is not None or record.kind == EVENT)
+    return is_paired(record) and record.outcome is not None and (record.due is not None or record.kind == history.EVENT)
 
 
 def of_records(tenant: Tenant, records: Sequence[Record]) -> Iterator[Occurrence]:
@@ -153,7 +144,7 @@ def of_records(tenant: Tenant, records: Sequence[Record]) -> Iterator[Occurrence
         if is_paired(record):
             if record is _beginning(paired[record.id]):
                 yield _merged(tenant, paired[record.id])
-        elif record.kind == MESSAGE:
+        elif record.kind == history.MESSAGE:
             yield _single(record, hours.get(record.cause or ""))
         else:
             yield _single(record, record.hours)
@@ -195,7 +186,7 @@ def invalid_events(tenant: Tenant, request: Occurrence) -> Iterator[Occurrence]:
         if each["status"] == "invalid":
             outcome = Outcome(Kind.INVALID, redacted(each["error"]))
             name = each["id"] or f"events[{position}]"
-            yield Occurrence(at=request.at, kind=EVENT, id=name, cause=request.id, outcome=outcome)
+            yield Occurrence(at=request.at, kind=history.EVENT, id=name, cause=request.id, outcome=outcome)
 
 
 def lost_request(request_id: str, effects: Iterable[Occurrence]) -> Occurrence:
@@ -257,7 +248,7 @@ def _deliveries(tenant: Tenant, record: Record) -> Iterator[Occurrence]:
         made = "deleted with its endpoint" if delivery is None else delivery.status
         yield Occurrence(
             at=record.at,
-            kind=DELIVERY,
+            kind=history.DELIVERY,
             id=receipt.delivery or receipt.endpoint,
             cause=record.cause,
             outcome=receipt.reason or other(made),
@@ -314,15 +305,15 @@ def title_of(occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part]]:
     kind, outcome = occurrence.kind, shown_outcome(occurrence)
     if kind == REQUEST:
         return (occurrence.operation, occurrence.id, outcome) if occurrence.operation else ("API call", None, outcome)
-    if kind == CONTROL:
+    if kind == history.CONTROL:
         return f"{TEST_CONTROL} {joined(outcome)}", occurrence.id, ()
-    if kind == EVENT:
+    if kind == history.EVENT:
         return "inbound event", occurrence.id, outcome
-    if kind == MESSAGE:
+    if kind == history.MESSAGE:
         return " ".join(filter(None, [joined(outcome).replace("_", " "), occurrence.detail])), occurrence.id, ()
     if kind in JOB_TITLES:
         return job_title(kind, occurrence.detail), occurrence.id, outcome
-    if kind == ATTEMPT:
+    if kind == history.ATTEMPT:
         return f"attempt {occurrence.id.rpartition('.')[2]}", occurrence.about, outcome
     title = kind.replace(".", " ").replace("_", " ")
     return title, None, () if title.endswith(f" {joined(outcome)}") else outcome

@@ -10,10 +10,10 @@ from followup import NOT_GIVEN, Account, NotGiven
 from followup._for_mockserver import FrozenValue, OutboundEventType, ServiceLine
 from followup_mockserver.control.arguments import arguments_of
 from followup_mockserver.rules import account
-from followup_mockserver.world.schema.checks import boolean, instant, list_of, one_of, text
+from followup_mockserver.world.schema.errors import boolean, instant, list_of, one_of, text
 from followup_mockserver.world.settings import ALL_SCOPES, KeyRecord
 from followup_mockserver.world.state.access import TenantAccess, existing
-from followup_mockserver.world.state.copies import copied, passed
+from followup_mockserver.world.state.records import copied, passed
 from followup_mockserver.world.state.snapshots.document import SnapshotSource
 from followup_mockserver.world.state.tenant import Tenant
 

@@ -17,11 +17,10 @@ from followup import (
 from followup._for_mockserver import IntakeRequests, PatientStage
 from followup_mockserver.control.arguments import arguments_of, rule_arguments, takes_body_of
 from followup_mockserver.rules import doctors, intake_requests, patients
-from followup_mockserver.world.schema.checks import Check, boolean, matching, one_of, optional, text
+from followup_mockserver.world.schema.errors import Check, boolean, matching, one_of, optional, text
 from followup_mockserver.world.schema.shapes import MAX_STRING_LENGTH
 from followup_mockserver.world.state.access import TenantAccess
-from followup_mockserver.world.state.copies import passed
-from followup_mockserver.world.state.records import Message
+from followup_mockserver.world.state.records import Message, passed
 
 _text = matching(
     lambda value: 0 < len(value) <= MAX_STRING_LENGTH, f"a non-empty string of at most {MAX_STRING_LENGTH:,} characters"

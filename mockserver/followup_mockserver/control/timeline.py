@@ -32,8 +32,8 @@ from followup_mockserver.control.occurrences import (
     state_of,
     title_of,
 )
-from followup_mockserver.world.state.history import ATTEMPT, CONTROL, DELIVERY, EVENT, JOB_PREFIX, MESSAGE
-from followup_mockserver.world.state.outcomes import Kind, Part, filled, joined
+from followup_mockserver.world.state import history
+from followup_mockserver.world.state.history import Kind, Part, filled, joined
 from followup_mockserver.world.state.tenant import Tenant
 
 _AT_ONCE = timedelta(seconds=1)
@@ -110,12 +110,12 @@ class Entries:
         self._tenant = tenant
         self._own = own
         self._texts = {message.id: message.text for message in tenant.messages}
-        self._messages = {each.cause: each for each in occurrences if each.kind == MESSAGE}
+        self._messages = {each.cause: each for each in occurrences if each.kind == history.MESSAGE}
         self._causes = {each.cause for each in occurrences}
         self._known: dict[str | None, Occurrence] = {}  # the last entry with each id
         self._depths: dict[int, int] = {}
         self._below: dict[int, list[Occurrence]] = defaultdict(list)
-        self._folds_events = sum(each.kind == EVENT and each.cause == own for each in occurrences) > 1
+        self._folds_events = sum(each.kind == history.EVENT and each.cause == own for each in occurrences) > 1
         self.alone: list[Occurrence] = []
         for each in filter(self._is_shown, occurrences):
             self._place(each)
@@ -141,7 +141,7 @@ class Entries:
         at_once = [each for each in effects if self._folds_events or self._depths[id(each)]]
         planned = [] if self._folds_events else [each for each in effects if not self._depths[id(each)]]
         children = [*_without_endpoint(occurrence), *self._effects(at_once), *_planned(occurrence.at, planned)]
-        message = occurrence if occurrence.kind == MESSAGE else self._messages.get(occurrence.id)
+        message = occurrence if occurrence.kind == history.MESSAGE else self._messages.get(occurrence.id)
         return Entry(
             key=f"{occurrence.kind} {occurrence.id} {occurrence.at}",
             at=occurrence.at,
@@ -155,7 +155,7 @@ class Entries:
             text=None if message is None else self._texts.get(message.id),
             children=children,
             summary=self._summary(occurrence, effects) if children else (),
-            is_timed=occurrence.kind == ATTEMPT,
+            is_timed=occurrence.kind == history.ATTEMPT,
         )
 
     def _effects(self, effects: Sequence[Occurrence]) -> Iterator[Entry]:
@@ -172,9 +172,9 @@ class Entries:
 
     def _summary(self, occurrence: Occurrence, effects: Sequence[Occurrence]) -> Sequence[tuple[str, str]]:
         """Return what stands in the place of the effects of a webhook, and of an event among others of its call."""
-        if occurrence.kind == DELIVERY:
+        if occurrence.kind == history.DELIVERY:
             return [(_number(len(effects), "attempt"), "")]
-        if occurrence.kind != EVENT or not self._folds_events:
+        if occurrence.kind != history.EVENT or not self._folds_events:
             return ()
         counts = Counter(filter(None, map(self._counted, self._all_below(occurrence))))
         return [(_number(count, noun) + word, tone) for (noun, word, tone), count in counts.items()]
@@ -189,7 +189,7 @@ class Entries:
         if is_job(occurrence):
             word = WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
             return JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
-        delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == DELIVERY else None
+        delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == history.DELIVERY else None
         if delivery is not None:
             state = state_of(delivery)
             return "webhook", f" {'delivered' if state == 'succeeded' else state}", TONES.get(state, state)
@@ -202,13 +202,13 @@ class Entries:
             return True
         if kind in ATTEMPT_JOBS:
             return occurrence.outcome.kind is Kind.DUE
-        if kind == MESSAGE and is_job(self._known.get(occurrence.cause)):
+        if kind == history.MESSAGE and is_job(self._known.get(occurrence.cause)):
             return False
         return kind != "stage" or occurrence.id in self._causes
 
     def _place(self, occurrence: Occurrence) -> None:
         """Decide whether an entry stands alone, below another one, or is announced there."""
-        is_webhook = occurrence.kind in (DELIVERY, ATTEMPT)
+        is_webhook = occurrence.kind in (history.DELIVERY, history.ATTEMPT)
         above = self._known.get(occurrence.about if is_webhook else occurrence.cause)
         depth = 0 if above is None else self._depths[id(above)] + 1
         if above is not None:
@@ -223,7 +223,7 @@ class Entries:
     def _title(self, occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part], str]:
         """Return the title of an entry, the id of its page, its outcome and its tone."""
         is_attempt = self._is_alone(occurrence)
-        if occurrence.kind != DELIVERY and not is_attempt:
+        if occurrence.kind != history.DELIVERY and not is_attempt:
             return *title_of(occurrence), occurrence.outcome.tone
         delivery = self._tenant.webhook_deliveries.get((is_attempt and occurrence.about) or occurrence.id)
         endpoint = self._tenant.webhook_endpoints.get(occurrence.id if delivery is None else delivery.webhook_endpoint)
@@ -251,16 +251,16 @@ class Entries:
 
     def _is_alone(self, occurrence: Occurrence) -> bool:
         """Return whether an attempt does not stand below its webhook, as in a span of time."""
-        return occurrence.kind == ATTEMPT and not self._depths[id(occurrence)]
+        return occurrence.kind == history.ATTEMPT and not self._depths[id(occurrence)]
 
     def _subject(self, occurrence: Occurrence) -> str | None:
         delivery = self._tenant.webhook_deliveries.get(occurrence.about or "")
         if delivery is not None and self._is_alone(occurrence):
             return delivery.payload.get("ref")
-        if occurrence.kind in (REQUEST, DELIVERY, ATTEMPT):
+        if occurrence.kind in (REQUEST, history.DELIVERY, history.ATTEMPT):
             is_of_endpoint = (occurrence.operation or "").startswith("webhook_endpoints.")
             return occurrence.about if is_of_endpoint and occurrence.about != self._own else None
-        is_itself = occurrence.kind == CONTROL and occurrence.about == occurrence.id
+        is_itself = occurrence.kind == history.CONTROL and occurrence.about == occurrence.id
         return None if is_itself or occurrence.about == self._own else occurrence.about
 
     def _announced(self, job: Occurrence) -> Entry:
@@ -291,7 +291,7 @@ def _number(count: int, noun: str) -> str:
 
 def is_job(occurrence: Occurrence | None) -> bool:
     """Return whether an occurrence is a job."""
-    return occurrence is not None and occurrence.id.startswith(JOB_PREFIX)
+    return occurrence is not None and occurrence.id.startswith(history.JOB_PREFIX)
 
 
 _BRIEF = {
@@ -318,7 +318,7 @@ class _BriefEntries(Entries):
             parts = filled(_BRIEF[outcome.kind], outcome)
         if outcome.kind is Kind.INVALID:
             title, more = f"inbound event {more}", None
-        elif occurrence.kind == ATTEMPT:
+        elif occurrence.kind == history.ATTEMPT:
             title = "attempt"  # without its number, so that equal ones are one line
         elif is_job(occurrence) and occurrence.hours is not None:
             title = f"{JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"

@@ -14,10 +14,9 @@ from followup_mockserver.deliveries import payloads
 from followup_mockserver.deliveries.receivers import Mounts, Receiver
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.rules import triggered_events
-from followup_mockserver.world.schema.checks import boolean, matching, one_of
+from followup_mockserver.world.schema.errors import boolean, matching, one_of
 from followup_mockserver.world.settings import webhook_target
 from followup_mockserver.world.state.access import TenantAccess, existing
-from followup_mockserver.world.state.copies import copied
 from followup_mockserver.world.state.faults import (
     EVERY_OPERATION,
     FAULT_PREFIX,
@@ -28,7 +27,7 @@ from followup_mockserver.world.state.faults import (
     WebhookFaultKind,
 )
 from followup_mockserver.world.state.journal import JournalEntry
-from followup_mockserver.world.state.records import Attempt
+from followup_mockserver.world.state.records import Attempt, copied
 from followup_mockserver.world.state.tenant import Tenant
 
 _operation_or_all = matching(

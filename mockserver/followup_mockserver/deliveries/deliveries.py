@@ -15,10 +15,9 @@ from followup import _for_mockserver as sdk
 from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES, body_of, data_of, headers_of, is_subscribed
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.settings import NOT_YET_SENT
-from followup_mockserver.world.state import observers
 from followup_mockserver.world.state.clock import Job
-from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt, Record
-from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Kind, Outcome, Receipt, Record
+from followup_mockserver.world.state.journal import OBSERVERS, EndedAttempt
 from followup_mockserver.world.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
@@ -171,9 +170,9 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     tenant.attempts.add(attempt)
     before = delivery.status
     ended = _apply(tenant, prepared.due, outcome, now)
-    for observer in observers.observers:
+    for observer in [*OBSERVERS]:
         observer.attempt_ended(
-            observers.EndedAttempt(
+            EndedAttempt(
                 attempt=attempt,
                 url=prepared.url,
                 delivered=delivery.status == "succeeded" != before,

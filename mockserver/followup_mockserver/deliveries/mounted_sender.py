@@ -27,7 +27,7 @@ from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAtt
 from followup_mockserver.deliveries.receivers import Headers, Mount, ReceiverKind, call_asgi, call_wsgi, caught
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.history import Kind, Outcome
 from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")

@@ -8,17 +8,10 @@ from typing import Any
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
 from followup_mockserver.gateway.request import Exchange, Response, arguments_of
 from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, invalid, missing
-from followup_mockserver.world.state import observers
+from followup_mockserver.world.state import journal
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.collection import PageResult
-from followup_mockserver.world.state.copies import copied
-from followup_mockserver.world.state.journal import (
-    REQUEST_ID_PREFIX,
-    CallDetails,
-    CallOutcome,
-    EventRemarks,
-    JournalEntry,
-)
+from followup_mockserver.world.state.records import copied
 
 _IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY)
 
@@ -90,12 +83,12 @@ def _run_rule(exchange: Exchange) -> bytes:
         exchange.body = arguments.get("body")
         if operation.row.takes_key:
             arguments["key"] = exchange.key
-        exchange.request_id, exchange.at = tenant.ids.new(REQUEST_ID_PREFIX), tenant.now()
+        exchange.request_id, exchange.at = tenant.ids.new(journal.REQUEST_ID_PREFIX), tenant.now()
         try:
             with tenant.caused_by(exchange.request_id, exchange.at):
                 result = operation.row.rule(tenant, *found, **arguments)
         finally:
-            exchange.remarks, tenant.remarks = tenant.remarks, EventRemarks()
+            exchange.remarks, tenant.remarks = tenant.remarks, journal.EventRemarks()
         exchange.result = _encoded(exchange, result)
         body = _json_bytes(exchange.result)
         if exchange.claimed is not None:
@@ -144,9 +137,9 @@ def record_call(exchange: Exchange) -> None:
     results = () if fault is not None and fault.kind == "status" else exchange.results
     code, is_replay = None if error is None else error.code, exchange.is_replay
     with tenant.lock:
-        request_id = exchange.request_id or tenant.ids.new(REQUEST_ID_PREFIX)
+        request_id = exchange.request_id or tenant.ids.new(journal.REQUEST_ID_PREFIX)
         key, method = request.headers.get("idempotency-key"), request.method
-        exchange.entry = JournalEntry(
+        exchange.entry = journal.JournalEntry(
             operation=request.operation.name,
             method=method,
             path=request.path,
@@ -165,13 +158,13 @@ def record_call(exchange: Exchange) -> None:
         )
         tenant.journal.record(
             exchange.entry,
-            CallOutcome(
+            journal.CallOutcome(
                 about=exchange.about or request.path_id,
                 replay_of=exchange.replay_of if is_replay else None,
                 fault=None if fault is None else copied(fault),
                 fingerprint=exchange.fingerprint if request.body else None,
             ),
-            CallDetails(
+            journal.CallDetails(
                 query=request.query,
                 request_headers=request.headers,
                 request_body=request.body,
@@ -187,12 +180,12 @@ def record_call(exchange: Exchange) -> None:
 
 def report_call(exchange: Exchange) -> None:
     """Report the call to the observers of this process."""
-    if not observers.observers:
+    if not journal.OBSERVERS:
         return
     status = None if exchange.response.broken else exchange.response.status
     seconds = RealTime.monotonic() - exchange.began
-    call = observers.EndedCall(entry=exchange.entry, status=status, seconds=seconds, events=_events_of(exchange))
-    for observer in observers.observers:
+    call = journal.EndedCall(entry=exchange.entry, status=status, seconds=seconds, events=_events_of(exchange))
+    for observer in [*journal.OBSERVERS]:
         observer.call_ended(call)
 
 

@@ -7,17 +7,8 @@ import attrs
 
 from followup._for_mockserver import camel
 from followup_mockserver.gateway.contract.openapi import document as our_document
+from followup_mockserver.lab import contract_document as documents
 from followup_mockserver.lab.contract_differences import Comparer, Difference, DifferenceClass, changed, compare_texts
-from followup_mockserver.lab.contract_document import (
-    BEARER,
-    JSON,
-    PLACES,
-    DocumentError,
-    Operation,
-    Raw,
-    operations,
-    webhooks,
-)
 from followup_mockserver.lab.contract_schemas import KINDS, Direction
 
 _ALWAYS_SENT = {"idempotency-key", "service-version"}
@@ -27,7 +18,7 @@ _IN_TEXT = {"type": [each for each in KINDS if each != "null"]}
 """The values of a parameter. A URL or a header cannot contain null."""
 
 _SUCCESS = "200"
-_JSON_TYPES = (JSON, "application/*", "*/*")
+_JSON_TYPES = (documents.JSON, "application/*", "*/*")
 CLASSES: tuple[DifferenceClass, ...] = get_args(DifferenceClass)
 """All classes, the most serious first."""
 
@@ -73,16 +64,16 @@ def compare_document(document: dict[str, Any]) -> Report:
         DocumentError: the document is malformed.
     """
     try:
-        found = [*_Comparison(Raw(our_document()), Raw(document)).differences()]
+        found = [*_Comparison(documents.Raw(our_document()), documents.Raw(document)).differences()]
     except RecursionError:
-        raise DocumentError("its references are nested too deeply") from None
+        raise documents.DocumentError("its references are nested too deeply") from None
     return Report(tuple(sorted(found, key=lambda each: CLASSES.index(each.class_))))
 
 
 class _Comparison:
     """A comparison of two documents."""
 
-    def __init__(self, ours: Raw, theirs: Raw) -> None:
+    def __init__(self, ours: documents.Raw, theirs: documents.Raw) -> None:
         self._ours = ours
         self._theirs = theirs
         directions: tuple[Direction, Direction] = ("request", "response")
@@ -90,7 +81,7 @@ class _Comparison:
 
     def differences(self) -> Iterator[Difference]:
         yield from compare_texts(_info(self._ours), _info(self._theirs), "info")
-        ours, theirs = operations(self._ours), operations(self._theirs)
+        ours, theirs = documents.operations(self._ours), documents.operations(self._theirs)
         for key, operation in ours.items():
             if key in theirs:
                 yield from self._compare_operation(operation, theirs[key])
@@ -101,16 +92,16 @@ class _Comparison:
                 yield Difference("added", operation.where, "The contract has this new operation.")
         yield from self._compare_webhooks()
 
-    def _compare_operation(self, ours: Operation, theirs: Operation) -> Iterator[Difference]:
+    def _compare_operation(self, ours: documents.Operation, theirs: documents.Operation) -> Iterator[Difference]:
         yield from compare_texts(ours.texts, theirs.texts, ours.where)
         yield from _compare_security(ours.security, theirs.security, f"{ours.where} request security")
-        for place in PLACES:
+        for place in documents.PLACES:
             yield from self._compare_parameters("request", ours, theirs, place, f"{ours.where} request {place}")
         yield from self._compare_body(ours, theirs, f"{ours.where} request body")
         yield from self._compare_responses(ours, theirs)
 
     def _compare_parameters(
-        self, direction: Direction, ours: Operation, theirs: Operation, place: str, where: str
+        self, direction: Direction, ours: documents.Operation, theirs: documents.Operation, place: str, where: str
     ) -> Iterator[Difference]:
         """Iterate over the differences of the parameters in one place, which are compared as one object."""
         one, other = ours.parameters(place), theirs.parameters(place)
@@ -127,7 +118,7 @@ class _Comparison:
         our_object, their_object = _object_of(one, names, self._ours), _object_of(other, names, self._theirs)
         yield from self._comparers[direction].compare(our_object, their_object, where)
 
-    def _compare_body(self, ours: Operation, theirs: Operation, where: str) -> Iterator[Difference]:
+    def _compare_body(self, ours: documents.Operation, theirs: documents.Operation, where: str) -> Iterator[Difference]:
         one, other = ours.body, theirs.body
         needs_one, needs_other = ((each or {}).get("required") is True for each in (one, other))
         if one is None and other is not None:
@@ -154,13 +145,15 @@ class _Comparison:
         elif direction == "response":
             name = next((each for each in theirs if each.endswith("+json")), None)
             if name is not None:
-                yield Difference("mock differs", where, f"media type: {name} in the contract, {JSON} in the mock")
+                yield Difference(
+                    "mock differs", where, f"media type: {name} in the contract, {documents.JSON} in the mock"
+                )
         if name is None:
-            yield Difference("breaking", where, changed("media type", [JSON], theirs))
+            yield Difference("breaking", where, changed("media type", [documents.JSON], theirs))
         else:
-            yield from self._comparers[direction].compare(ours[JSON], theirs[name], where)
+            yield from self._comparers[direction].compare(ours[documents.JSON], theirs[name], where)
 
-    def _compare_responses(self, ours: Operation, theirs: Operation) -> Iterator[Difference]:
+    def _compare_responses(self, ours: documents.Operation, theirs: documents.Operation) -> Iterator[Difference]:
         one, other = ours.responses, theirs.responses
         for status, response in one.items():
             where = f"{ours.where} response {status}"
@@ -188,8 +181,8 @@ class _Comparison:
 
     def _compare_webhooks(self) -> Iterator[Difference]:
         """Compare the webhooks. One contract may describe all types in one, another one each type in its own."""
-        (webhook,) = webhooks(self._ours)
-        found = webhooks(self._theirs)
+        (webhook,) = documents.webhooks(self._ours)
+        found = documents.webhooks(self._theirs)
         if not found:
             yield Difference("wording", "webhooks", "The contract does not describe webhooks.")
             return
@@ -199,19 +192,21 @@ class _Comparison:
             schemas = each.schemas(each.body or {}, each.where)
             bodies += [schemas[name] for name in _JSON_TYPES if name in schemas][:1]
         if bodies:
-            ours = webhook.schemas(webhook.body or {}, webhook.where)[JSON]
+            ours = webhook.schemas(webhook.body or {}, webhook.where)[documents.JSON]
             schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
             yield from self._comparers["response"].compare(ours, schema, "webhook body")
         else:
             yield Difference("breaking", "webhook body", "The contract describes no JSON body.")
 
 
-def _info(raw: Raw) -> dict[str, Any]:
+def _info(raw: documents.Raw) -> dict[str, Any]:
     info = raw.object(raw.document.get("info"), "info")
     return {name: info.get(name) for name in ("title", "version", "description")}
 
 
-def _object_of(parameters: Mapping[str, dict[str, Any]], names: Mapping[str, str], raw: Raw) -> dict[str, Any]:
+def _object_of(
+    parameters: Mapping[str, dict[str, Any]], names: Mapping[str, str], raw: documents.Raw
+) -> dict[str, Any]:
     """Return the schema of the parameters in one place as one object. No side accepts unknown parameters."""
     return {
         "type": "object",
@@ -223,7 +218,7 @@ def _object_of(parameters: Mapping[str, dict[str, Any]], names: Mapping[str, str
     }
 
 
-def _parameter_schema(parameter: dict[str, Any], raw: Raw) -> dict[str, Any]:
+def _parameter_schema(parameter: dict[str, Any], raw: documents.Raw) -> dict[str, Any]:
     schema = raw.object(parameter.get("schema"), "parameters")
     for union in schema.keys() & {"anyOf", "oneOf"}:
         members = raw.list(schema[union], "parameters")
@@ -239,7 +234,7 @@ def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compare_security(ours: list[list[str]], theirs: list[list[str]], where: str) -> Iterator[Difference]:
-    allowed = [each for each in theirs if set(each) <= {BEARER}]
+    allowed = [each for each in theirs if set(each) <= {documents.BEARER}]
     if not theirs or [] in allowed:
         yield Difference("mock differs", where, "The contract needs no API key; the mock does.")
     elif not allowed:

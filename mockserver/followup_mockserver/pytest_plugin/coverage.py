@@ -12,8 +12,7 @@ import pytest
 from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
 from followup_mockserver.rules.event_effects import effects
-from followup_mockserver.world.state import observers
-from followup_mockserver.world.state.observers import EndedAttempt, EndedCall
+from followup_mockserver.world.state.journal import OBSERVERS, EndedAttempt, EndedCall
 
 SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
 OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ERROR, NO_ANSWER)
@@ -145,7 +144,7 @@ class CoveragePlugin:
         self._coverage = Coverage()
         self._has_run = False
         self._problem: str | None = None
-        observers.add(self._coverage)
+        OBSERVERS.append(self._coverage)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -187,7 +186,7 @@ class CoveragePlugin:
 
     def pytest_unconfigure(self) -> None:
         """Stop counting, and say last why the run failed although its tests passed."""
-        observers.remove(self._coverage)
+        OBSERVERS.remove(self._coverage)
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if self._problem is not None and reporter is not None:
             reporter.write_line(f"FAILED followup coverage: {self._problem}", red=True)

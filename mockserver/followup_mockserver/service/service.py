@@ -1,11 +1,13 @@
 """``MockService``, the mock in this process, and ``Mock``, which assembles the parts of either kind of mock."""
 
+import asyncio
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
 import attrs
+import httpx
 
 import followup
 from followup import _for_mockserver as sdk
@@ -13,22 +15,21 @@ from followup._core.plain import Late
 from followup_mockserver.control import Control, state_of
 from followup_mockserver.control.engine import Engine
 from followup_mockserver.deliveries import deliveries
-from followup_mockserver.deliveries.receivers import Mounts
+from followup_mockserver.deliveries.receivers import Mounts, call_wsgi
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.rules import doctors, intake_requests, messages, patients
 from followup_mockserver.web.app import App, served
-from followup_mockserver.web.dashboard.routes import dashboard
+from followup_mockserver.web.dashboard import dashboard
 from followup_mockserver.web.guard import Guard, WaitingCalls
-from followup_mockserver.world.schema.checks import boolean
-from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.errors import InvalidArgument, boolean
 from followup_mockserver.world.schema.formats import is_local
 from followup_mockserver.world.settings import ClientOptions, MockOptions, Options, options_of
 from followup_mockserver.world.state.access import VirtualTime
+from followup_mockserver.world.state.faults import WSGIApp
 from followup_mockserver.world.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.world.state.snapshots.document import SnapshotSource, prepare
 
 if TYPE_CHECKING:
-    import httpx
     import respx
     from flask import Flask
 else:
@@ -249,7 +250,7 @@ class MockService(Mock):
         return self._connected(followup.AsyncFollowUp(**self._options(options)), options)
 
     def _connected(self, client: AnyClient, options: ClientOptions) -> AnyClient:
-        from followup_mockserver.service.transport import InProcessTransport
+        from followup_mockserver.service.service import InProcessTransport
 
         transport = InProcessTransport(self._wsgi_app) if options.get("http_client") is None else None
         client._live_in(self._time_of, transport)
@@ -277,3 +278,27 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
     router.route(url__startswith=f"{service.url}/").mock(side_effect=respond)
     with sdk.virtual_time(service.url, service._time_of):
         yield
+
+
+class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Sends requests by calling the application. Responses are buffered, not streamed.
+
+    Args:
+        app: the WSGI application.
+    """
+
+    def __init__(self, app: WSGIApp) -> None:
+        self._app = app
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the application's response."""
+        return call_wsgi(self._app, request)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the application's response."""
+        await request.aread()
+        # The control API may block the event loop, for a receiver or in a long poll. An operation of the API does not,
+        # since delays advance the mock's clock; a thread would make it half as slow again.
+        if request.url.path.startswith("/_mock"):
+            return await asyncio.to_thread(call_wsgi, self._app, request)
+        return call_wsgi(self._app, request)

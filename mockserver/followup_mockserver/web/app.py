@@ -19,9 +19,9 @@ from followup_mockserver.web.control_routes import PREFIX
 from followup_mockserver.web.guard import MOCK, ServedMock, current_mock
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
-from followup_mockserver.world.state import faults, observers
+from followup_mockserver.world.state import faults
 from followup_mockserver.world.state.faults import WSGIApp
-from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.journal import OBSERVERS, EndedCall, JournalEntry
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -160,8 +160,8 @@ def _report(status: int, code: str) -> None:
         at=datetime.now(UTC),
         error_code=code,
     )
-    for observer in observers.observers:
-        observer.call_ended(observers.EndedCall(entry=entry, status=status))
+    for observer in [*OBSERVERS]:
+        observer.call_ended(EndedCall(entry=entry, status=status))
 
 
 def handle_http_exception(error: HTTPException) -> flask.Response:

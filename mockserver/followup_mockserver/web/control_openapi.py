@@ -13,16 +13,7 @@ from typing import Any
 import attrs
 
 from followup import NOT_GIVEN, __version__
-from followup._for_mockserver import (
-    Model,
-    annotations_of,
-    camel,
-    description_of,
-    descriptions_in,
-    kinds_in,
-    kinds_of,
-    package_text,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.gateway.contract.openapi import COMPONENTS, response_of
 from followup_mockserver.gateway.contract.operations import for_any_language
 from followup_mockserver.web.control import health, input_of, restore_snapshot, save_snapshot
@@ -33,7 +24,7 @@ from followup_mockserver.world.state.journal import OMITTED_IF_EMPTY
 
 Document = dict[str, Any]
 
-_EXAMPLES = json.loads(package_text(__name__, "control_examples.json"))
+_EXAMPLES = json.loads(sdk.package_text(__name__, "control_examples.json"))
 """Request bodies by method and path."""
 
 _STATUS: Schema = {"type": "object", "properties": {"status": {"const": "ok"}}, "required": ["status"]}
@@ -50,7 +41,7 @@ def control_document() -> Document:
         ("GET", "/openapi.json", control_document, document),
         ("GET", "/snapshot", save_snapshot, _SNAPSHOT),
         ("PUT", "/snapshot", restore_snapshot, _STATUS),
-        *((*route, responses.of_result(annotations_of(route[2])["return"])) for route in ROUTES),
+        *((*route, responses.of_result(sdk.annotations_of(route[2])["return"])) for route in ROUTES),
     )
     paths: dict[str, Any] = {}
     for method, path, function, response in routes:
@@ -87,7 +78,7 @@ def control_document() -> Document:
 
 def _operation(method: str, path: str, function: Callable[..., Any], response: Schema) -> Document:
     """Return an operation without query parameters and body."""
-    summary, _, description = for_any_language(description_of(function)).partition("\n\n")
+    summary, _, description = for_any_language(sdk.description_of(function)).partition("\n\n")
     operation: Document = {
         "operationId": _operation_id(method, path),
         "tags": [_tag(path)],
@@ -97,7 +88,7 @@ def _operation(method: str, path: str, function: Callable[..., Any], response: S
                 "name": name,
                 "in": "path",
                 "required": True,
-                "description": descriptions_in(function).get(name, "Id of the object."),
+                "description": sdk.descriptions_in(function).get(name, "Id of the object."),
                 "schema": {"type": "string"},
             }
             for name in re.findall(r"\{(\w+)\}", path)
@@ -119,7 +110,7 @@ def _operation_id(method: str, path: str) -> str:
     words = re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", "", path.removeprefix(PREFIX)))
     if ends_with_id and any(route[:2] == (method, collection) for route in ROUTES):
         words.append("one")  # the same method applies to all of them, too
-    return camel("_".join([method.lower(), *words]))
+    return sdk.camel("_".join([method.lower(), *words]))
 
 
 def _tag(path: str) -> str:
@@ -149,11 +140,11 @@ def _add_input(operation: Document, method: str, path: str, function: Callable[.
 
 def _properties(function: Callable[..., Any]) -> dict[str, Schema]:
     """Return the schemas of the input of a function, with descriptions and defaults."""
-    parameters = {camel(each.name): each for each in inspect.signature(function).parameters.values()}
+    parameters = {sdk.camel(each.name): each for each in inspect.signature(function).parameters.values()}
     found = {}
     for name, schema in input_of(function).schema["properties"].items():
         parameter = parameters[name]
-        found[name] = {**schema, "description": for_any_language(descriptions_in(function)[parameter.name])}
+        found[name] = {**schema, "description": for_any_language(sdk.descriptions_in(function)[parameter.name])}
         if parameter.default not in (None, NOT_GIVEN, inspect.Parameter.empty):
             found[name]["default"] = parameter.default
     return found
@@ -176,7 +167,7 @@ class _Responses(Shapes):
 
     def of_result(self, annotation: Any) -> Schema:
         """Return the schema of the response of a function with this return annotation."""
-        kinds = kinds_of(annotation)
+        kinds = sdk.kinds_of(annotation)
         if not kinds.any_of:
             return _STATUS
         schema = self.of(kinds).schema
@@ -187,14 +178,14 @@ class _Responses(Shapes):
     def of_class(self, cls: Any) -> Shape:
         """Return a reference to the component of a result class, or of a class of the mock."""
         if cls.__name__ not in self.components:
-            is_model = issubclass(cls, Model)
+            is_model = issubclass(cls, sdk.Model)
             self.components[cls.__name__] = shape_of(cls).schema if is_model else self._object(cls)
         return Shape({"$ref": f"#/components/schemas/{cls.__name__}"})
 
     def _object(self, cls: type[attrs.AttrsInstance]) -> Schema:
-        kinds, fields = kinds_in(cls), attrs.fields(cls)
+        kinds, fields = sdk.kinds_in(cls), attrs.fields(cls)
         return {
             "type": "object",
-            "properties": {camel(each.name): self.of(kinds[each.name]).schema for each in fields},
-            "required": [camel(each.name) for each in fields if not each.metadata.get(OMITTED_IF_EMPTY)],
+            "properties": {sdk.camel(each.name): self.of(kinds[each.name]).schema for each in fields},
+            "required": [sdk.camel(each.name) for each in fields if not each.metadata.get(OMITTED_IF_EMPTY)],
         }

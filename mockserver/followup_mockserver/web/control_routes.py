@@ -20,15 +20,13 @@ from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries.payloads import EVERY_TYPE, OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
-from followup_mockserver.world.schema.checks import integer, list_of, matching, one_of, optional
-from followup_mockserver.world.schema.errors import missing
+from followup_mockserver.world.schema.errors import integer, list_of, matching, missing, one_of, optional
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret
 from followup_mockserver.world.settings import webhook_target
 from followup_mockserver.world.state.access import existing
-from followup_mockserver.world.state.copies import copied
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.journal import JournalEntry
-from followup_mockserver.world.state.records import Attempt, Message
+from followup_mockserver.world.state.records import Attempt, Message, copied
 from followup_mockserver.world.state.tenant import Tenant
 
 T = TypeVar("T")

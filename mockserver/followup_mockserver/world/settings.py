@@ -14,26 +14,17 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import attrs
 
-from followup._for_mockserver import (
-    REQUESTS_PER_MINUTE,
-    IntakeRequests,
-    OutboundEventType,
-    ServiceLine,
-    Value,
-    descriptions_in,
-    zone_of,
-)
-from followup_mockserver.world.schema import checks
-from followup_mockserver.world.schema.checks import Check, boolean, field, instant, integer, matching, number, optional
-from followup_mockserver.world.schema.errors import InvalidArgument
+from followup import _for_mockserver as sdk
+from followup_mockserver.world.schema import errors as checks
+from followup_mockserver.world.schema.errors import Check, InvalidArgument, boolean, field, number, optional
 from followup_mockserver.world.schema.formats import is_webhook_target
 from followup_mockserver.world.schema.shapes import shape_of_parameters
 
 _WRITABLE = ("patients", "appointments", "visits", "intake_requests", "treatments", "events", "webhooks")
 ALL_SCOPES = ("doctors:read", *(f"{resource}:{access}" for resource in _WRITABLE for access in ("read", "write")))
-ALL_SERVICE_LINES: tuple[ServiceLine, ...] = get_args(ServiceLine)
+ALL_SERVICE_LINES: tuple[sdk.ServiceLine, ...] = get_args(sdk.ServiceLine)
 
-NOT_YET_SENT: tuple[OutboundEventType, ...] = ("order.issued", "conversation.handoff", "patient.silent")
+NOT_YET_SENT: tuple[sdk.OutboundEventType, ...] = ("order.issued", "conversation.handoff", "patient.silent")
 """Outbound event types that the service does not send until they are activated (specification, section 6.2)."""
 
 KEY_PREFIX_LENGTH = 8
@@ -47,7 +38,7 @@ Language = Literal["es", "en", "pt"]
 Mobiles = Literal["keep", "assume"]
 Ref = Literal["described", "trigger"]
 
-_hours = checks.number(0, MAX_MESSAGE_HOURS, unit="hours")
+_hours = number(0, MAX_MESSAGE_HOURS, unit="hours")
 
 
 def is_time_zone(name: str) -> bool:
@@ -56,7 +47,7 @@ def is_time_zone(name: str) -> bool:
         return True  # without the import, which every start would wait for
 
     try:
-        zone_of(name)
+        sdk.zone_of(name)
     except (KeyError, ValueError, OSError):
         return False
     return True
@@ -88,15 +79,15 @@ _PATIENT_FIELDS = ("fullName", "dni", "phone")
 
 @functools.cache
 def _intake_schema() -> Mapping[str, Any]:
-    return shape_of_parameters(IntakeRequests.create.parameters).schema
+    return shape_of_parameters(sdk.IntakeRequests.create.parameters).schema
 
 
-def _setting(default: Any, check: checks.Check) -> Any:
+def _setting(default: Any, check: Check) -> Any:
     if isinstance(default, tuple):
         return attrs.field(
             factory=lambda: list(default), converter=checks.as_list, validator=checks.validator(checks.list_of(check))
         )
-    return checks.field(check, default)
+    return field(check, default)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -143,10 +134,10 @@ class Organization(Settings):
     id: str
     name: str = _setting("Clínica de prueba", checks.text)
     type: str = "clinic"
-    service_lines: list[ServiceLine] = _setting(ALL_SERVICE_LINES, checks.one_of(ALL_SERVICE_LINES))
-    livemode: bool = _setting(False, checks.boolean)
-    intake_messages: bool = _setting(True, checks.boolean)
-    activated_events: list[OutboundEventType] = _setting((), checks.one_of(NOT_YET_SENT))
+    service_lines: list[sdk.ServiceLine] = _setting(ALL_SERVICE_LINES, checks.one_of(ALL_SERVICE_LINES))
+    livemode: bool = _setting(False, boolean)
+    intake_messages: bool = _setting(True, boolean)
+    activated_events: list[sdk.OutboundEventType] = _setting((), checks.one_of(NOT_YET_SENT))
 
 
 _key_value = checks.matching(
@@ -155,7 +146,7 @@ _key_value = checks.matching(
 
 
 @attrs.define(kw_only=True, eq=False, repr=False)
-class KeyRecord(Value):
+class KeyRecord(sdk.Value):
     """An API key of an organization. ``repr`` does not show its value.
 
     Attributes:
@@ -186,7 +177,7 @@ MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
 """The largest ``idempotency_hours``: ten years."""
 
 
-webhook_target: Check = matching(
+webhook_target: Check = checks.matching(
     is_webhook_target, "an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000"
 )
 """Checks a URL that the mock may send webhooks to, whatever its options are."""
@@ -254,11 +245,11 @@ class ClientOptions(TypedDict, total=False):
 
 def meanings() -> dict[str, str]:
     """Return the meaning of each option from the docstring of ``MockOptions``, without the default."""
-    return {name: text.partition(" Default: ")[0] for name, text in descriptions_in(MockOptions, "Keys").items()}
+    return {name: text.partition(" Default: ")[0] for name, text in sdk.descriptions_in(MockOptions, "Keys").items()}
 
 
 def _start(value: datetime | str | None) -> datetime | None:
-    return None if value is None else instant("start_time", value)
+    return None if value is None else checks.instant("start_time", value)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -269,11 +260,11 @@ class Options(Settings):
         ValueError: an invalid option; the message names it.
     """
 
-    rate_limit: int = field(integer(0), REQUESTS_PER_MINUTE)
+    rate_limit: int = field(checks.integer(0), sdk.REQUESTS_PER_MINUTE)
     start_time: datetime | None = attrs.field(default=None, converter=_start)
     allow_http_webhooks: bool = field(boolean, False)
     forward_to: str | None = field(optional(webhook_target), None)
-    seed: int | None = field(optional(integer()), None)
+    seed: int | None = field(optional(checks.integer()), None)
     idempotency_hours: float = field(number(0, MAX_IDEMPOTENCY_HOURS, unit="hours", above=True), 24.0)
     refuse_unknown_fields: bool = field(boolean, True)
 

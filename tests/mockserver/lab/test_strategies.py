@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from followup import APIStatusError, EventBatchError
 from followup_mockserver import MockService
-from followup_mockserver.lab.strategies import messages, values
+from followup_mockserver.lab import strategies as messages
+from followup_mockserver.lab import strategy_values as values
 from followup_mockserver.strategies import operation
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]

@@ -17,7 +17,7 @@ from followup import WebhookEvent, construct_event, verify_signature
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver import MockService
 from followup_mockserver.strategies import signed_webhook, webhook_event
-from followup_mockserver.world.state import observers
+from followup_mockserver.world.state.journal import OBSERVERS
 
 SECRET = "whsec_strategies"
 URL = "https://clinic.example/hooks"
@@ -198,11 +198,11 @@ def test_drawing_is_no_call_of_an_operation() -> None:
             self.reports.append(ended)
 
     observer = Observer()
-    observers.add(observer)
+    OBSERVERS.append(observer)
     try:
         drawn(None, 50)
     finally:
-        observers.remove(observer)
+        OBSERVERS.remove(observer)
     assert observer.reports == []
 
 

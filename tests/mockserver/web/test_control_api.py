@@ -10,7 +10,7 @@ from support.http import Api, problem
 
 from followup import FollowUp
 from followup_mockserver import MockService, ServiceError
-from followup_mockserver.service.transport import InProcessTransport
+from followup_mockserver.service.service import InProcessTransport
 
 
 def test_health(api: Api) -> None:

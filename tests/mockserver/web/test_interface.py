@@ -14,10 +14,9 @@ from werkzeug.test import EnvironBuilder
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
-from followup_mockserver.service.transport import InProcessTransport
+from followup_mockserver.service.service import InProcessTransport
 from followup_mockserver.world.settings import ClientOptions
-from followup_mockserver.world.state import observers
-from followup_mockserver.world.state.observers import EndedCall
+from followup_mockserver.world.state.journal import OBSERVERS, EndedCall
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
@@ -196,11 +195,11 @@ def test_an_operation_is_served_under_two_prefixes(prefix: str) -> None:
 def test_an_unknown_path_is_reported_as_it_was_requested(path: str) -> None:
     ended: list[EndedCall] = []
     observer = SimpleNamespace(call_ended=ended.append, attempt_ended=print)
-    observers.add(observer)
+    OBSERVERS.append(observer)
     try:
         MockService().app.test_client().get(path, environ_overrides={"SCRIPT_NAME": "/mounted"})
     finally:
-        observers.remove(observer)
+        OBSERVERS.remove(observer)
     assert [each.entry.path for each in ended] == [path]
 
 

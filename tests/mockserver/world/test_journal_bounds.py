@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from followup_mockserver import MockService
-from followup_mockserver.service.transport import InProcessTransport
+from followup_mockserver.service.service import InProcessTransport
 
 MEBIBYTE = 1024 * 1024
 

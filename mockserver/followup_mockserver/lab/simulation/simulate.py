@@ -15,23 +15,13 @@ from itertools import islice
 import attrs
 
 from followup_mockserver.deliveries.applications import running_loop
+from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation.clinic import Clinic, Crash, check_clinic, is_asynchronous
 from followup_mockserver.lab.simulation.drivers import observed_drivers
-from followup_mockserver.lab.simulation.history import (
-    CrashAtCommit,
-    CrashAtRequest,
-    CrashAtStart,
-    CrashNow,
-    History,
-    Step,
-    histories,
-    history_of,
-    step_of,
-)
 from followup_mockserver.lab.simulation.playing import Player
 from followup_mockserver.lab.simulation.promises import Finding, report_of
 from followup_mockserver.lab.simulation.running import fast_collections
-from followup_mockserver.world.schema.checks import integer
+from followup_mockserver.world.schema.errors import integer
 
 _FRESH_BITS = 32
 _MOST_SHRINKS = 500
@@ -95,7 +85,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     raise AssertionError(report_of(clinic, history, finding)) from finding.cause
 
 
-def _search(clinic: type[Clinic], examples: int, seed: int) -> "tuple[Player, tuple[History, Finding] | None]":
+def _search(clinic: type[Clinic], examples: int, seed: int) -> "tuple[Player, tuple[steps.History, Finding] | None]":
     with fast_collections() as begin, _silent_crashes(), observed_drivers(), zone_of_the_machine():
         player = Player(clinic, begin)
         return player, _Search(player).search(examples, seed)
@@ -110,18 +100,18 @@ class _Search:
 
     def __init__(self, player: Player) -> None:
         self._player = player
-        self._known: dict[History, bool] = {}
-        self._first: tuple[History, Finding] | None = None
+        self._known: dict[steps.History, bool] = {}
+        self._first: tuple[steps.History, Finding] | None = None
         self._shrinks = 0
 
-    def search(self, examples: int, seed: int) -> tuple[History, Finding] | None:
+    def search(self, examples: int, seed: int) -> tuple[steps.History, Finding] | None:
         """Return the shortest history found that breaks a promise, with what it found; None if there is none."""
-        encoded = history_of(seed)
+        encoded = steps.history_of(seed)
         if encoded is not None:
             if (finding := self._player.play(encoded)) is not None:
                 return encoded, finding
             examples -= 1
-        drawn = histories(
+        drawn = steps.histories(
             random.Random(seed),  # noqa: S311 - histories are reproducible on purpose
             with_webhooks=bool(self._player.secret),
             with_tasks=is_asynchronous(self._player.clinic),
@@ -129,7 +119,7 @@ class _Search:
         found = next(filter(self._breaks, islice(drawn, examples)), None)
         return None if found is None else self._reported(found)
 
-    def _breaks(self, history: History) -> bool:
+    def _breaks(self, history: steps.History) -> bool:
         known = self._known.get(history)
         if known is not None:
             return known
@@ -143,7 +133,7 @@ class _Search:
         self._known[history] = finding is not None
         return finding is not None
 
-    def _reported(self, history: History) -> tuple[History, Finding]:
+    def _reported(self, history: steps.History) -> tuple[steps.History, Finding]:
         """Shrink a history, and play the result once more for the report."""
         history = shrunk(history, self._breaks)
         finding = self._player.play(history)
@@ -192,14 +182,14 @@ _SHORT = 12
 """The number of steps up to which pairs of steps are removed, too."""
 
 
-def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
+def shrunk(history: steps.History, breaks: Callable[[steps.History], bool]) -> steps.History:
     """Return the shortest history found that breaks a promise.
 
     Args:
         history: one that does.
         breaks: plays a history, and returns whether it breaks a promise.
     """
-    before: History = ()
+    before: steps.History = ()
     while history != before:
         before = history
         for candidates in (_without_runs, _without_pairs, _with_simpler_steps):
@@ -208,7 +198,7 @@ def shrunk(history: History, breaks: Callable[[History], bool]) -> History:
     return history
 
 
-def _without_runs(history: History) -> Iterator[History]:
+def _without_runs(history: steps.History) -> Iterator[steps.History]:
     """Yield the history without some consecutive steps: many first, and the last ones first."""
     size = len(history) // 2
     while size:
@@ -217,7 +207,7 @@ def _without_runs(history: History) -> Iterator[History]:
         size //= 2
 
 
-def _without_pairs(history: History) -> Iterator[History]:
+def _without_pairs(history: steps.History) -> Iterator[steps.History]:
     """Yield a short history without two of its steps, such as a fault and its remedy."""
     if len(history) <= _SHORT:
         for second in range(len(history) - 1, 0, -1):
@@ -225,21 +215,21 @@ def _without_pairs(history: History) -> Iterator[History]:
                 yield history[:first] + history[first + 1 : second] + history[second + 1 :]
 
 
-def _with_simpler_steps(history: History) -> Iterator[History]:
+def _with_simpler_steps(history: steps.History) -> Iterator[steps.History]:
     for position, step in enumerate(history):
         for simpler in _simpler(step):
             yield (*history[:position], simpler, *history[position + 1 :])
 
 
-def _simpler(step: Step) -> Iterator[Step]:
-    if isinstance(step, CrashAtRequest | CrashAtCommit | CrashAtStart):
-        yield CrashNow()
+def _simpler(step: steps.Step) -> Iterator[steps.Step]:
+    if isinstance(step, steps.CrashAtRequest | steps.CrashAtCommit | steps.CrashAtStart):
+        yield steps.CrashNow()
     values = attrs.astuple(step)
     if any(values):
-        yield step_of(type(step), [0] * len(values))
+        yield steps.step_of(type(step), [0] * len(values))
     for position, value in enumerate(values):
         for smaller in range(value):
-            yield step_of(type(step), [*values[:position], smaller, *values[position + 1 :]])
+            yield steps.step_of(type(step), [*values[:position], smaller, *values[position + 1 :]])
 
 
 ZONE = "Pacific/Chatham"

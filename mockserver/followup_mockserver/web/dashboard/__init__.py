@@ -2,4 +2,107 @@
 
 The page itself holds no data. Its script requests the views, which are rendered here as HTML, and calls the control
 API. Both are protected in the same way as that API.
+
+Here are its routes: the page, its scripts and styles, and its views.
 """
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Blueprint, Response, current_app, g, render_template, request
+from jinja2 import FunctionLoader
+from werkzeug.exceptions import NotFound
+
+from followup._for_mockserver import package_data, package_text
+from followup_mockserver.control import access_to
+from followup_mockserver.web.control_routes import PREFIX
+from followup_mockserver.web.guard import current_control, current_mock
+from followup_mockserver.world.schema.errors import ServiceError
+
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+dashboard: Blueprint = Blueprint("dashboard", __name__, url_prefix=PREFIX)
+# pyright takes the cached property of Flask for one that cannot be set.
+dashboard.jinja_loader = FunctionLoader(  # pyright: ignore[reportAttributeAccessIssue]
+    lambda name: package_text(__name__, f"templates/{name}")
+)
+
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+@dashboard.get("/static/<filename>", endpoint="static", provide_automatic_options=False)
+def static_file(filename: str) -> Response:
+    """Serve a script, a style or the icons."""
+    name, _, suffix = filename.partition(".")
+    if not name.isalpha() or suffix not in _TYPES:
+        raise NotFound
+    try:
+        response = Response(package_data(__name__, f"static/{filename}"), mimetype=_TYPES[suffix])
+    except OSError:
+        raise NotFound from None
+    response.headers["Cache-Control"] = "no-cache"
+    response.add_etag()
+    response.make_conditional(request)
+    return response
+
+
+@dashboard.before_request
+def check_access() -> None:
+    """Reject web pages of other hosts, and requests for data without the token."""
+    if request.endpoint == f"{dashboard.name}.{view.__name__}":
+        current_mock()._guard.check(request.headers)
+    else:
+        # A browser cannot send the token when it opens the page, which holds no data.
+        current_mock()._guard.check_origin(request.headers)
+
+
+@dashboard.after_request
+def add_security_headers(response: Response) -> Response:
+    """Forbid the page to run or load anything from another host."""
+    response.headers.update(_HEADERS)
+    return response
+
+
+@dashboard.get("/", provide_automatic_options=False)
+def page() -> Response:
+    """Serve the page, which holds no data."""
+    return _html("shell.html", {})
+
+
+@dashboard.get("/views/<name>", provide_automatic_options=False)
+@dashboard.get("/views/<name>/<id>", provide_automatic_options=False)
+def view(name: str, id: str | None = None) -> Response:
+    """Render a view, which the script of the page puts into the page."""
+    # Imported late: a mock that only serves tests starts without them.
+    from followup_mockserver.web.dashboard import views
+
+    current_app.jinja_env.filters.update(views.FILTERS)
+    control = current_control()
+    tenant = access_to(control).tenant
+    g.tenant = tenant
+    with tenant.lock:
+        frame = views.frame_of(tenant, control, name)
+        try:
+            template, variables = views.template_of(tenant, control, name, id, request.args.to_dict())
+        except ServiceError as error:
+            # The frame lets a user who followed an old link navigate on. Its version lets the page wait for a change
+            # instead of requesting the view again and again.
+            return _html("not_found.html", {**frame, "error": error}, error.status)
+        return _html(template, {**frame, **variables})
+
+
+def _html(template: str, variables: Mapping[str, Any], status: int = 200) -> Response:
+    from followup_mockserver.web.dashboard.texts import displayed_page  # imported late, as in ``view``
+
+    html = displayed_page(render_template(f"dashboard/{template}", **variables))
+    response = Response(html, status, mimetype="text/html")
+    response.headers["Cache-Control"] = "no-store"
+    return response

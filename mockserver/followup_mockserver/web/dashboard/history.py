@@ -33,8 +33,16 @@ from followup_mockserver.control.occurrences import (
 from followup_mockserver.control.timeline import Entries, Entry
 from followup_mockserver.web.dashboard.objects import name_of
 from followup_mockserver.world.schema.errors import missing
-from followup_mockserver.world.state.history import ATTEMPT, CONTROL, CONTROL_PREFIX, EVENT, JOB_PREFIX, MESSAGE, Record
-from followup_mockserver.world.state.outcomes import Kind
+from followup_mockserver.world.state.history import (
+    ATTEMPT,
+    CONTROL,
+    CONTROL_PREFIX,
+    EVENT,
+    JOB_PREFIX,
+    MESSAGE,
+    Kind,
+    Record,
+)
 from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.world.state.tenant import Tenant
 

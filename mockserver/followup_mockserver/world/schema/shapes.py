@@ -10,18 +10,8 @@ from typing import Any
 import attrs
 
 from followup import _for_mockserver as sdk
+from followup_mockserver.world.schema import validation
 from followup_mockserver.world.schema.formats import parse_date, parse_timestamp
-from followup_mockserver.world.schema.validation import (
-    DATE,
-    DATE_YEARS,
-    TIMESTAMP,
-    YEARS,
-    Schema,
-    Shape,
-    array_of,
-    mapping_of,
-    object_of,
-)
 
 MAX_STRING_LENGTH = 5_000
 MAX_BODY_BYTES = sdk.MAX_REQUEST_BYTES
@@ -36,7 +26,7 @@ of its own."""
 LARGEST_INTEGER = 2**53
 """The bound of whole numbers without a bound of their own: every JSON implementation can represent them."""
 
-Scalar = tuple[Schema, Callable[[Any], Any] | None]
+Scalar = tuple[validation.Schema, Callable[[Any], Any] | None]
 """The schema of a type, and the conversion of its values; None: they are the same in JSON and in Python."""
 
 
@@ -48,34 +38,34 @@ class Shapes:
         bool: ({"type": "boolean"}, None),
         int: ({"type": "integer"}, None),
         float: ({"type": "number"}, lambda value: float(max(-_LARGEST_NUMBER, min(value, _LARGEST_NUMBER)))),
-        datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, parse_timestamp),
-        date: ({"type": "string", "format": DATE, "pattern": DATE_YEARS}, parse_date),
+        datetime: ({"type": "string", "format": validation.TIMESTAMP, "pattern": validation.YEARS}, parse_timestamp),
+        date: ({"type": "string", "format": validation.DATE, "pattern": validation.DATE_YEARS}, parse_date),
         Any: ({}, None),
     }
 
-    def of(self, annotation: Any) -> Shape:
+    def of(self, annotation: Any) -> validation.Shape:
         """Return the shape of an annotation, such as that of a parameter or of the field of a result."""
         kinds = sdk.kinds_of(annotation)
         shapes = [self._of_kind(each) for each in kinds.intended]
         if len(shapes) == 1:
             return _nullable(shapes[0]) if kinds.nullable else shapes[0]
-        members = [*shapes, *([Shape({"type": "null"})] if kinds.nullable else [])]
-        return Shape({"anyOf": [each.schema for each in members]}, members=members)
+        members = [*shapes, *([validation.Shape({"type": "null"})] if kinds.nullable else [])]
+        return validation.Shape({"anyOf": [each.schema for each in members]}, members=members)
 
-    def of_object(self, annotations: Mapping[str, Any], required: Iterable[str]) -> Shape:
+    def of_object(self, annotations: Mapping[str, Any], required: Iterable[str]) -> validation.Shape:
         """Return the shape of an object.
 
         Args:
             annotations: annotations of the fields, by their snake_case names.
             required: names of the required fields.
         """
-        return object_of(
+        return validation.object_of(
             {sdk.camel(name): self.of(annotation) for name, annotation in annotations.items()},
             [sdk.camel(name) for name in required],
             names={sdk.camel(name): name for name in annotations},
         )
 
-    def of_class(self, cls: Any) -> Shape:
+    def of_class(self, cls: Any) -> validation.Shape:
         """Return the shape of a result class of the SDK."""
         kinds, names = sdk.kinds_in(cls), sdk.wire_fields(cls)
         absent = {field.name for field in attrs.fields(cls) if field.metadata.get(sdk.ABSENT_IF_NONE)}
@@ -87,18 +77,18 @@ class Shapes:
             "properties": {wire: _response_schema(shape.schema) for wire, shape in shapes.items()},
             "required": [wire for name, wire in names.items() if name not in absent],
         }
-        return Shape(schema)
+        return validation.Shape(schema)
 
-    def _of_kind(self, kind: sdk.Kind) -> Shape:
+    def _of_kind(self, kind: sdk.Kind) -> validation.Shape:
         shape = self._of_form(kind)
         for mark in kind.marks:
             shape.schema.update(_constraint_schema(mark, kind))
         return shape
 
-    def _of_form(self, kind: sdk.Kind) -> Shape:
+    def _of_form(self, kind: sdk.Kind) -> validation.Shape:
         match kind.form:
             case "choice":
-                return Shape({"type": "string", "enum": [*kind.values]})
+                return validation.Shape({"type": "string", "enum": [*kind.values]})
             case "input":
                 # In an input dict, None means that the key is omitted; the request never contains null.
                 fields = {key: each.without_none() for key, each in sdk.kinds_in(kind.type).items()}
@@ -106,16 +96,16 @@ class Shapes:
             case "result":
                 return self.of_class(kind.type)
             case "mapping" if kind.items and kind.items.types == {Any}:
-                return Shape({"type": "object"})
+                return validation.Shape({"type": "object"})
             case "mapping":
-                return mapping_of(self.of(kind.items))
+                return validation.mapping_of(self.of(kind.items))
             case "list":
-                return array_of(self.of(kind.items), tuple if kind.type is tuple else list)
+                return validation.array_of(self.of(kind.items), tuple if kind.type is tuple else list)
         schema, convert = self.scalars[kind.type]
-        return Shape(dict(schema), None if convert is None else lambda value, _how, _path: convert(value))
+        return validation.Shape(dict(schema), None if convert is None else lambda value, _how, _path: convert(value))
 
 
-def _constraint_schema(constraint: object, kind: sdk.Kind) -> Schema:
+def _constraint_schema(constraint: object, kind: sdk.Kind) -> validation.Schema:
     match constraint:
         case sdk.IdPrefix(prefix=prefix):
             return {"pattern": f"^{prefix}"}
@@ -136,7 +126,7 @@ def _constraint_schema(constraint: object, kind: sdk.Kind) -> Schema:
     return {}
 
 
-def _nullable(shape: Shape) -> Shape:
+def _nullable(shape: validation.Shape) -> validation.Shape:
     schema = shape.schema
     if "$ref" in schema:
         schema = {"anyOf": [schema, {"type": "null"}]}
@@ -147,10 +137,10 @@ def _nullable(shape: Shape) -> Shape:
     return attrs.evolve(shape, schema=schema)
 
 
-def _response_schema(schema: Schema) -> Schema:
+def _response_schema(schema: validation.Schema) -> validation.Schema:
     """Return the schema of a field in a response, without the limits that apply to requests."""
     unbounded = {key: value for key, value in schema.items() if key not in ("minLength", "maxLength")}
-    if unbounded.get("pattern") in (YEARS, DATE_YEARS):
+    if unbounded.get("pattern") in (validation.YEARS, validation.DATE_YEARS):
         del unbounded["pattern"]
     if "items" in unbounded:
         unbounded["items"] = _response_schema(unbounded["items"])
@@ -165,11 +155,11 @@ def open_schema(schema: Any) -> Any:
 
 
 _REQUESTS = Shapes()
-shape_of: Callable[[Any], Shape] = _REQUESTS.of
-object_shape: Callable[[Mapping[str, Any], Iterable[str]], Shape] = _REQUESTS.of_object
+shape_of: Callable[[Any], validation.Shape] = _REQUESTS.of
+object_shape: Callable[[Mapping[str, Any], Iterable[str]], validation.Shape] = _REQUESTS.of_object
 
 
-def shape_of_parameters(parameters: Iterable[sdk.Parameter], *, partial: bool = False) -> Shape:
+def shape_of_parameters(parameters: Iterable[sdk.Parameter], *, partial: bool = False) -> validation.Shape:
     """Return the shape of an object with these parameters of an operation, all of them optional if it is partial."""
     parameters = [*parameters]
     kinds = {each.name: each.kinds for each in parameters}

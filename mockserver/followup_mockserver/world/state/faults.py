@@ -8,9 +8,9 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 import attrs
 
 from followup._for_mockserver import EventType, ServiceEventType, Value
-from followup_mockserver.world.schema.checks import boolean, field, integer, number, one_of, optional, validator
-from followup_mockserver.world.schema.errors import InvalidArgument
-from followup_mockserver.world.state.copies import copied
+from followup_mockserver.world.schema import errors as checks
+from followup_mockserver.world.schema.errors import InvalidArgument, optional
+from followup_mockserver.world.state.records import copied
 
 FaultKind = Literal["status", "delay", "disconnect", "truncate", "event"]
 FaultMoment = Literal["before", "after"]
@@ -31,7 +31,7 @@ _DRAWN_BYTES = 6
 _DRAWN_RANGE = float(256**_DRAWN_BYTES)
 """48 bits: a float represents every such number exactly."""
 
-_seconds = number(0, LONGEST_FAULT, unit="seconds")
+_seconds = checks.number(0, LONGEST_FAULT, unit="seconds")
 
 
 def _check_that_a_delay_has_seconds(fault: "Fault", _attribute: object, seconds: float) -> None:
@@ -74,17 +74,17 @@ class Fault(Value):
 
     id: str = ""
     operation: str = attrs.field(validator=_check_that_events_can_fail)
-    kind: FaultKind = field(one_of(get_args(FaultKind)))
-    status: int = field(integer(400, 599, "an HTTP status from 400 to 599"), 500)
-    seconds: float = attrs.field(default=0.0, validator=[validator(_seconds), _check_that_a_delay_has_seconds])
-    times: int | None = field(optional(integer(1, expected="1 or more, or null for all calls")), 1)
-    when: FaultMoment = field(one_of(get_args(FaultMoment)), "before")
-    skip: int = field(integer(0), 0)
-    probability: float = field(number(0, 1), 1.0)
-    retry_after: float | None = field(optional(_seconds), None)
-    optional: bool = field(boolean, False)
-    matched: int = field(integer(0), 0)
-    skipped: int = field(integer(0), 0)
+    kind: FaultKind = checks.field(checks.one_of(get_args(FaultKind)))
+    status: int = checks.field(checks.integer(400, 599, "an HTTP status from 400 to 599"), 500)
+    seconds: float = attrs.field(default=0.0, validator=[checks.validator(_seconds), _check_that_a_delay_has_seconds])
+    times: int | None = checks.field(optional(checks.integer(1, expected="1 or more, or null for all calls")), 1)
+    when: FaultMoment = checks.field(checks.one_of(get_args(FaultMoment)), "before")
+    skip: int = checks.field(checks.integer(0), 0)
+    probability: float = checks.field(checks.number(0, 1), 1.0)
+    retry_after: float | None = checks.field(optional(_seconds), None)
+    optional: bool = checks.field(checks.boolean, False)
+    matched: int = checks.field(checks.integer(0), 0)
+    skipped: int = checks.field(checks.integer(0), 0)
 
 
 LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600
@@ -118,12 +118,12 @@ class WebhookFault(Value):
     """
 
     id: str = ""
-    kind: WebhookFaultKind = field(one_of(get_args(WebhookFaultKind)))
-    type: str | None = field(optional(one_of(_TYPES)), None)
-    times: int = field(integer(1), 1)
-    seconds: float = field(number(0, LONGEST_WEBHOOK_FAULT, unit="seconds"), 600.0)
-    optional: bool = field(boolean, False)
-    matched: int = field(integer(0), 0)
+    kind: WebhookFaultKind = checks.field(checks.one_of(get_args(WebhookFaultKind)))
+    type: str | None = checks.field(optional(checks.one_of(_TYPES)), None)
+    times: int = checks.field(checks.integer(1), 1)
+    seconds: float = checks.field(checks.number(0, LONGEST_WEBHOOK_FAULT, unit="seconds"), 600.0)
+    optional: bool = checks.field(checks.boolean, False)
+    matched: int = checks.field(checks.integer(0), 0)
 
 
 F = TypeVar("F", Fault, WebhookFault)
@@ -171,7 +171,7 @@ class Faults(_Planned[Fault]):
         draws: how many random numbers have been drawn.
     """
 
-    seed: Any = attrs.field(converter=_random_if_none, validator=validator(integer()))
+    seed: Any = attrs.field(converter=_random_if_none, validator=checks.validator(checks.integer()))
     draws: int = 0
     pending: list[Fault] = attrs.field(factory=list)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import attrs
 
 from followup._for_mockserver import Limits
-from followup_mockserver.world.schema.checks import integer, optional, validator
+from followup_mockserver.world.schema.errors import integer, optional, validator
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER
 
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase

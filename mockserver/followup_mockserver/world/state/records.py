@@ -1,13 +1,16 @@
-"""Records that are not resources of the API: messages to patients, and attempts to deliver webhooks."""
+"""Messages to patients and attempts to deliver webhooks, which are no resources of the API; copies of records."""
 
+import copy
+import functools
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import Literal
+from datetime import date, datetime, timedelta
+from types import NoneType
+from typing import Any, Literal, TypeVar
 
 import attrs
 
-from followup import WebhookDelivery, WebhookEndpoint
+from followup import NOT_GIVEN, ResponseInfo, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import FrozenValue, format_timestamp
 
 MESSAGE_PREFIX = "msg_"
@@ -181,3 +184,46 @@ class Attempts:
         self._size -= size
         of_delivery = self._by_delivery[delivery]
         of_delivery[position] = attrs.evolve(of_delivery[position], response=None)
+
+
+T = TypeVar("T")
+
+_IMMUTABLE = frozenset({str, bytes, int, float, bool, NoneType, datetime, date, timedelta, ResponseInfo})
+
+
+def copied(value: T) -> T:
+    """Return a copy of a record, a list or a mapping, and of everything mutable in it.
+
+    ``copy.deepcopy`` does the same and takes several times as long, because it handles objects that contain themselves.
+    """
+    kind = type(value)
+    return value if kind in _IMMUTABLE else _copied(value, kind)
+
+
+def _copied(value: Any, kind: Any) -> Any:
+    if kind is dict:
+        return {
+            name: each if (inner := type(each)) in _IMMUTABLE else _copied(each, inner) for name, each in value.items()
+        }
+    if kind is list:
+        return [each if (inner := type(each)) in _IMMUTABLE else _copied(each, inner) for each in value]
+    names = _names(kind)
+    if not names:
+        return value
+    result = copy.copy(value)
+    for name in names:
+        each = getattr(value, name)
+        inner = type(each)
+        if inner not in _IMMUTABLE:
+            object.__setattr__(result, name, _copied(each, inner))
+    return result
+
+
+@functools.cache
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in attrs.fields(kind)) if attrs.has(kind) else ()
+
+
+def passed(**arguments: Any) -> dict[str, Any]:
+    """Return copies of the arguments that were not omitted."""
+    return {name: copied(value) for name, value in arguments.items() if value is not NOT_GIVEN}

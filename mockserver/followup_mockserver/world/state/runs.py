@@ -12,7 +12,7 @@ import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
 from followup_mockserver.world.state.clock import Timer
-from followup_mockserver.world.state.outcomes import Outcome
+from followup_mockserver.world.state.history import Outcome
 
 
 class _Turn(Future[None]):

@@ -18,15 +18,13 @@ import attrs
 
 import followup
 from followup._for_mockserver import IDEMPOTENCY_KEY, Limits, MinItems, MinLength, camel
-from followup_mockserver.world.schema.checks import LATEST_TIME, field, matching
-from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, field, matching
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Clock, Job, JobKind, Timer
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
-from followup_mockserver.world.state.history import History, Receipt, Record
+from followup_mockserver.world.state.history import History, Outcome, Receipt, Record
 from followup_mockserver.world.state.ids import IdFactory
-from followup_mockserver.world.state.outcomes import Outcome
 from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.registry import AS_THEY_ARE, CONTAINERS, MockState
 from followup_mockserver.world.state.requests import MAX_RECORDS, IdempotencyRecord

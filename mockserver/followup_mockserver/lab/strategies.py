@@ -20,7 +20,7 @@ from followup import _for_mockserver as sdk
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver.deliveries import payloads
 from followup_mockserver.gateway.contract.operations import OPERATIONS
-from followup_mockserver.lab.strategies import values
+from followup_mockserver.lab import strategy_values as values
 from followup_mockserver.rules import appointments, doctors, intake_requests, patients, webhook_endpoints
 from followup_mockserver.rules.events import process
 from followup_mockserver.service.service import SUBSCRIBERS

@@ -1,4 +1,9 @@
-"""The questions: one function for each open point that is asked about, and the settings file that they make."""
+"""``followup-mock calibrate``: asks a test environment of the real service what the specification leaves open.
+
+It is a client program: it uses the API as any client does, and knows nothing of the mock but the names of its options.
+There is one function for each open point that is asked about. ``calibration_run`` has what they share, and the list of
+everything that was written.
+"""
 
 import functools
 import importlib.resources
@@ -12,7 +17,7 @@ import httpx
 import phonenumbers
 
 from followup._for_mockserver import package_text
-from followup_mockserver.lab.calibration.run import NAME, NotAsked, Run, body_of, summary_of, word
+from followup_mockserver.lab.calibration_run import NAME, NotAsked, Run, body_of, summary_of, word
 from followup_mockserver.world.settings import ASKED, SETTINGS, Options, is_intake_field, is_time_zone
 
 UNKNOWN = "followupCalibrate"
@@ -41,7 +46,7 @@ class Point:
         return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
 
 
-OPEN_POINTS = tomllib.loads(package_text(__name__, "points.toml"))
+OPEN_POINTS = tomllib.loads(package_text(__name__, "calibration_points.toml"))
 
 _points: list[Point] = []
 

@@ -1,1 +1,0 @@
-"""How ``followup_mockserver.strategies`` draws arguments and webhooks with Hypothesis."""
