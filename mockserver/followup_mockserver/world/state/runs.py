@@ -4,7 +4,6 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 
@@ -15,16 +14,8 @@ from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.history import Outcome
 
 
-class _Turn(Future[None]):
-    """A turn of a thread or a task, which is done when it may begin.
-
-    Attributes:
-        loop_thread: identity of the thread whose event loop runs the task; None for the turn of a thread.
-    """
-
-    def __init__(self, loop_thread: int | None = None) -> None:
-        super().__init__()
-        self.loop_thread = loop_thread
+_BETWEEN_LOOKS = 0.001
+"""Seconds after which a task looks again whether it may go on. Two tasks rarely advance one clock at once."""
 
 
 class Turns:
@@ -32,28 +23,23 @@ class Turns:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: deque[_Turn] = deque()
-        self._current: _Turn | None = None
+        self._loops: list[int] = []  # identities of the threads whose tasks hold the mutex, or wait for it
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the mutex in this thread.
 
         Raises:
-            RuntimeError: a task in the event loop of this thread holds it or has asked for it before; the thread would
-                wait for itself.
+            RuntimeError: a task in the event loop of this thread holds it or waits for it; the thread would wait for
+                itself.
         """
-        turn = _Turn()
-        self._ask(turn, blocked=threading.get_ident())
-        try:
-            turn.result()
-        except BaseException:
-            self._give_up(turn)
-            raise
-        try:
+        if threading.get_ident() in self._loops:
+            raise RuntimeError(
+                "a task of this event loop is advancing the clock, and this call would block it; "
+                "use 'await service.advance_async()'"
+            )
+        with self._lock:
             yield
-        finally:
-            self.release()
 
     @asynccontextmanager
     async def held_by_task(self) -> AsyncIterator[None]:
@@ -68,62 +54,25 @@ class Turns:
             asyncio.get_running_loop()
         except RuntimeError:
             raise RuntimeError("this method needs an asyncio event loop; trio is not supported") from None
-        turn = _Turn(threading.get_ident())
-        self._ask(turn)
+        thread = threading.get_ident()
+        self._loops.append(thread)
         try:
-            await asyncio.wrap_future(turn)
-        except BaseException:
-            self._give_up(turn)
-            raise
-        try:
-            yield
+            while not self.take():
+                await asyncio.sleep(_BETWEEN_LOOKS)
+            try:
+                yield
+            finally:
+                self.release()
         finally:
-            self.release()
+            self._loops.remove(thread)
 
     def take(self) -> bool:
         """Hold the mutex if it is free, and return whether it was; the caller releases it."""
-        with self._lock:
-            was_free = self._current is None
-            if was_free:
-                self._current = _Turn()
-            return was_free
+        return self._lock.acquire(blocking=False)
 
     def release(self) -> None:
-        """Pass the mutex on to whoever has waited longest."""
-        with self._lock:
-            while self._waiting:
-                turn = self._waiting.popleft()
-                if turn.set_running_or_notify_cancel():
-                    self._current = turn
-                    turn.set_result(None)
-                    return
-            self._current = None
-
-    def _ask(self, turn: _Turn, blocked: int | None = None) -> None:
-        """Let a turn begin as soon as those before it have ended.
-
-        Args:
-            turn: the turn.
-            blocked: identity of the thread that waits for the turn, and whose event loop runs no task meanwhile.
-        """
-        with self._lock:
-            before = [] if self._current is None else [self._current, *self._waiting]
-            if blocked is not None and any(each.loop_thread == blocked and not each.cancelled() for each in before):
-                raise RuntimeError(
-                    "a task of this event loop is advancing the clock, and this call would block it; "
-                    "use 'await service.advance_async()'"
-                )
-            if before:
-                self._waiting.append(turn)
-                return
-            self._current = turn
-        turn.set_result(None)
-
-    def _give_up(self, turn: _Turn) -> None:
-        with self._lock:
-            cancelled = turn.cancel()
-        if not cancelled:
-            self.release()
+        """Let another thread or task hold the mutex."""
+        self._lock.release()
 
 
 MAX_JOBS_REPORTED = 1_000
