@@ -11,10 +11,10 @@ import attrs
 from werkzeug.datastructures import Headers
 
 from followup_mockserver import MockService
-from followup_mockserver.control import Control, access_to
+from followup_mockserver.control import access_to
 from followup_mockserver.gateway.pipeline import INTERNAL_ERROR
 from followup_mockserver.web.app import http_error
-from followup_mockserver.web.guard import Guard, WaitingCalls
+from followup_mockserver.web.guard import Guard
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.world.state.registry import DEFAULT_KEY
@@ -154,10 +154,6 @@ def _without_token(_: Requests) -> JsonResponse:
     return _raised(ServiceError, lambda: guard.check(Headers({"Host": "mock"})))
 
 
-def _too_many_waiting(_: Requests) -> JsonResponse:
-    return _raised(ServiceError, lambda: WaitingCalls(limit=0).admit(Control.advance, {}).__enter__())
-
-
 def _key_of_another(requests: Requests) -> JsonResponse:
     """Load a snapshot of an organization in which a key has the value of another organization's key."""
     other = requests.service.create_organization()
@@ -284,9 +280,6 @@ CONTROL: Mapping[str, Provocation] = {
     ),
     "api_key_in_use": Provocation("A key of the snapshot belongs to another organization.", _key_of_another),
     "snapshot_too_large": Provocation("The snapshot is larger than 64 MiB.", _large_snapshot),
-    "too_many_waiting": Provocation(
-        "Too many calls wait for receivers or advance a clock: wait as long as `Retry-After` says.", _too_many_waiting
-    ),
 }
 """The errors that only the control API has, by code."""
 

@@ -20,7 +20,7 @@ from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.rules import doctors, intake_requests, messages, patients
 from followup_mockserver.web.app import App, served
 from followup_mockserver.web.dashboard import dashboard
-from followup_mockserver.web.guard import Guard, WaitingCalls
+from followup_mockserver.web.guard import Guard
 from followup_mockserver.world.schema.errors import InvalidArgument, boolean
 from followup_mockserver.world.schema.formats import is_local
 from followup_mockserver.world.settings import ClientOptions, MockOptions, Options, options_of
@@ -70,7 +70,6 @@ class Mock(Control):
         super().__init__(registry, engine, mounts)
         self._gateway = Gateway(registry)
         self._guard = guard
-        self._waiting_calls = WaitingCalls()
         self._wsgi_app = served(self, dashboard)
 
     @functools.cached_property

@@ -58,8 +58,7 @@ def call_control(function: Callable[..., Any], path_id: str | None = None) -> Re
         values = _body()
     arguments = shape.argument_of(values)
     path_arguments = () if path_id is None else (path_id,)
-    with current_mock()._waiting_calls.admit(function, arguments) as admitted:
-        return _response(function(current_control(), *path_arguments, **admitted))
+    return _response(function(current_control(), *path_arguments, **arguments))
 
 
 @functools.cache

@@ -13,7 +13,6 @@ from followup._for_mockserver import FrozenValue, format_timestamp
 from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.history import Outcome
 
-
 _BETWEEN_LOOKS = 0.001
 """Seconds after which a task looks again whether it may go on. Two tasks rarely advance one clock at once."""
 
@@ -57,7 +56,7 @@ class Turns:
         thread = threading.get_ident()
         self._loops.append(thread)
         try:
-            while not self.take():
+            while not self.take():  # noqa: ASYNC110 - threads hold it too, and an event belongs to one loop
                 await asyncio.sleep(_BETWEEN_LOOKS)
             try:
                 yield
