@@ -14,7 +14,7 @@ from followup_mockserver import MockService
 from followup_mockserver.control import access_to
 from followup_mockserver.gateway.pipeline import INTERNAL_ERROR
 from followup_mockserver.web.app import http_error
-from followup_mockserver.web.guard import Guard
+from followup_mockserver.web.control import Guard
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.world.state.registry import DEFAULT_KEY

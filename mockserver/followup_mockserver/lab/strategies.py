@@ -10,7 +10,7 @@ import string
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -201,21 +201,80 @@ def _deliveries(type: OutboundEventType | None) -> SearchStrategy[WebhookDeliver
 
 _ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [payloads.EVERY_TYPE]}
 _EARLIEST, _LATEST = datetime(2020, 1, 1), datetime(2099, 1, 1)  # noqa: DTZ001 - the strategy adds the time zone
-_CAUSES: Mapping[OutboundEventType, sdk.EventType | None] = {
-    "appointment.rescheduled": "appointment.created",
-    "appointment.cancelled": "appointment.created",
-    "intake.created": "intake.requested",
-    "intake.ready": "intake.requested",
-    "conversation.handoff": "patient.upserted",
-    "patient.silent": "patient.upserted",
-    "webhook.ping": None,
+
+
+def _texts() -> SearchStrategy[str]:
+    return st.text(min_size=1, max_size=values.LONGEST_TEXT)
+
+
+def _answers() -> SearchStrategy[Any]:
+    identity = {name: values.value_of(str, name) for name in ("dni", "phone")}
+    patient = st.fixed_dictionaries({"full_name": _texts(), **identity})
+    insurer = st.fixed_dictionaries({"insurer": _texts()})
+    further = {"coverage": insurer, "address": _texts(), "requested_service": _texts()}
+    return st.fixed_dictionaries({"patient": patient, **further})
+
+
+def _endpoints() -> SearchStrategy[Any]:
+    shown = ("url", "enabled_events", "description")
+    create = operation("webhook_endpoints.create")
+    return create.map(lambda call: {name: call[1][name] for name in shown if name in call[1]})
+
+
+def _reschedule(tenant: Tenant, days: int) -> None:
+    (booked,) = tenant.appointments
+    appointments.update(tenant, booked, start_at=booked.start_at + timedelta(days=days))
+
+
+class _Sequel(NamedTuple):
+    """What follows an inbound event, and causes a webhook.
+
+    Attributes:
+        event: type of the inbound event; None if there is none.
+        details: draws what the sequel depends on.
+        end: causes the webhook, if the inbound event has not.
+    """
+
+    event: sdk.EventType | None
+    details: Callable[[], SearchStrategy[Any]] = st.none
+    end: Callable[[Tenant, Any], object] = lambda *_: None
+
+
+_SEQUELS: Mapping[OutboundEventType, _Sequel] = {
+    "appointment.rescheduled": _Sequel("appointment.created", lambda: st.integers(1, 30), _reschedule),
+    "appointment.cancelled": _Sequel(
+        "appointment.created",
+        lambda: st.none() | _texts(),
+        lambda tenant, reason: appointments.cancel(tenant, *tenant.appointments, reason=reason),
+    ),
+    "intake.created": _Sequel("intake.requested"),
+    "intake.ready": _Sequel(
+        "intake.requested",
+        _answers,
+        lambda tenant, answer: intake_requests.answer(tenant, *tenant.intake_requests, **answer),
+    ),
+    "conversation.handoff": _Sequel(
+        "patient.upserted",
+        lambda: st.none() | _texts(),
+        lambda tenant, reason: patients.hand_off(tenant, [*tenant.patients][-1], reason=reason),
+    ),
+    "patient.silent": _Sequel(
+        "patient.upserted", end=lambda tenant, _: patients.fall_silent(tenant, [*tenant.patients][-1])
+    ),
+    "webhook.ping": _Sequel(
+        None, _endpoints, lambda tenant, _: webhook_endpoints.ping(tenant, *tenant.webhook_endpoints)
+    ),
 }
-"""The inbound event that precedes a webhook; for all others it is the event of the same type, which causes it."""
+"""By the type of the webhook; every other one is caused by the inbound event of the same type."""
+
+
+def _sequel_of(type: OutboundEventType) -> _Sequel:
+    return _SEQUELS.get(type) or _Sequel(cast("sdk.EventType", type))
 
 
 @functools.cache
 def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
-    cause = _CAUSES.get(type, cast("sdk.EventType", type))
+    cause, details, _ = _sequel_of(type)
     return st.builds(
         functools.partial(_delivery, type),
         now=st.datetimes(_EARLIEST, _LATEST, timezones=st.just(UTC)),
@@ -224,32 +283,8 @@ def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
         event=st.none() if cause is None else event_of(cause, ("phone", "dni") if cause == type else ("phone",)),
         source=st.sampled_from(get_args(sdk.EventSource)),
         opted_out=st.booleans(),
-        detail=_detail_of(type),
+        detail=details(),
     )
-
-
-def _detail_of(type: OutboundEventType) -> SearchStrategy[Any]:
-    """Return what only the webhooks of one type depend on."""
-    text = st.text(min_size=1, max_size=values.LONGEST_TEXT)
-    match type:
-        case "appointment.rescheduled":
-            return st.integers(1, 30).map(lambda days: timedelta(days=days))
-        case "appointment.cancelled" | "conversation.handoff":
-            return st.none() | text
-        case "intake.ready":
-            identity = {name: values.value_of(str, name) for name in ("dni", "phone")}
-            answer = {
-                "patient": st.fixed_dictionaries({"full_name": text, **identity}),
-                "coverage": st.fixed_dictionaries({"insurer": text}),
-                "address": text,
-                "requested_service": text,
-            }
-            return st.fixed_dictionaries(answer)
-        case "webhook.ping":
-            shown = ("url", "enabled_events", "description")
-            create = operation("webhook_endpoints.create")
-            return create.map(lambda call: {name: call[1][name] for name in shown if name in call[1]})
-    return st.none()
 
 
 def _delivery(type: OutboundEventType, *, opted_out: bool, **drawn: Any) -> WebhookDelivery:
@@ -265,7 +300,7 @@ def _delivery(type: OutboundEventType, *, opted_out: bool, **drawn: Any) -> Webh
             body = sdk.Events.create.call((drawn["event"],), {}).content or ""
             result = process(tenant, json.loads(body), drawn["source"])
             assert result.accepted, result.error
-        _end(tenant, type, drawn["detail"])
+        _sequel_of(type).end(tenant, drawn["detail"])
         return [each for each in tenant.webhook_deliveries if each.event_type == type][-1]
 
 
@@ -273,24 +308,3 @@ def _opt_out(tenant: Tenant, event: DomainEvent) -> None:
     """Opt every patient out as soon as they exist."""
     if event.name == "patient" and event.patient is not None:
         patients.set_service_fields(tenant, event.patient, opted_out=True)
-
-
-def _end(tenant: Tenant, type: OutboundEventType, detail: Any) -> None:
-    """Cause the webhook, if the inbound event did not cause it."""
-    match type:
-        case "appointment.rescheduled":
-            (booked,) = tenant.appointments
-            appointments.update(tenant, booked, start_at=booked.start_at + detail)
-        case "appointment.cancelled":
-            (booked,) = tenant.appointments
-            appointments.cancel(tenant, booked, reason=detail)
-        case "intake.ready":
-            (intake,) = tenant.intake_requests
-            intake_requests.answer(tenant, intake, **detail)
-        case "conversation.handoff":
-            patients.hand_off(tenant, [*tenant.patients][-1], reason=detail)
-        case "patient.silent":
-            patients.fall_silent(tenant, [*tenant.patients][-1])
-        case "webhook.ping":
-            (endpoint,) = tenant.webhook_endpoints
-            webhook_endpoints.ping(tenant, endpoint)

@@ -12,7 +12,7 @@ import followup
 from followup._for_mockserver import clears_frames_of
 from followup_mockserver.service.service import Mock
 from followup_mockserver.web.app import http_error
-from followup_mockserver.web.guard import Guard
+from followup_mockserver.web.control import Guard
 from followup_mockserver.web.web_server import WebServer
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.schema.formats import is_loopback_address

@@ -19,8 +19,8 @@ from followup_mockserver.deliveries.receivers import Mounts, call_wsgi
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.rules import doctors, intake_requests, messages, patients
 from followup_mockserver.web.app import App, served
+from followup_mockserver.web.control import Guard
 from followup_mockserver.web.dashboard import dashboard
-from followup_mockserver.web.guard import Guard
 from followup_mockserver.world.schema.errors import InvalidArgument, boolean
 from followup_mockserver.world.schema.formats import is_local
 from followup_mockserver.world.settings import ClientOptions, MockOptions, Options, options_of

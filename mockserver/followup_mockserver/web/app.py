@@ -14,9 +14,8 @@ from werkzeug.exceptions import HTTPException
 
 from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
-from followup_mockserver.web.control import control_api
+from followup_mockserver.web.control import MOCK, ServedMock, control_api, current_mock
 from followup_mockserver.web.control_routes import PREFIX
-from followup_mockserver.web.guard import MOCK, ServedMock, current_mock
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from followup_mockserver.world.state import faults

@@ -15,10 +15,19 @@ from followup import Patient, PatientInput
 from followup._for_mockserver import reproducible_randomness, virtual_time
 from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation import promises
-from followup_mockserver.lab.simulation.clinic import Clinic, bookings_of, handled_of, patients_of
+from followup_mockserver.lab.simulation.clinic import (
+    START,
+    Clinic,
+    Entry,
+    Ledger,
+    Operation,
+    bookings_of,
+    handled_of,
+    patients_of,
+    time_of,
+)
 from followup_mockserver.lab.simulation.commits import Commits
 from followup_mockserver.lab.simulation.history import History, Step, call_that_repeats
-from followup_mockserver.lab.simulation.ledger import START, Entry, Ledger, Operation, time_of
 from followup_mockserver.lab.simulation.network import Network, PendingFaults
 from followup_mockserver.lab.simulation.promises import Finding, PromiseBroken, Story
 from followup_mockserver.lab.simulation.running import ClinicTime, Runner

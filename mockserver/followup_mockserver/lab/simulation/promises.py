@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 import attrs
 
 from followup import Appointment, Patient
+from followup_mockserver.lab.simulation.clinic import ABSENT, PERSONS, REPEATED, Entry, State
 from followup_mockserver.lab.simulation.history import History, call_that_repeats, seed_of
-from followup_mockserver.lab.simulation.ledger import ABSENT, PERSONS, REPEATED, Entry, State
 
 
 class Story:

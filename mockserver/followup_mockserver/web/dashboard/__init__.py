@@ -15,8 +15,8 @@ from werkzeug.exceptions import NotFound
 
 from followup._for_mockserver import package_data, package_text
 from followup_mockserver.control import access_to
+from followup_mockserver.web.control import current_control, current_mock
 from followup_mockserver.web.control_routes import PREFIX
-from followup_mockserver.web.guard import current_control, current_mock
 from followup_mockserver.world.schema.errors import ServiceError
 
 _HEADERS = {
