@@ -73,7 +73,6 @@ row 3 | Paciente | encoding_replaced | B�a Sosa
         TWO_BOOKED.replace("Bea", "B�a") + "row 3 | Paciente | encoding_replaced | B�a Sosa",
     ),
     "one_bad_byte": (ARGENTINA, COLUMNS, TWO_BOOKED + "row 3 | Notas | encoding_replaced | Adi�s"),
-    "two_encodings": (ARGENTINA, COLUMNS, TWO_BOOKED.replace("Añasco Núñez", "AÃ±asco NÃºÃ±ez")),
     "quotes": (
         ARGENTINA,
         COLUMNS,

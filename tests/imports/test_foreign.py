@@ -1,30 +1,16 @@
 """Files as other systems write them: what a person sees in a row is what is sent, or the row has a doubt."""
 
 import tomllib
-from datetime import datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import pytest
+from support.exports import lines_of
 
 from followup import ConfigurationError
-from followup.imports import Import, ImportRefused, Report
+from followup.imports import Import, ImportRefused
 
 FOLDER = Path(__file__).parent / "foreign"
 ANSWERS = tomllib.loads((FOLDER / "answers.toml").read_text(encoding="utf-8"))
-
-
-def lines_of(report: Report, zone: ZoneInfo) -> list[str]:
-    lines = []
-    for event in report.events:
-        about = event["data"].get("appointment") or event["data"]["visit"]
-        patient = event["data"]["patient"]
-        start = about.get("startAt") or about["visitedAt"]
-        local = datetime.fromisoformat(start).astimezone(zone).strftime("%d/%m/%Y %H:%M")
-        who = [patient.get("fullName"), patient.get("phone"), patient.get("dni")]
-        lines.append(" | ".join(filter(None, [about["externalId"], local, *who, about.get("type")])))
-    lines += [f"row {each.row} {each.code} {each.column or '-'}" for each in report.doubts]
-    return [*lines, f"{report.rows} rows, {report.rejected} rejected, {report.ignored} ignored"]
 
 
 @pytest.mark.parametrize("name", ANSWERS)

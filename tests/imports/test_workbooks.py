@@ -270,6 +270,19 @@ def open_document(folder: Path, *rows: str) -> Path:
     return folder / "turnos.ods"
 
 
+def test_cells_of_an_open_document_that_are_merged_downwards_have_the_value_of_the_first(tmp_path: Path) -> None:
+    cell = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'.format
+    day = cell("28/09/2035").replace("cell ", 'cell table:number-rows-spanned="2" ', 1)
+    rows = [
+        [*map(cell, HEADER)],
+        [cell("T-1"), day, cell("10:30"), cell("+5491148120001"), cell("Ana")],
+        [cell("T-2"), "<table:covered-table-cell/>", cell("11:30"), cell("+5491148120002"), cell("Luis")],
+    ]
+    file = open_document(tmp_path, *(f"<table:table-row>{''.join(row)}</table:table-row>" for row in rows))
+    starts = [each["data"]["appointment"]["startAt"] for each in importer(tmp_path).check(file).events]
+    assert starts == ["2035-09-28T13:30:00.000Z", "2035-09-28T14:30:00.000Z"]
+
+
 def open_row(*texts: str, attributes: str = "", cell: str = "") -> str:
     cells = (
         f'<table:table-cell office:value-type="string"{cell}><text:p>{text}</text:p></table:table-cell>'

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from followup.imports import Import, Report
 
@@ -87,3 +88,17 @@ def types(report: Report) -> list[str]:
 def codes(report: Report) -> list[tuple[int | None, str]]:
     """Return rows and codes of the doubts of a report."""
     return [(each.row, each.code) for each in report.doubts]
+
+
+def lines_of(report: Report, zone: ZoneInfo) -> list[str]:
+    """Return what is sent, with local times, and the doubts, each in a line."""
+    lines = []
+    for event in report.events:
+        about = event["data"].get("appointment") or event["data"]["visit"]
+        patient = event["data"]["patient"]
+        start = about.get("startAt") or about["visitedAt"]
+        local = datetime.fromisoformat(start).astimezone(zone).strftime("%d/%m/%Y %H:%M")
+        who = [patient.get("fullName"), patient.get("phone"), patient.get("dni")]
+        lines.append(" | ".join(filter(None, [about["externalId"], local, *who, about.get("type")])))
+    lines += [f"row {each.row} {each.code} {each.column or '-'}" for each in report.doubts]
+    return [*lines, f"{report.rows} rows, {report.rejected} rejected, {report.ignored} ignored"]

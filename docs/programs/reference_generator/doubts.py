@@ -111,6 +111,9 @@ _EXAMPLES: Mapping[str, _Example] = {
         "a mother's Documento for her son",
         [[{"HC": ""}, {"Turno": "48202", "HC": "", "Paciente": "Leo Sosa", "Celular": "11 15-4812-0002"}]],
     ),
+    "patient_joined": _Example(
+        "a mother's Documento and Celular for her son", [[{}, {"Turno": "48202", "Paciente": "Leo Sosa"}]]
+    ),
     "id_damaged": _cell("Turno", "48201.0"),
     "field_dropped": _cell("Correo", "ana@"),
     "time_midnight": _cell("Hora", "00:00"),

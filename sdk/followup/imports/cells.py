@@ -1,5 +1,6 @@
 """Cells of a table: of a text always texts, of a workbook also dates, times and numbers."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -13,6 +14,15 @@ _HALF_A_SECOND = timedelta(microseconds=500_000)
 
 _MOST_EXACT = 1e15
 """A workbook keeps 15 digits of a number; it shows a longer one in scientific notation."""
+
+
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""Marks of directions and places where a line may break, which nobody sees."""
+
+
+def visible_part(text: str) -> str:
+    """Return a text without characters that nobody sees."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def time_of_day(since_midnight: timedelta) -> time:

@@ -68,6 +68,10 @@ _FORMS: Final[Mapping[str, tuple[str, Callable[[str], bool]]]] = {
 }
 
 
+_WITHOUT_ZEROS = ("AR", "CL", "UY")
+"""Countries whose documents are numbers, so that zeros at the beginning mean nothing."""
+
+
 def document_of(text: str, country: str) -> tuple[str, str | None]:
     """Return a document number without dots, spaces, hyphens and label, and the code of a doubt about it, if any.
 
@@ -89,6 +93,8 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
         if not _CUIL.fullmatch(bare) or "01234567899"[-total % 11] != bare[-1]:
             raise DocumentError("it is not a CUIL of a person, or its check digit is wrong")
         return bare[2:10].lstrip("0"), "dni_is_cuil"
+    if country in _WITHOUT_ZEROS:
+        bare = bare.lstrip("0")
     problem, is_valid = _FORMS.get(country, ("it has 4 to 20 letters and digits", _matches(_ANY.pattern)))
     if not bare.isascii() and country != "MX":
         raise DocumentError("it has other characters than letters and digits")

@@ -60,6 +60,8 @@ def encoding_of(stream: BinaryIO) -> Encoding:
             twice += len(_ENCODED_TWICE.findall(text))
     if mark == codecs.BOM_UTF8 or invalid * _TOLERATED < others or not invalid:
         return Encoding("utf-8-sig", invalid > 0, TWICE if twice * 2 > runs else None)
+    if invalid * 10 < others * 9:  # the files of two programs were joined
+        return Encoding("cp1252", replaces=True, likely="utf-8")
     scores = {name: sum(map(words.__getitem__, (each for each in words if _is_word(each, name)))) for name in _OTHERS}
     best = max(_OTHERS, key=scores.__getitem__)
     usual = sum(count for each, count in words.items() if _is_word(each, "cp1252"))

@@ -1,5 +1,6 @@
 """Reads tables in files: CSV of any usual encoding and delimiter, workbooks, and HTML pages with one table."""
 
+import contextlib
 import csv
 import difflib
 import io
@@ -9,14 +10,13 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
 import attrs
 
 from followup import ConfigurationError
-from followup.imports.cells import Cell, has_text, text_of
+from followup.imports.cells import Cell, has_text, text_of, visible_part
 from followup.imports.encodings import TWICE, encoding_of
 from followup.imports.pages import tables_of
 from followup.imports.workbooks import OLD_WORKBOOK, ZIPPED, Sheet, sheets_of
@@ -38,9 +38,6 @@ _HEADER_ROWS = 30
 _PROGRESS_STEP = 1_000
 """Rows between two reports of the progress."""
 
-_END_MARK = "\0the end of the file\0"
-"""A line after the last one. It becomes part of a cell whose quote is not closed."""
-
 _LARGEST_PAGE = 64 << 20
 _FULL_HEADER = 0.6
 """The part of the widest row's cells that a header has."""
@@ -58,6 +55,10 @@ _KINDS: Final = {
     rb"\{\\rtf": "is a text with formats (RTF): save its table as .xlsx",
 }
 _HTML = re.compile(rb"<(!doctype|html|head|body|meta|table|\?xml|!--)", re.IGNORECASE)
+
+
+class Misquoted(list[str]):
+    """The cells of a line of CSV in which a quoted cell has more text after its quotes, so that none is certain."""
 
 
 class EncodingDoubtfulError(Exception):
@@ -121,7 +122,7 @@ class Table:
         if not stat.S_ISREG(information.st_mode):  # before it is opened, because opening a FIFO blocks
             raise ConfigurationError(f"{path}: this must be a regular file")
         self._version = _version(information)
-        self.replaces: bool = False
+        self.replaces: bool = layout.encoding is not None
         self.likely_encoding: str | None = None
         self.unread: list[str] = []
         self.hidden: int = 0
@@ -149,7 +150,7 @@ class Table:
             hidden = part.sheet.hidden if part.sheet else ()
             order = None if part.names == self.header else [part.names.index(each) for each in self._shared(part)]
             for number, record in enumerate(self._records(part.sheet, on_progress), 1):
-                if number <= part.row or not has_text(record) or self._is_header(record, part):
+                if number <= part.row or not has_text(record) or self._is_header(number, record, part):
                     continue
                 self.hidden += number in hidden
                 cells = record if order is None else [record[each] if each < len(record) else None for each in order]
@@ -159,12 +160,22 @@ class Table:
         """Iterate over the headers of the first sheet; where this one has it not, and no map names it, any stands."""
         return (each if each in part.names else part.names[0] for each in self.header)
 
-    def _is_header(self, record: Sequence[Cell], part: _Part) -> bool:
-        if part.row == 0 or text_of(record[0] if record else None) != part.names[0].partition("#")[0]:
+    def _is_header(self, number: int, record: Sequence[Cell], part: _Part) -> bool:
+        """Return whether a row has the header once more."""
+        wanted = self._layout.headers or part.names
+        first = wanted[0].partition("#")[0]
+        if part.row == 0 or (first not in record and text_of(record[0] if record else None) != part.names[0]):
             return False
-        return _names(record) == part.names
+        names = _names(record)
+        if not set(wanted) <= set(names):
+            return False
+        if [names.index(each) for each in wanted] != [part.names.index(each) for each in wanted]:
+            raise ConfigurationError(
+                f"{self._path}, row {number}: a second header has another order: save each table in its own file"
+            )
+        return True
 
-    @contextmanager
+    @contextlib.contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
         with self._path.open("rb") as stream:
             self._check_version(os.fstat(stream.fileno()))
@@ -217,7 +228,7 @@ class Table:
         content = stream.read(_LARGEST_PAGE + 1)
         if len(content) > _LARGEST_PAGE:
             raise ConfigurationError(f"{self._path} is too large for an HTML page: save it as CSV")
-        tables = tables_of(content.decode(self._encoding, "replace"))
+        tables = tables_of(visible_part(content.decode(self._encoding, "replace")))
         if len(tables) != 1:
             count = f"{len(tables)} tables" if tables else "no table"
             raise ConfigurationError(
@@ -228,18 +239,20 @@ class Table:
     def _fit(self, delimiter: str) -> tuple[int, int]:
         """Return how many of the headers, and how many columns, the file has with a delimiter."""
         self._delimiter = delimiter
-        try:
-            first = self._first(None)
-        except ConfigurationError:  # a quote is closed by another delimiter only
-            return 0, 0
+        first: list[tuple[int, Sequence[Cell]]] = []
+        with contextlib.suppress(ConfigurationError):  # a quote may be closed by another delimiter only
+            first.extend(self._first_rows(None))
         widths = Counter(len(record) for _, record in first)
         common = max((count * (width - 1) for width, count in widths.items()), default=0)
         return max((self._found_headers(record) for _, record in first), default=0), common
 
     def _first(self, sheet: Sheet | None) -> list[tuple[int, Sequence[Cell]]]:
-        """Return the first rows that have text, with their numbers."""
+        return list(self._first_rows(sheet))
+
+    def _first_rows(self, sheet: Sheet | None) -> Iterator[tuple[int, Sequence[Cell]]]:
+        """Iterate over the first rows that have text, with their numbers."""
         records = itertools.islice(enumerate(self._records(sheet), 1), max(_HEADER_ROWS, self._layout.header_row or 0))
-        return [(number, record) for number, record in records if has_text(record)]
+        return ((number, record) for number, record in records if has_text(record))
 
     def _found_headers(self, record: Sequence[Cell]) -> int:
         names = _names(record)
@@ -301,6 +314,10 @@ class Table:
                 close = difflib.get_close_matches(name, names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise ConfigurationError(f"{self._path} has no column {name!r} {place}{hint}")
+        if len(self._layout.headers) > 1 and all(f"{each}#2" in names for each in self._layout.headers):
+            raise ConfigurationError(
+                f"{self._path} has each column twice {place}: save each of the two tables in its own file"
+            )
         if row and any(_DATA.fullmatch(each) for each in self._layout.headers or names):
             raise ConfigurationError(
                 f"{self._path} has dates, times or phones {place}, so it has no row of headers. Name its columns in "
@@ -328,21 +345,21 @@ class Table:
         lines = self._lines(stream)
         if self._has_separator_line:
             next(lines)
-        reader = csv.reader(itertools.chain(lines, [_END_MARK]), delimiter=self._delimiter)
+        reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
         for number in itertools.count(1):
             start = reader.line_num
             try:
-                record = next(reader, [_END_MARK])
-            except csv.Error:
-                raise self._open_quote(number) from None
-            is_open = record != [_END_MARK] and "".join(record[-1:]).endswith(_END_MARK)
-            if is_open and reader.line_num > start + 2:  # the quote took in rows that follow
-                raise self._open_quote(number)
-            if record == [_END_MARK]:
+                record = next(reader, None)
+            except csv.Error as error:
+                is_at_end = "end of data" in str(error)
+                if reader.line_num > start + 1 or "field larger" in str(error):  # the quote took in rows that follow
+                    raise self._open_quote(number) from None
+                record = Misquoted(next(csv.reader([self._line], delimiter=self._delimiter)))
+                if is_at_end:  # the file was cut off in its last cell
+                    self.is_cut_off = True
+                    record = record[:-1] or [*record]
+            if record is None:
                 return
-            if is_open:  # the file was cut off in its last cell
-                self.is_cut_off = True
-                record = record[:-1] or [record[0].removesuffix(_END_MARK)]
             yield record
 
     def _open_quote(self, row: int) -> ConfigurationError:
@@ -357,7 +374,8 @@ class Table:
                 if len(line) == _LONGEST_LINE:
                     raise ConfigurationError(f"{self._path} is no CSV: a line has {_LONGEST_LINE:,} characters or more")
                 self.is_cut_off = line[-1] not in "\r\n"
-                yield line
+                self._line = visible_part(line)
+                yield self._line
         finally:
             if not stream.closed:
                 text.detach()  # else it closes the stream when it is garbage

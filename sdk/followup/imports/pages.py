@@ -27,6 +27,7 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
         if tag == "table":
+            self._end_cell()  # of a table around this one
             self.tables.append([])
             self._open.append(self.tables[-1])
             self._spans = {}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from followup.imports.cells import Cell, has_text, text_of
 from followup.imports.documents import DocumentError, document_of
 from followup.imports.doubts import Doubt, column_in, doubt
+from followup.imports.files import Misquoted
 from followup.imports.maps import DATE_OF_BIRTH, PLACEHOLDER, TIMES, Column, Status
 from followup.imports.values import (
     EMPTY,
@@ -80,6 +81,7 @@ class Draft:
         self._number = number
         self._sheet = sheet
         self._missing = missing
+        self._is_misquoted = isinstance(cells, Misquoted)
         self._cells = [*cells, *[None] * missing] if missing > 0 else cells
         self._doubts: list[Doubt] = []
         self._texts: dict[str, str] = {}
@@ -166,6 +168,8 @@ class Draft:
     def _size_problem(self) -> tuple[str, str] | None:
         """Return the code of the doubt about a row that is too short or too long, and its detail."""
         width = len(self._file.table.header)
+        if self._is_misquoted:
+            return "field_invalid", "A double quote within quotes must be written twice"
         if self._missing > 0:
             left = width - self._missing
             needed = (self._map.id_field, self._map.time_field, "status")

@@ -2,6 +2,7 @@
 
 import operator
 import pickle
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from followup.imports.files import Table
 from followup.imports.maps import Map
 from followup.imports.row_reader import Draft, Field
 from followup.imports.values import At, Invalid, instant_of, phone_of
-from followup.imports.who import Person, any_share_wrongly, are_all_one, words_of
+from followup.imports.who import Person, any_share_wrongly, are_all_one, are_joined, words_of
 
 _AT_ONCE = 500
 """Rows that are in memory at once."""
@@ -143,6 +144,7 @@ class Rows:
         try:
             return instant_of(cells, column.formats, self.map.zone, is_alone=len(column.headers) == 1)
         except Invalid as error:
+            self._has_text_dates |= any(isinstance(each, str) and _DATE.fullmatch(each) for each in cells)
             return error
 
     def _read(self, on_progress: Callable[[float], object] | None) -> None:
@@ -167,8 +169,11 @@ class Rows:
         self._seen.executescript(_REPEATED)
         self._find_shared("phone", "shared_phones", lambda people: not are_all_one(people))
         self._find_shared("dni", "shared_documents", any_share_wrongly)
+        self._find_shared("external_id", "shared_numbers", any_share_wrongly)
+        self._find_shared("dni", "joined_patients", are_joined)
+        self._find_shared("external_id", "joined_patients", are_joined)
         self._seen.execute("DROP TABLE seen")
-        tables = ("repeated", "joined", "shared_phones", "shared_documents")
+        tables = ("repeated", "joined", "shared_phones", "shared_documents", "shared_numbers", "joined_patients")
         self._is_filled = {each: self._seen.execute(f"SELECT 1 FROM {each}").fetchone() is not None for each in tables}  # noqa: S608
 
     def _store(self, batch: Sequence[Row], identities: Sequence[tuple[object, ...]]) -> None:
@@ -205,7 +210,7 @@ class Rows:
             found = self._seen.execute(_PEOPLE.format(column=column), (key, _MOST_PEOPLE + 1)).fetchall()
             people = [Person(phone, dni, external, frozenset(name.split())) for phone, dni, external, name in found]
             if len(people) > _MOST_PEOPLE or judge(people):
-                self._seen.execute(f"INSERT INTO {table} VALUES (?)", (key,))  # noqa: S608 - a constant
+                self._seen.execute(f"INSERT OR IGNORE INTO {table} VALUES (?)", (key,))  # noqa: S608 - a constant
 
     def _judge(self, row: Row, joined: set[str]) -> None:
         """Judge a row by what the others have."""
@@ -216,7 +221,13 @@ class Rows:
             self._join(row, external_id, joined)
         elif external_id is not None and self._has("repeated", external_id):
             row.reject(self._doubt(row, "id_repeated", self.map.id_field, external_id))
-        at = row.at
+        at, number = row.at, row.patient.get("external_id")
+        if row.outcome == "wanted" and number is not None and self._has("shared_numbers", number):
+            row.reject(self._doubt(row, "document_shared", "patient.external_id", number))
+        elif row.outcome == "wanted" and any(
+            self._has("joined_patients", each) for each in (row.patient.get("dni"), number) if each is not None
+        ):
+            row.doubts = [*row.doubts, self._doubt(row, "patient_joined", "patient.full_name")]
         if row.outcome != "wanted" or at is None or row.status == "cancelled":
             return
         if at.may_be_mixed and self._has_text_dates and self.map.mixed_dates == "reject":
@@ -247,6 +258,7 @@ class Rows:
         return self._seen.execute(query, (hash(text),)).fetchone() is not None
 
 
+_DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 _VALUES = operator.attrgetter(*attrs.fields_dict(Row))
 
 
@@ -266,6 +278,8 @@ CREATE TABLE repeated (hash INTEGER PRIMARY KEY);
 CREATE TABLE joined (hash INTEGER PRIMARY KEY, types, doctors INTEGER);
 CREATE TABLE shared_phones (hash INTEGER PRIMARY KEY);
 CREATE TABLE shared_documents (hash INTEGER PRIMARY KEY);
+CREATE TABLE shared_numbers (hash INTEGER PRIMARY KEY);
+CREATE TABLE joined_patients (hash INTEGER PRIMARY KEY);
 """
 _INSERT = "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 

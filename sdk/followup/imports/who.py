@@ -19,6 +19,10 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORDS = re.compile(r"[^\W_]+")
 
 
+_IS_CHILD = re.compile(r"\b(r\.?n|bb|bebe|hij[oa]|filh[oa]|recien nacid[oa]|recem nascid[oa]|jr|junior|baby)\b|\(h\)")
+"""In the name of a child that is written under its parent's name."""
+
+
 @attrs.frozen
 class Person:
     """What identifies a person: texts, or hashes of them; None for what is not known.
@@ -40,8 +44,10 @@ class Person:
 
 @lru_cache(maxsize=50_000)
 def words_of(name: str) -> frozenset[str]:
-    """Return the words of a name, without accents and case."""
-    return frozenset(_WORDS.findall(_ACCENTS.sub("", unicodedata.normalize("NFKD", name)).casefold()))
+    """Return the words of a name, without accents and case; those of a child are others than those of its parent."""
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", name)).casefold()
+    prefix = "child " if _IS_CHILD.search(bare) else ""
+    return frozenset(prefix + word for word in _WORDS.findall(bare))
 
 
 def is_recorded_as(row: Person, known: Person) -> Verdict:
@@ -91,13 +97,28 @@ def are_all_one(people: Sequence[Person]) -> bool:
 
 def share_a_document_wrongly(row: Person, other: Person) -> bool:
     """Return whether two have one document, but different names and different phones."""
-    has_document = row.dni is not None and row.dni == other.dni
-    return has_document and _have_other_names(row, other) and _differ(row.phone, other.phone)
+    return row.dni is not None and row.dni == other.dni and _are_two(row, other)
 
 
 def any_share_wrongly(people: Collection[Person]) -> bool:
-    """Return whether any two of those with one document do so wrongly."""
-    return any(share_a_document_wrongly(*pair) for pair in combinations(people, 2))
+    """Return whether any two of those with one document or number are different people."""
+    return any(_are_two(*pair) for pair in combinations(people, 2))
+
+
+def are_joined(people: Collection[Person]) -> bool:
+    """Return whether any two of those with one document or number become one patient, but are written differently."""
+    return any(_become_one(*pair) for pair in combinations(people, 2))
+
+
+def _become_one(row: Person, other: Person) -> bool:
+    have_one_phone = row.phone is not None and row.phone == other.phone
+    if _are_two(row, other) or (have_one_phone and _contradict(row, other)):  # which rejects them
+        return False
+    return _have_other_names(row, other) or _contradict(row, other)
+
+
+def _are_two(row: Person, other: Person) -> bool:
+    return _have_other_names(row, other) and (_differ(row.phone, other.phone) or _differ(row.dni, other.dni))
 
 
 def _differ(mine: Hashable, theirs: Hashable) -> bool:

@@ -17,7 +17,7 @@ import attrs
 import python_calamine as calamine
 
 from followup import ConfigurationError
-from followup.imports.cells import Cell, rounded, time_of_day
+from followup.imports.cells import Cell, rounded, time_of_day, visible_part
 
 OLD_WORKBOOK: Final = b"\xd0\xcf\x11\xe0"
 ZIPPED: Final = b"PK\x03\x04"
@@ -52,13 +52,17 @@ ERROR: Final = "#N/A"
 """The text of a cell that has an error, or a formula that was never computed."""
 
 _AS_CSV = "save it as CSV"
+_IS_ENCRYPTED = "is encrypted: save it without a password"
+_ENCRYPTED_PART = "EncryptedPackage".encode("utf-16-le")
+"""The name of the part that has a workbook with a password."""
 
 
 @attrs.define
 class Seen:
-    """What the file of a sheet says, and calamine does not: hidden rows, and places of cells with an error."""
+    """What the file of a sheet says, and calamine does not: hidden rows, merged cells, and cells with an error."""
 
     hidden: set[int] = attrs.field(factory=set)
+    merged: list[tuple[tuple[int, int], tuple[int, int]]] = attrs.field(factory=list)
     errors: dict[int, list[int]] = attrs.field(factory=dict)
 
 
@@ -87,7 +91,8 @@ class Sheet:
         if self._sheet is None:
             self._sheet = self._load(self.name)
         first = (self._sheet.start or (0, 0))[1]
-        merged = _merged(self._sheet, first)
+        ranges = [*(self._sheet.merged_cell_ranges or ()), *self._seen.merged]
+        merged = _merged(ranges, first, self._sheet.width)
         errors = self._seen.errors
         for number, row in enumerate(self._sheet.iter_rows(), 1):
             cells = [_CONVERSIONS[type(value)](value) for value in row]
@@ -114,11 +119,11 @@ class _Span:
     value: Cell = None
 
 
-def _merged(sheet: Any, offset: int) -> dict[int, list[_Span]]:
+def _merged(ranges: Any, offset: int, width: int) -> dict[int, list[_Span]]:
     """Return the merged cells by their first rows."""
     found: dict[int, list[_Span]] = {}
-    for (top, left), (bottom, _) in sheet.merged_cell_ranges or ():
-        if top < bottom and 0 <= left - offset < sheet.width:
+    for (top, left), (bottom, _) in ranges:
+        if top < bottom and 0 <= left - offset < width:
             found.setdefault(top + 1, []).append(_Span(top + 1, bottom + 1, left - offset))
     return found
 
@@ -136,7 +141,7 @@ def _since_midnight(value: timedelta) -> Cell:
 
 _CONVERSIONS: Final[dict[type, Callable[[Any], Cell]]] = {
     bool: lambda value: str(value).upper(),
-    str: lambda value: value or None,
+    str: lambda value: visible_part(value) or None,
     float: lambda value: value,
     int: lambda value: value,
     date: lambda value: value,
@@ -152,7 +157,10 @@ def sheets_of(stream: BinaryIO, path: object) -> list[Sheet]:
     Raises:
         ConfigurationError: it is another kind of file, damaged, encrypted, or too large.
     """
-    seen = _checked_archive(stream, path) if stream.read(len(ZIPPED)) == ZIPPED else {}
+    is_zipped = stream.read(len(ZIPPED)) == ZIPPED
+    if not is_zipped and _ENCRYPTED_PART in stream.read():
+        _fail(path, _IS_ENCRYPTED)
+    seen = _checked_archive(stream, path) if is_zipped else {}
     stream.seek(0)
     with _errors(path):
         workbook = calamine.CalamineWorkbook.from_filelike(stream)
@@ -180,7 +188,7 @@ def _errors(path: object) -> Iterator[None]:
     except ConfigurationError:
         raise
     except calamine.PasswordError:
-        reason = "is encrypted: save it without a password"
+        reason = _IS_ENCRYPTED
     except Exception as error:  # noqa: BLE001 - a damaged workbook
         reason = f"is no workbook that can be read ({type(error).__name__}): save it again, or save it as CSV"
     else:
@@ -325,6 +333,9 @@ def _look_at_tables(archive: zipfile.ZipFile, path: object) -> dict[str, Seen]:
                 elif element.tag == f"{_TABLE}table-row":
                     column, is_filled = 0, False
             elif element.tag in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
+                rows = int(element.get(f"{_TABLE}number-rows-spanned", 1))
+                if rows > 1:
+                    seen.merged.append(((row, column), (row + rows - 1, column)))
                 column += int(element.get(f"{_TABLE}number-columns-repeated", 1))
                 if len(element):
                     is_filled, widest = True, max(widest, column)
