@@ -12,9 +12,9 @@ from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.databases import database_url, postgresql_url, sqlite_url
+from support.databases import database_url, mysql_url, postgresql_url, sqlite_url
 
-__all__ = ["database_url", "postgresql_url", "sqlite_url"]
+__all__ = ["database_url", "mysql_url", "postgresql_url", "sqlite_url"]
 
 settings.register_profile("quick", deadline=None, max_examples=100, derandomize=True)
 settings.register_profile("random", deadline=None, max_examples=100, derandomize=False, print_blob=True)
@@ -32,7 +32,7 @@ MAY_LACK = ["java", "openapi-typescript", "pgbouncer", *os.environ.get("FOLLOWUP
 """Programs that a machine with the environment variable ``CI`` may lack. Every other program is an error there."""
 
 EXPECTED_SKIPS = (
-    rf"({'|'.join(map(re.escape, MAY_LACK))}) is not installed",
+    rf"({'|'.join(map(re.escape, MAY_LACK))}) is not installed(: .*)?",
     r".*; nox -s reliability runs it",
     "root may write everywhere",
     "sqlite3 has the attribute autocommit since Python 3.12",
@@ -63,8 +63,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     own = any("database_url" in each.args[0] for each in metafunc.definition.iter_markers("parametrize"))
-    if "database_url" in metafunc.fixturenames and metafunc.definition.get_closest_marker("on_both") and not own:
-        metafunc.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)
+    for marker, databases in {"on_both": ["sqlite", "postgresql"], "on_all": ["sqlite", "postgresql", "mysql"]}.items():
+        if "database_url" in metafunc.fixturenames and metafunc.definition.get_closest_marker(marker) and not own:
+            metafunc.parametrize("database_url", databases, indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

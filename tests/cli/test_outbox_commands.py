@@ -170,7 +170,10 @@ def test_the_tables_can_be_created_by_a_command_or_by_its_sql(database_url: str,
     ("arguments", "problem"),
     [
         (("status",), "no database: pass --database URL, or set FOLLOWUP_DATABASE_URL"),
-        (("status", "--database", "mysql://me:secret@db.example/x"), "must be SQLite or PostgreSQL, not mysql"),
+        (
+            ("status", "--database", "oracle://me:secret@db.example/x"),
+            "must be SQLite, PostgreSQL, MySQL or MariaDB, not oracle",
+        ),
         (("status", "--database", "clinic.db"), "must be a SQLAlchemy URL"),
         (("run", "--database", "sqlite:///x.db", "--on-rejected", "drop"), '--on-rejected must be "hold" or "skip"'),
         (("run", "--database", "sqlite:///x.db", "--requests-per-minute=0"), "--requests-per-minute must be a whole"),

@@ -33,7 +33,7 @@ def both(outbox: Outbox, inbox: Inbox, engine: Engine) -> None:
     assert receive(inbox, "whd_1") == 204
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_export_and_erase_in_both_stores(both: None, inbox: Inbox, database_url: str) -> None:
     arguments = ("--phone", PHONE)
     status, printed, _ = person(database_url, "export", *arguments)

@@ -22,7 +22,7 @@ from followup_mockserver import MockService
 
 from .conftest import MARKS, PERSON, marks_in, rows
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 AT = "2030-05-17T14:30:00Z"
 PHONE = "11 2345-6789"

@@ -114,7 +114,7 @@ def test_invalid_criteria(recorded: Outbox, criteria: dict[str, Any], problem: s
             call(**criteria)
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_an_export_is_json_in_the_order_of_storing(outbox: Outbox, inbox: Inbox, engine: Engine) -> None:
     event = upserted("e1", phone="+54 9 11 2345-6789", fullName="Ana Núñez")
     record(outbox, engine, event, moved("e2", "T-9"))

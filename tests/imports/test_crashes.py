@@ -20,7 +20,7 @@ from support.forks import FORK
 from followup.outbox import Outbox
 from followup_mockserver import MockService
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 def killed(work: Callable[[], Any], after: float | None = None) -> bool:

@@ -106,14 +106,14 @@ def check_emails(clinic: Clinic, client) -> None:
             assert patient.email == clinic.emails[number % 5]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 @pytest.mark.parametrize("missing", ["report", "cancel"])
 def test_the_service_has_what_the_last_export_says(database_url: str, tmp_path: Path, missing: str):
     play(7, database_url, tmp_path, missing)
 
 
 @pytest.mark.nightly
-@pytest.mark.on_both
+@pytest.mark.on_all
 @pytest.mark.parametrize("missing", ["report", "cancel"])
 @pytest.mark.parametrize("seed", range(60))
 def test_many_histories(database_url: str, tmp_path: Path, missing: str, seed: int):

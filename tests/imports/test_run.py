@@ -380,7 +380,7 @@ def test_the_state_holds_nothing_personal(database_url: str, outbox: Outbox, tmp
     assert [each.value for each in report.doubts] == ["T-777"]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_under_a_cipher_a_copy_of_the_tables_is_not_enough_to_try_phones(
     database_url: str, outbox: Outbox, tmp_path: Path
 ):
@@ -407,7 +407,7 @@ def test_under_a_cipher_a_copy_of_the_tables_is_not_enough_to_try_phones(
         assert connection.exec_driver_sql("SELECT phone FROM followup_imported").one() == (None,)
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_run_that_commits_just_before_another_one(database_url: str, outbox: Outbox, tmp_path: Path):
     job, engine, inner = import_of(tmp_path), engine_of(database_url), []
     folder = tmp_path / "other"

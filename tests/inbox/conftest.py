@@ -13,7 +13,11 @@ from followup._store.leases import StoreTime
 from followup.inbox import Inbox, Received
 
 CALENDAR = Table(
-    "calendar", MetaData(), Column("id", Integer, primary_key=True), Column("event_id", String), Column("note", String)
+    "calendar",
+    MetaData(),
+    Column("id", Integer, primary_key=True),
+    Column("event_id", String(255)),
+    Column("note", String(255)),
 )
 """A table of the user, which handlers write to."""
 

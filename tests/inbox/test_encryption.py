@@ -17,7 +17,7 @@ from followup.inbox import Received
 
 from .conftest import Desk
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 CIPHER, OTHER = Fernet(Fernet.generate_key()), Fernet(Fernet.generate_key())
 

@@ -18,7 +18,7 @@ from followup.inbox import Received
 
 from .conftest import Desk, write
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 FOLDER = Path(__file__).parents[1]
 LATER = 60

@@ -53,7 +53,7 @@ def test_a_missing_module_is_named(imported: Import) -> None:
 
 
 def test_a_wrong_configuration_says_what_is_wrong(imported: Import) -> None:
-    shown = imported("from followup.inbox import Inbox\n\ninbox = Inbox('mysql://x', secret='whsec_1')")
+    shown = imported("from followup.inbox import Inbox\n\ninbox = Inbox('oracle://x', secret='whsec_1')")
     assert "(clinic_program.py:3)" in shown
     assert "PostgreSQL" in shown
 

@@ -27,7 +27,7 @@ from followup.inbox import Inbox, InboxStatus, Received
 
 from .conftest import CALENDAR, Desk
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 def insert(received: Received) -> str:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.databases import engine_of
+from support.databases import engine_of, texts
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import ConfigurationError
@@ -20,12 +20,13 @@ from .conftest import Desk
 
 def stored(url: str) -> list[tuple[str, bytes]]:
     """Return ids and bodies of the stored events, as another program reads them."""
+    ids = texts(engine_of(url), "SELECT event_id FROM followup_inbox ORDER BY event_id")
     with engine_of(url).connect() as connection:
-        rows = connection.exec_driver_sql("SELECT event_id, body FROM followup_inbox ORDER BY event_id").all()
-        return [(event_id, bytes(body)) for event_id, body in rows]
+        bodies = connection.exec_driver_sql("SELECT body FROM followup_inbox ORDER BY event_id").scalars().all()
+    return [*zip(ids, map(bytes, bodies), strict=True)]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_genuine_event_is_stored_with_its_raw_body(inbox: Desk, database_url: str) -> None:
     body = body_of("whd_1").replace(b'", "', b'",\n  "')
     assert inbox.receive(body, headers_of(body)) == 204
@@ -38,13 +39,13 @@ def test_a_body_may_be_text(inbox: Desk, database_url: str) -> None:
     assert stored(database_url) == [("whd_1", body)]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_repeated_delivery_is_204_and_stored_once(inbox: Desk, database_url: str) -> None:
     assert [inbox.deliver("whd_1"), inbox.deliver("whd_1")] == [204, 204]
     assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_fifty_copies_at_once_are_stored_once(inbox: Desk, database_url: str) -> None:
     together = threading.Barrier(50)
 
@@ -76,7 +77,7 @@ def test_a_request_that_is_not_genuine_is_400_and_not_stored(inbox: Desk, databa
 
 
 @pytest.mark.parametrize("ref", [r"apt_\u0000", r"apt_\ud800", "a" * 256, ""])
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_genuine_event_that_cannot_be_stored_is_400(inbox: Desk, database_url: str, ref: str) -> None:
     body = body_of(ref="REF").replace(b"REF", ref.encode())
     assert inbox.receive(body, headers_of(body)) == 400
@@ -121,7 +122,7 @@ def test_a_database_that_cannot_be_reached_is_503_and_the_log_shows_no_data(
     assert record.exc_info is None
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_missing_tables_are_503_until_they_are_created(database_url: str, caplog: pytest.LogCaptureFixture) -> None:
     inbox = Inbox(database_url, secret=SECRET)
     body = body_of()
@@ -141,7 +142,7 @@ def test_a_rejection_is_logged_with_its_reason_and_no_data(inbox: Desk, caplog: 
     assert "Núñez" not in caplog.text
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_killed_process_has_stored_what_it_acknowledged(database_url: str, inbox: Desk) -> None:
     """The process kills itself as soon as it has the 204."""
     code = (

@@ -17,7 +17,7 @@ from followup.inbox import Received
 
 from .conftest import CALENDAR, Desk, write
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 class Base(DeclarativeBase):

@@ -16,7 +16,7 @@ from followup.inbox import Inbox, InboxStatus, Received
 
 from .conftest import Desk, write
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 def test_status_counts_events_and_names_the_age_of_the_oldest(inbox: Desk, clock: ManualTime) -> None:

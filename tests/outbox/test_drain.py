@@ -34,7 +34,7 @@ def test_events_go_in_batches_of_100_in_the_order_of_recording(outbox: Desk, ser
     assert outbox.drain(service.client) == DrainReport()
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_an_event_is_sent_as_it_was_recorded(outbox: Desk, engine: Engine, service: Service) -> None:
     data = {"patient": {"fullName": "Ana Pérez"}, "numbers": [1, 2.5, 10**20], "null": None, "text": "\0\u2028'\"%s:x"}
     with engine.begin() as connection:
@@ -59,7 +59,7 @@ def test_an_event_is_sent_as_it_was_recorded(outbox: Desk, engine: Engine, servi
     }
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_two_events_of_a_subject_are_never_in_one_batch(outbox: Desk, service: Service) -> None:
     outbox.add("a1", "a2", "a3", subject="a")
     outbox.add("b1", "b2", subject="b")
@@ -68,7 +68,7 @@ def test_two_events_of_a_subject_are_never_in_one_batch(outbox: Desk, service: S
     assert service.batches == [["a1", "b1", "c1"], ["a2", "b2"], ["a3"]]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_failed_event_holds_its_subject_only_and_is_retried_with_backoff(outbox: Desk, service: Service) -> None:
     outbox.add("a1", "a2", subject="a")
     outbox.add("b1", "b2", subject="b")
@@ -274,7 +274,7 @@ def poisoned(*ids: str, status: int = 413, param: str | None = None) -> Action:
 
 
 @pytest.mark.parametrize(("status", "param"), [(400, "events[0].data"), (413, None)])
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_batch_that_is_rejected_as_a_whole_is_split_down_to_the_event(
     outbox: Desk, service: Service, status: int, param: str | None
 ) -> None:
@@ -337,7 +337,7 @@ def test_an_event_that_spoils_its_batch_for_an_unknown_reason_holds_up_no_other(
     assert outbox.dead() == []
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_rejected_event_holds_its_subject(outbox: Desk, service: Service) -> None:
     outbox.add("a1", "a2", "a3", subject="a")
     outbox.add("b1", subject="b")
@@ -390,7 +390,7 @@ def test_the_client_must_be_synchronous(outbox: Desk) -> None:
             outbox.drain(client)  # type: ignore[arg-type]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_missing_tables_and_other_versions_are_a_configuration_error(
     database_url: str, engine: Engine, client: FollowUp
 ) -> None:
@@ -405,7 +405,7 @@ def test_missing_tables_and_other_versions_are_a_configuration_error(
     outbox.close()
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_many_threads_may_drain_at_once(opened: Opened, service: Service) -> None:
     outbox = opened()
     for number in range(20):
@@ -434,7 +434,7 @@ class Killer(httpx.BaseTransport):
         raise AssertionError
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_the_events_of_a_killed_relay_are_sent_after_its_lease(outbox: Desk, service: Service) -> None:
     outbox.add("a1", "a2", subject="a")
     with warnings.catch_warnings():
@@ -457,7 +457,7 @@ def test_the_events_of_a_killed_relay_are_sent_after_its_lease(outbox: Desk, ser
     assert service.batches == [["a1"], ["a2"]]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Desk, service: Service) -> None:
     """The first relay is frozen while the service works; the second one has sent the event by the time it wakes up."""
     reached, woken = threading.Event(), threading.Event()
@@ -482,7 +482,7 @@ def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Desk, service: 
     assert (found.sent, found.dead, found.waiting) == (2, 0, 0)
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_an_interrupted_call_gives_its_events_back(outbox: Desk, client: FollowUp) -> None:
     class Interrupting(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -511,7 +511,7 @@ def test_a_client_of_a_mock_service_lives_in_its_time(outbox: Desk) -> None:
     service.close()
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_the_longest_name_works(opened: Opened, client: FollowUp) -> None:
     outbox = opened(name="n" * 255)
     outbox.add("e1")

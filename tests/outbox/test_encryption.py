@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import Engine
 from support.connections import Open, OpenAsync, each_async_kind, each_kind, sqlite3_of
-from support.databases import execute
+from support.databases import execute, read
 from support.waiting import wait_for
 
 from followup import ConfigurationError, FollowUp, inbound
@@ -36,8 +36,7 @@ def visit(id: str) -> Any:
 
 def rows(engine: Engine, query: str = "SELECT * FROM followup_outbox ORDER BY seq") -> list[Any]:
     """Return what another program reads in the tables."""
-    with engine.connect() as connection:
-        return [*map(tuple, connection.exec_driver_sql(query))]
+    return read(engine, query)
 
 
 def damage(engine: Engine, *ids: str) -> Callable[[], None]:
@@ -149,7 +148,7 @@ ENTRANCES: dict[str, Callable[[Desk, FollowUp], object]] = {
 }
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 @pytest.mark.parametrize("cipher", [None, OTHER], ids=["missing", "wrong"])
 def test_nothing_changes_without_the_key(
     opened: Opened, database_url: str, engine: Engine, service: Service, cipher: Fernet | None
@@ -175,7 +174,7 @@ def test_nothing_changes_without_the_key(
     assert outbox.drain(service.client).sent == 2
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_an_event_that_cannot_be_decrypted_stays_as_it_is_and_the_others_go_on(
     opened: Opened, engine: Engine, service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -213,7 +212,7 @@ def test_run_goes_on_beside_such_an_event_and_logs_it_once(
     assert caplog.text.count("a1 cannot be decrypted") == 1
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_listing_an_event_that_cannot_be_decrypted_names_it(opened: Opened, engine: Engine, service: Service) -> None:
     outbox = opened(cipher=CIPHER)
     outbox.add("e1", "e2")
@@ -231,7 +230,7 @@ def test_listing_an_event_that_cannot_be_decrypted_names_it(opened: Opened, engi
     assert [each.id for each in outbox.dead()] == ["e1"]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_processes_that_use_a_cipher_for_the_first_time_at_once_have_one_salt(
     opened: Opened, database_url: str, engine: Engine, service: Service
 ) -> None:
@@ -254,7 +253,7 @@ def test_processes_that_use_a_cipher_for_the_first_time_at_once_have_one_salt(
     assert service.batches[0] == ["before"]
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_reencrypt_rewrites_all_rows_so_that_the_new_key_is_enough(
     opened: Opened, database_url: str, engine: Engine, service: Service
 ) -> None:

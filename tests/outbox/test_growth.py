@@ -14,7 +14,7 @@ from followup.outbox import DrainReport, Outbox
 
 from .conftest import Desk, Service, batch, processed
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 INSERT = (
     "INSERT INTO followup_outbox (name, event_id, subject, event, state, blocks_subject, attempts, due_at, recorded_at,"

@@ -16,7 +16,8 @@ import pytest
 from sqlalchemy import Engine, create_engine, event, make_url
 from sqlalchemy.pool import NullPool, QueuePool, StaticPool
 from support.connections import Open, OpenAsync, each_async_kind, each_kind, psycopg_of, sqlite3_of
-from support.databases import engine_of, server_url, with_psycopg
+from support.databases import engine_of, mysql_database, server_url, with_psycopg
+from support.databases import execute as execute_on
 from support.stores import outbox
 
 from followup.outbox import Outbox
@@ -33,6 +34,11 @@ def other_url(database_url: str, tmp_path: Path) -> Iterator[str]:
         url = f"sqlite:///{tmp_path / 'other.db'}"
         Outbox(url).create_tables()
         yield url
+        return
+    if database_url.startswith("mysql"):
+        with mysql_database() as url, contextlib.closing(Outbox(url)) as other:
+            other.create_tables()
+            yield url
         return
     name = f"other_{uuid.uuid4().hex}"
     url = make_url(database_url).set(
@@ -60,8 +66,9 @@ def named(error: pytest.ExceptionInfo[ValueError], *urls: str) -> bool:
 def test_a_connection_to_another_database_is_rejected(
     opened: Open, outbox: Outbox, database_url: str, other_url: str
 ) -> None:
+    for url in (other_url, database_url):
+        execute_on(engine_of(url), "CREATE TABLE mine (name TEXT)")
     with opened(other_url) as (connection, execute, commit):
-        execute("CREATE TABLE mine (name TEXT)")
         execute("INSERT INTO mine VALUES ('A')")
         for _ in range(2):
             with pytest.raises(ValueError, match="connection is not to the database of the outbox") as raised:
@@ -70,7 +77,6 @@ def test_a_connection_to_another_database_is_rejected(
         commit()
     assert (count_of(other_url), count_of(database_url)) == (0, 0)
     with opened(database_url) as (connection, execute, commit):
-        execute("CREATE TABLE mine (name TEXT)")
         execute("INSERT INTO mine VALUES ('A')")
         outbox.record(connection, an_event("e1"))
         commit()
@@ -166,7 +172,7 @@ def test_a_copy_of_a_server_is_another_database(postgresql_url: str) -> None:
                 outbox.record(connection, an_event("e1"))
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_an_engine_whose_only_connection_is_in_use_is_not_asked_for_another(database_url: str) -> None:
     engine = create_engine(with_psycopg(database_url), poolclass=QueuePool, pool_size=1, max_overflow=0, pool_timeout=1)
     outbox = Outbox(engine)

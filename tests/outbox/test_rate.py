@@ -74,7 +74,7 @@ def test_failed_attempts_count(opened: Opened, service: Service) -> None:
     assert len(service.times) >= 10
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_each_outbox_has_a_rate_of_its_own(opened: Opened, service: Service) -> None:
     for name in ("default", "other"):
         outbox = opened(name=name, requests_per_minute=1)

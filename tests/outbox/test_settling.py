@@ -15,7 +15,7 @@ from followup.outbox import DrainReport, Outbox
 
 from .conftest import Desk, Service, batch, processed, result
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 UNSTORABLE = {"NUL": "externalId 'T\0' is taken", "surrogate": "the name \ud800 is no name", "long": "no " * 20_000}
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import Engine
-from support.databases import execute
+from support.databases import execute, texts
 from support.responses import error
 from support.server import hang_up, reply
 from support.waiting import wait_for
@@ -16,7 +16,7 @@ from followup.outbox import OutboxStatus
 
 from .conftest import Desk, Service, batch, processed, result
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 @pytest.fixture
@@ -173,9 +173,7 @@ def test_purge_removes_what_was_sent_or_discarded_long_ago(rejected: Desk, engin
     assert rejected.purge(older_than=timedelta(days=1)) == 0
     execute(engine, "UPDATE followup_outbox SET finished_at = finished_at - 90000000 WHERE event_id <> 'c1'")
     assert rejected.purge(older_than=timedelta(days=1)) == 3
-    with engine.begin() as connection:
-        left = connection.exec_driver_sql("SELECT event_id FROM followup_outbox ORDER BY seq").scalars().all()
-    assert left == ["c1", "d1"]
+    assert texts(engine, "SELECT event_id FROM followup_outbox ORDER BY seq") == ["c1", "d1"]
 
 
 def test_run_goes_on_after_errors_until_it_is_stopped(

@@ -31,7 +31,7 @@ def change(number: str, version: int, person: Any, event_id: str) -> Any:
     return {"id": event_id, "type": "appointment.created", "data": data}
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 @pytest.mark.parametrize(
     ("relays", "appointments", "versions", "kills"),
     [(2, 12, 3, 2), pytest.param(4, 100, 10, 40, marks=pytest.mark.nightly)],

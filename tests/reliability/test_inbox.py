@@ -19,7 +19,7 @@ from followup.inbox import Inbox
 
 from .conftest import SCALE, Report
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 EVENTS = 80 * SCALE
 KILLS = 2 * SCALE

@@ -30,7 +30,7 @@ from .conftest import SCALE, Report
 
 __all__ = ["outbox"]
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 RELAY = Path(__file__).with_name("relay.py")
 RELAYS = 2 if SCALE == 1 else 4

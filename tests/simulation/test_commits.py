@@ -151,7 +151,7 @@ def clinic_with(insert: Callable[[str], None], url: str) -> type[Clinic]:
     return Inserting
 
 
-@on_kinds("insert", both=BOTH, sqlite=SQLITE, postgresql=POSTGRESQL)
+@on_kinds("insert", every=BOTH, sqlite=SQLITE, postgresql=POSTGRESQL)
 def test_a_crash_before_a_commit_undoes_it_and_one_after_it_does_not(insert: Any, database_url: str) -> None:
     with engine_of(database_url).begin() as connection:
         connection.execute(text("CREATE TABLE bookings (id TEXT)"))

@@ -17,15 +17,21 @@ from followup._store.database import Database
 from followup._store.leases import StoreTime, take_lock
 from followup._store.schema import VERSIONS, Schema
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 NOTHING = Schema("outbox", 1, [])
 
 
-@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
-def test_postgresql_means_psycopg_3(scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "name", "driver"),
+    [
+        *((scheme, "postgresql", "psycopg") for scheme in ("postgresql", "postgres", "postgresql+psycopg")),
+        *((scheme, "mysql", "pymysql") for scheme in ("mysql", "mariadb", "mysql+pymysql", "mariadb+pymysql")),
+    ],
+)
+def test_a_url_without_a_driver_means_the_one_of_the_extra(scheme: str, name: str, driver: str) -> None:
     database = Database(f"{scheme}://me@db.example/clinic")
-    assert (database.dialect.name, database.engine.dialect.driver) == ("postgresql", "psycopg")
+    assert (database.dialect.name, database.engine.dialect.driver) == (name, driver)
 
 
 def test_a_url_object_and_an_engine_are_taken(tmp_path: Path) -> None:
@@ -38,8 +44,8 @@ def test_a_url_object_and_an_engine_are_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("mysql://db.example/clinic", "must be SQLite or PostgreSQL, not mysql"),
-        ("oracle://db.example/clinic", "must be SQLite or PostgreSQL, not oracle"),
+        ("oracle://db.example/clinic", "must be SQLite, PostgreSQL, MySQL or MariaDB, not oracle"),
+        ("mysql+asyncmy://db.example/clinic", "asynchronous driver"),
         ("clinic.db", "must be a SQLAlchemy URL"),
         ("sqlite:///clinic.db\n", "begins or ends with white space or a line break"),
         ("sqlite://", "is in memory"),
@@ -72,10 +78,15 @@ def test_a_password_is_never_shown() -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(ConfigurationError, match=r"the extra followup\[postgres\]"):
-        Database("postgresql://db.example/clinic")
+@pytest.mark.parametrize(
+    ("scheme", "driver", "extra"), [("postgresql", "psycopg", "postgres"), ("mysql", "pymysql", "mysql")]
+)
+def test_a_missing_driver_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, driver: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, driver, None)
+    with pytest.raises(ConfigurationError, match=rf"the extra followup\[{extra}\]"):
+        Database(f"{scheme}://db.example/clinic")
 
 
 def test_a_transaction_rolls_back_as_a_whole(database_url: str) -> None:
@@ -95,8 +106,9 @@ def test_a_transaction_rolls_back_as_a_whole(database_url: str) -> None:
     database.close()
 
 
-def test_an_engine_of_postgresql_in_autocommit_mode_still_has_transactions(postgresql_url: str) -> None:
-    engine = create_engine(engine_of(postgresql_url).url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+@pytest.mark.parametrize("database_url", ["postgresql", "mysql"], indirect=True)
+def test_an_engine_of_a_server_in_autocommit_mode_still_has_transactions(database_url: str) -> None:
+    engine = create_engine(engine_of(database_url).url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     test_a_transaction_rolls_back_as_a_whole(engine)  # type: ignore[arg-type]
 
 
@@ -107,12 +119,17 @@ def test_an_engine_of_sqlite_in_autocommit_mode_is_a_configuration_error(sqlite_
         take_lock(connection, "a")
 
 
-def test_a_connection_is_not_shared_with_a_forked_process(postgresql_url: str) -> None:
-    database = Database(postgresql_url)
+@pytest.mark.parametrize(
+    ("database_url", "query"),
+    [("postgresql", "SELECT pg_backend_pid()"), ("mysql", "SELECT CONNECTION_ID()")],
+    indirect=["database_url"],
+)
+def test_a_connection_is_not_shared_with_a_forked_process(database_url: str, query: str) -> None:
+    database = Database(database_url)
 
     def backend() -> int:
         with database.transaction() as connection:
-            pid: int = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+            pid: int = connection.exec_driver_sql(query).scalar_one()
             return pid
 
     ours = backend()
@@ -132,11 +149,17 @@ def test_the_clock_is_that_of_the_database_in_milliseconds(database_url: str) ->
     database.close()
 
 
-def test_the_clock_runs_on_within_a_transaction(postgresql_url: str) -> None:
-    database = Database(postgresql_url)
+@pytest.mark.parametrize(
+    ("database_url", "pause"),
+    [("postgresql", "SELECT pg_sleep(0.05)"), ("mysql", "SELECT SLEEP(0.05)")],
+    indirect=["database_url"],
+)
+def test_the_clock_runs_on_within_a_transaction(database_url: str, pause: str) -> None:
+    database = Database(database_url)
     with database.transaction() as connection:
+        connection.exec_driver_sql("SELECT 1")
         first = StoreTime().milliseconds(connection)
-        connection.exec_driver_sql("SELECT pg_sleep(0.05)")
+        connection.exec_driver_sql(pause)
         assert StoreTime().milliseconds(connection) >= first + 50
     database.close()
 

@@ -23,7 +23,7 @@ from followup import FollowUp, inbound
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 OLD, NEW = Fernet(Fernet.generate_key()), Fernet(Fernet.generate_key())
 BOTH = MultiFernet([NEW, OLD])

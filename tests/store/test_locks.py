@@ -14,7 +14,7 @@ from followup._store.database import Database
 from followup._store.leases import take_lock
 from followup._store.schema import Schema
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from followup import ConfigurationError
 from followup._store.database import Database
 from followup._store.schema import VERSIONS, Schema
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 THINGS = Table("followup_things", MetaData(), Column("id", Integer, primary_key=True), Column("size", Integer))
 Index("followup_things_by_size", THINGS.c.size)
@@ -21,13 +21,20 @@ MIGRATIONS = {
     2: ["DROP INDEX IF EXISTS followup_things_by_colour"],
     3: ["CREATE INDEX IF NOT EXISTS followup_things_by_size ON followup_things (size)"],
 }
+MIGRATIONS_OF_MYSQL = {
+    2: ["ALTER TABLE followup_things COMMENT = 'of version 2'"],
+    3: ["CREATE INDEX followup_things_by_size ON followup_things (size)"],
+}
 SCHEMA = Schema("outbox", 3, [THINGS, OTHERS], MIGRATIONS)
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
+def database(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     database = Database(database_url)
     database.create_file()
+    if database.dialect.name == "mysql":
+        for version, statements in MIGRATIONS_OF_MYSQL.items():
+            monkeypatch.setitem(MIGRATIONS, version, statements)
     yield database
     database.close()
 
@@ -125,7 +132,7 @@ def test_tables_of_an_earlier_version_are_brought_up_to_date(database: Database,
     with database.transaction() as connection:
         connection.execute(update(VERSIONS).values(version=found))
         connection.execute(THINGS.insert(), [{"size": 3}])
-        connection.exec_driver_sql("DROP INDEX followup_things_by_size")
+        next(iter(THINGS.indexes)).drop(connection)
     advice = (
         rf"needs version 3: call outbox\.create_tables\(\) once, or run the SQL of outbox\.ddl\(from_version={found}\)"
     )
@@ -139,8 +146,7 @@ def test_tables_of_an_earlier_version_are_brought_up_to_date(database: Database,
         SCHEMA.create(database)
     with database.transaction() as connection:
         SCHEMA.check(connection)
-        assert [each["name"] for each in inspect(connection).get_indexes("followup_things")] == [
-            "followup_things_by_size"
-        ]
+        indexes = inspect(connection).get_indexes("followup_things")
+        assert [each["name"] for each in indexes] == ["followup_things_by_size"]
         assert connection.execute(THINGS.select()).all() == [(1, 3)]
     assert SCHEMA.ddl(database.dialect, from_version=3) == ""

@@ -84,7 +84,7 @@ def test_others_can_write_meanwhile(component: str, operation: str, sqlite_url: 
     assert sum(size > 0 for size in sizes.values()) >= 3
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_clear_removes_all_of_its_name_and_nothing_else(database_url: str) -> None:
     service = MockService()
     client = service.client()

@@ -64,7 +64,7 @@ def test_the_version_is_checked_before_the_first_use_only(kind: type[Store], dat
 
 
 @pytest.mark.parametrize("action", ["status", "dead", "retry"])
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_missing_tables_name_the_remedy(kind: type[Store], database_url: str, action: str) -> None:
     store = kind(engine_of(database_url))
     for _ in range(2):
@@ -109,7 +109,7 @@ def test_a_bad_deadline_is_an_error(store: Store, deadline: Any) -> None:
         store.drain(client, deadline=deadline) if isinstance(store, Outbox) else store.drain(deadline)
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_a_connection_to_another_database_is_named_also_after_the_first_record(
     database_url: str, sqlite_url: str
 ) -> None:
@@ -128,7 +128,7 @@ def test_a_connection_to_another_database_is_named_also_after_the_first_record(
     outbox.close()
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_tables_that_disappear_do_not_spoil_the_transaction_of_record(database_url: str) -> None:
     outbox = Outbox(database_url)
     outbox.create_tables()

@@ -100,7 +100,7 @@ def test_run_waits_on_the_clock_of_the_mock(outbox: Outbox, inbox: Inbox, engine
         assert service.clock.now >= until
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_no_statement_reads_the_clock_of_the_database(
     outbox: Outbox, inbox: Inbox, engine: Engine, service: MockService, client: FollowUp
 ) -> None:

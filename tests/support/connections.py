@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, asyn
 from typing import Any
 
 import psycopg
+import pymysql
 import pytest
 from psycopg.rows import dict_row
 from sqlalchemy import make_url, text
@@ -104,6 +105,50 @@ def psycopg_transaction(url: str) -> Iterator[Opened]:
         yield connection, connection.execute, connection.commit
 
 
+def mysql_options(url: str) -> dict[str, Any]:
+    """Return the arguments with which PyMySQL and mysqlclient connect."""
+    found = make_url(url)
+    address = {"host": found.host, "port": found.port, "password": found.password, **found.query}
+    return {
+        "user": found.username,
+        "database": found.database,
+        **{key: value for key, value in address.items() if value},
+    }
+
+
+def pymysql_of(url: str, **options: Any) -> "contextlib.closing[pymysql.Connection[Any]]":
+    """Return a connection of PyMySQL, which closes itself."""
+    return contextlib.closing(pymysql.connect(**mysql_options(url), **options))
+
+
+@contextmanager
+def pymysql_connection(url: str) -> Iterator[Opened]:
+    with pymysql_of(url, cursorclass=pymysql.cursors.DictCursor) as connection:
+        yield connection, connection.cursor().execute, connection.commit
+
+
+@contextmanager
+def pymysql_transaction(url: str) -> Iterator[Opened]:
+    with pymysql_of(url, autocommit=True) as connection:
+        connection.begin()
+        yield connection, connection.cursor().execute, connection.commit
+
+
+@contextmanager
+def mysqlclient_connection(url: str) -> Iterator[Opened]:
+    try:
+        import MySQLdb
+        import MySQLdb.cursors
+    except ImportError:
+        pytest.skip("mysqlclient is not installed: apt-get install libmariadb-dev, python -m pip install mysqlclient")
+    with contextlib.closing(
+        MySQLdb.connect(**mysql_options(url), cursorclass=MySQLdb.cursors.DictCursor)
+    ) as connection:
+        connection.autocommit(True)
+        connection.cursor().execute("BEGIN")
+        yield connection, connection.cursor().execute, connection.commit
+
+
 @contextmanager
 def django_connection(url: str) -> Iterator[Opened]:
     with django(url) as connection:
@@ -128,6 +173,10 @@ def django_database(url: str) -> dict[str, Any]:
     """Return the settings of Django for a database."""
     if url.startswith("sqlite"):
         return {"ENGINE": "django.db.backends.sqlite3", "NAME": url.removeprefix("sqlite:///")}
+    if url.startswith("mysql"):
+        found = mysql_options(url)
+        named = {key.upper(): found.pop(key) for key in ("user", "password", "host", "port") if key in found}
+        return {"ENGINE": "django.db.backends.mysql", "NAME": found.pop("database"), "OPTIONS": found, **named}
     parts = psycopg.conninfo.conninfo_to_dict(url)
     options = {"options": parts["options"]}
     settings = {"NAME": parts["dbname"], "USER": parts["user"], "HOST": parts["host"], "OPTIONS": options}
@@ -158,6 +207,14 @@ async def async_asyncpg(url: str) -> AsyncIterator[Opened]:
 
 
 @asynccontextmanager
+async def async_asyncmy(url: str) -> AsyncIterator[Opened]:
+    pytest.importorskip("asyncmy")
+    engine = create_async_engine(make_url(url).set(drivername="mysql+asyncmy"), poolclass=NullPool)
+    async with engine.connect() as connection:
+        yield connection, connection.exec_driver_sql, connection.commit
+
+
+@asynccontextmanager
 async def async_psycopg(url: str) -> AsyncIterator[Opened]:
     connection = await psycopg.AsyncConnection.connect(url, row_factory=dict_row)
     try:
@@ -168,16 +225,18 @@ async def async_psycopg(url: str) -> AsyncIterator[Opened]:
 
 def async_engine(url: str, **options: Any) -> Any:
     """Return an AsyncEngine that keeps no connections."""
-    url = with_psycopg(url).replace("sqlite:", "sqlite+aiosqlite:", 1)
+    url = with_psycopg(url).replace("sqlite:", "sqlite+aiosqlite:", 1).replace("+pymysql:", "+aiomysql:", 1)
     return create_async_engine(url, poolclass=NullPool, **options)
 
 
-def on_kinds(argument: str, *, both: Any = (), sqlite: Any = (), postgresql: Any = ()) -> pytest.MarkDecorator:
+def on_kinds(
+    argument: str, *, every: Any = (), sqlite: Any = (), postgresql: Any = (), mysql: Any = ()
+) -> pytest.MarkDecorator:
     """Return a decorator that passes each kind of connection to a test, and its database as ``database_url``."""
+    kinds = {"sqlite": sqlite, "postgresql": postgresql, "mysql": mysql}
     pairs = [
-        *((kind, database) for kind in both for database in ("sqlite", "postgresql")),
-        *((kind, "sqlite") for kind in sqlite),
-        *((kind, "postgresql") for kind in postgresql),
+        *((kind, database) for kind in every for database in kinds),
+        *((kind, database) for database, own in kinds.items() for kind in own),
     ]
     ids = [f"{kind.__name__}-{database}" for kind, database in pairs]
     return pytest.mark.parametrize((argument, "database_url"), pairs, ids=ids, indirect=["database_url"])
@@ -185,7 +244,7 @@ def on_kinds(argument: str, *, both: Any = (), sqlite: Any = (), postgresql: Any
 
 each_kind = on_kinds(
     "opened",
-    both=[sqlalchemy_connection, sqlalchemy_session, sqlalchemy_scoped_session, django_connection],
+    every=[sqlalchemy_connection, sqlalchemy_session, sqlalchemy_scoped_session, django_connection],
     sqlite=[
         sqlite_connection,
         sqlite_connection_with_rows_as_dicts,
@@ -193,5 +252,8 @@ each_kind = on_kinds(
         sqlite_connection_of_an_instrumentation,
     ],
     postgresql=[psycopg_connection, psycopg_transaction, psycopg_pipeline],
+    mysql=[pymysql_connection, pymysql_transaction, mysqlclient_connection],
 )
-each_async_kind = on_kinds("opened", both=[async_connection, async_session], postgresql=[async_psycopg, async_asyncpg])
+each_async_kind = on_kinds(
+    "opened", every=[async_connection, async_session], postgresql=[async_psycopg, async_asyncpg], mysql=[async_asyncmy]
+)

@@ -6,6 +6,7 @@ from typing import Any
 
 import django
 import django.urls
+import pymysql
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
@@ -30,6 +31,10 @@ def set_up() -> None:
     """Configure Django in this process: once, for all tests, whatever they need of it."""
     if settings.configured:
         return
+    try:
+        import MySQLdb  # noqa: F401 - mysqlclient
+    except ImportError:
+        pymysql.install_as_MySQLdb()
     contrib = ("admin", "auth", "contenttypes", "messages", "sessions")
     middleware = ("sessions.middleware.Session", "auth.middleware.Authentication", "messages.middleware.Message")
     processors = [_PROCESSOR.format(each, each) for each in ("auth", "messages")]
@@ -43,6 +48,7 @@ def set_up() -> None:
             "default": dict(_MEMORY),
             "sqlite": {"ENGINE": "django.db.backends.sqlite3", "NAME": "unused"},
             "postgresql": {"ENGINE": "django.db.backends.postgresql", "NAME": "unused"},
+            "mysql": {"ENGINE": "django.db.backends.mysql", "NAME": "unused"},
         },
         INSTALLED_APPS=[*(f"django.contrib.{each}" for each in contrib), "followup.django"],
         MIDDLEWARE=[f"django.contrib.{each}Middleware" for each in middleware],

@@ -195,7 +195,8 @@ class RowCipher:
             return hashed
         new = self.encrypt(_SALT_MARK + secrets.token_hex(32))
         await execute(execute.dialect.insert_if_absent(SALTS, component=self.component, name=self.name, salt=new))
-        rows = await execute(self.salt_query)
+        # FOR UPDATE, because the snapshot of a caller's transaction may be older than the row of another process.
+        rows = await execute(self.salt_query.with_for_update())
         hashed = self.hash_in(rows) or unhashed
         if rows[0][0] == new:
             await adopt(execute, self.name, hashed)

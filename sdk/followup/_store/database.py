@@ -1,8 +1,9 @@
-"""A SQLite or PostgreSQL database, from a SQLAlchemy URL or Engine, and what each spells differently."""
+"""A SQLite, PostgreSQL, MySQL or MariaDB database, from a SQLAlchemy URL or Engine, and the connections to it."""
 
 import os
+import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,15 +15,15 @@ from sqlalchemy.pool import NullPool
 
 from followup._core.plain import surroundings
 from followup._core.results.errors import ConfigurationError
-from followup._store.dialects import DIALECTS, Dialect, dialect_of
-from followup._store.execution import READ_ONLY, ReadOnlyError, is_useless, sqlstate_of, tables_in
+from followup._store.dialects import POSTGRESQL, Dialect, dialect_of
+from followup._store.execution import ReadOnlyError, is_read_only, is_useless, tables_in
 from followup._version import installation
 
 _BUSY_TIMEOUT = 30.0
 """Seconds to wait for a lock of SQLite that another process holds."""
 
 _POOL_TIMEOUT = 3.0
-"""Seconds to wait for a free connection to PostgreSQL, if other threads use all of them."""
+"""Seconds to wait for a free connection to a server, if other threads use all of them."""
 
 _LIBPQ_OPTIONS = MappingProxyType(
     {
@@ -39,8 +40,24 @@ _LIBPQ_OPTIONS = MappingProxyType(
 )
 """Options of connections to PostgreSQL, unless the URL has others."""
 
+_PYMYSQL_OPTIONS = MappingProxyType(
+    {
+        "connect_timeout": 5,
+        "init_command": "SET sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')",  # else values may be cut silently
+    }
+)
+"""Options of connections to MySQL, unless the URL has others."""
+
 _VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql://host/clinic", or an Engine'
-_DEFAULT_DRIVERS = MappingProxyType({"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"})
+_DEFAULT_DRIVERS = MappingProxyType(
+    {
+        "postgresql": "postgresql+psycopg",
+        "postgres": "postgresql+psycopg",
+        "mysql": "mysql+pymysql",
+        "mariadb": "mysql+pymysql",
+    }
+)
+_EXTRAS = MappingProxyType({"psycopg": "postgres", "pymysql": "mysql"})
 
 
 class Database:
@@ -49,7 +66,7 @@ class Database:
     Attributes:
         engine: the user's Engine, or one made from the user's URL.
         dialect: which kind of database it is.
-        schema: the schema of our tables in PostgreSQL; None as long as they were not found.
+        schema: the schema of our tables on a server; None as long as they were not found.
         file: the SQLite file of a URL.
         driver: the driver's connection of the latest transaction, if the database may be in memory.
     """
@@ -92,7 +109,7 @@ class Database:
         self._of_ours = self._transactions.execution_options(**tables_in(schema))
 
     def find_tables(self, connection: Connection) -> None:
-        """Find the schema of our tables in PostgreSQL, for this transaction and all later ones."""
+        """Find the schema of our tables on a server, for this transaction and all later ones."""
         if self.dialect.find_schema is not None:
             self.use_schema(connection.scalar(self.dialect.find_schema))
             connection.execution_options(**tables_in(self.schema))
@@ -115,6 +132,7 @@ class Database:
             driver: Any = connection.connection.driver_connection
             if self.dialect.is_server:
                 settings.enter_context(unprepared(driver))
+                settings.callback(_restore, connection, self.dialect.restore)
             elif longest_wait is not None:
                 settings.enter_context(_waiting_at_most(driver, longest_wait))
             if not self.dialect.is_server and self.file is None:
@@ -133,7 +151,7 @@ class Database:
         """Close the connection after an error that it would have again, where the pool takes it for a good one."""
         if is_useless(error) and not connection.closed:
             connection.invalidate()
-        if isinstance(error, ReadOnlyError) or sqlstate_of(error) == READ_ONLY:
+        if is_read_only(error):
             self.engine.dispose()  # the others in the pool are to the same server
 
     def check_writable(self, connection: Connection) -> None:
@@ -185,7 +203,7 @@ def _connected(engine: Engine) -> Connection:
     try:
         return engine.connect()
     except (TypeError, UnicodeError) as error:
-        if not DIALECTS[engine.dialect.name].is_server:
+        if dialect_of(engine.dialect.name) is not POSTGRESQL:
             raise
         problem = type(error).__name__
     raise ConfigurationError(
@@ -206,6 +224,17 @@ def unprepared(driver: Any) -> Iterator[None]:
         yield
     finally:
         driver.prepare_threshold = threshold
+
+
+def _restore(connection: Connection, sql: str | None) -> None:
+    """Reset what limits a session of MySQL has got, for its next transaction, which may be of the user."""
+    if sql is None or connection.closed or connection.invalidated:
+        return
+    try:
+        with closing(connection.connection.cursor()) as cursor:
+            cursor.execute(sql)
+    except Exception:  # noqa: BLE001 - whatever it is, the transaction has ended before
+        connection.invalidate()
 
 
 @contextmanager
@@ -232,7 +261,8 @@ def shown_of(url: sa.URL) -> str:
         is_memory = url.database in (None, "", ":memory:")
         return "a database in memory" if is_memory else str(Path(str(url.database)).absolute())
     is_wrong = url.render_as_string().count("@") > 1  # an unquoted @ in a password, whose rest is then in the host
-    return "PostgreSQL" if is_wrong else "/".join(filter(None, (url.host, url.database))) or "PostgreSQL"
+    title = dialect_of(url.get_backend_name()).title
+    return title if is_wrong else "/".join(filter(None, (url.host, url.database))) or title
 
 
 def _engine_of(source: object) -> Engine:
@@ -258,6 +288,8 @@ def _engine_of(source: object) -> Engine:
         connect_args.update((name, each) for name, each in _LIBPQ_OPTIONS.items() if name not in url.query)
     if url.get_driver_name() == "psycopg":
         connect_args["prepare_threshold"] = None  # as in ``unprepared``; a URL can only say it as text
+    if url.get_driver_name() == "pymysql":
+        connect_args.update((name, each) for name, each in _PYMYSQL_OPTIONS.items() if name not in url.query)
     if not dialect.is_server:
         _check_is_a_file(url)
         # Opening a file is cheap, and open connections would be in the way of a fork, or of replacing the file.
@@ -266,12 +298,27 @@ def _engine_of(source: object) -> Engine:
             options["connect_args"] = {"timeout": _BUSY_TIMEOUT}
     try:
         # Without the values, which are personal data, in logs of statements and in errors.
-        return sa.create_engine(url, hide_parameters=True, **options)
+        engine = sa.create_engine(url, hide_parameters=True, **options)
     except NoSuchModuleError:
         raise ConfigurationError(f"database names a driver that SQLAlchemy does not know: {url.drivername}") from None
     except ModuleNotFoundError as error:
-        command = installation("postgres") if error.name == "psycopg" else f"python -m pip install {error.name}"
+        extra = _EXTRAS.get(str(error.name))
+        command = f"python -m pip install {error.name}" if extra is None else installation(extra)
         raise ConfigurationError(f"database needs a driver: {command}") from None
+    if url.get_driver_name() == "pymysql":
+        event.listen(engine, "connect", _notice_vanished_hosts)
+    return engine
+
+
+def _notice_vanished_hosts(driver: Any, _: object) -> None:
+    """Set for PyMySQL what libpq has options for."""
+    found = getattr(driver, "_sock", None)
+    if found is None or found.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    values = {"TCP_USER_TIMEOUT": 10_000, "TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+    for name, value in values.items():
+        if hasattr(socket, name):  # not every system has each of them
+            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _check_is_a_file(url: sa.URL) -> None:

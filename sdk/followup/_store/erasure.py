@@ -140,14 +140,15 @@ class PersonalData(StoredRows):
                 check_finished(rows)
         columns = self._events.c
         is_unfinished = columns.state.in_(_UNFINISHED)
-        erasing = update(self._events).values(
-            # A handler may have committed since the row was read.
-            state=case((is_unfinished, self._given_up), else_=columns.state),
-            finished_at=func.coalesce(columns.finished_at, now),
-            error=None,
+        values = {
+            "finished_at": func.coalesce(columns.finished_at, now),
+            "error": None,
             **{name: case((is_unfinished, null()), else_=columns[name]) for name in RELEASED},
             **self._emptied,
-        )
+            # A handler may have committed since the row was read. MySQL uses the new state in what follows.
+            "state": case((is_unfinished, self._given_up), else_=columns.state),
+        }
+        erasing = update(self._events).ordered_values(*((columns[name], new) for name, new in values.items()))
         # The latest first, because a later event may be known as the person's by an earlier one only.
         ids = [row["id"] for row in reversed(rows)]
         count = self._in_steps(ids, lambda part: erasing.where(columns.name == self.name, columns.event_id.in_(part)))

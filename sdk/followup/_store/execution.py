@@ -1,7 +1,7 @@
 """Executes statements on our tables, on any connection, and tells what an error of a database means.
 
-A connection may belong to somebody else, with a ``search_path`` or a ``schema_translate_map`` for other tables; in
-PostgreSQL our tables are in the schema in which they were found.
+A connection may belong to somebody else, with a ``search_path`` or a ``schema_translate_map`` for other tables, or
+after a ``USE``; on a server our tables are in the schema in which they were found.
 
 A coroutine function that knows no connection awaits an ``Execution`` for each statement. On a synchronous connection
 that never waits, so the coroutine runs to its end at once.
@@ -29,6 +29,11 @@ Parameters = Mapping[str, Any]
 NO_PARAMETERS: Parameters = MappingProxyType({})
 
 T = TypeVar("T")
+
+ROLLED_BACK = (
+    "The database has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it. What "
+    "is written before that commits without it"
+)
 
 _SAVEPOINT = sa.text("SAVEPOINT followup_record")
 _ROLL_BACK = sa.text("ROLLBACK TO SAVEPOINT followup_record")
@@ -78,6 +83,8 @@ def has_table(connection: Connection, table: sa.Table) -> bool:
 async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterator[None]:
     """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself.
 
+    An error has the note ``ROLLED_BACK`` if the server has undone the whole transaction, as MySQL does in a deadlock.
+
     Args:
         execute: executes statements.
         is_kept: whether what succeeds is kept, and not undone as well.
@@ -88,9 +95,12 @@ async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterato
     await execute(_SAVEPOINT)
     try:
         yield
-    except Exception:
-        await execute(_ROLL_BACK)
-        await execute(_RELEASE)
+    except Exception as error:
+        try:
+            await execute(_ROLL_BACK)
+            await execute(_RELEASE)
+        except Exception:  # noqa: BLE001 - there is no savepoint any more
+            error.add_note(ROLLED_BACK)
         raise
     if not is_kept:
         await execute(_ROLL_BACK)
@@ -116,10 +126,11 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("the coroutine waits")
 
 
-READ_ONLY = "25006"
+_READ_ONLY = ("25006", 1290, 1792, 1836)
+"""The SQLSTATE of PostgreSQL, and the numbers of MySQL."""
 
 _STATES_OF_USELESS_CONNECTIONS = (
-    READ_ONLY,
+    "25006",
     "08",  # the connection is broken
     "25P03",  # the server has ended the session, which was idle in a transaction
     "25P04",  # ... or whose transaction took too long
@@ -129,6 +140,44 @@ _STATES_OF_USELESS_CONNECTIONS = (
     "42P05",  # ... or is there already
 )
 """Beginnings of the SQLSTATE of errors that a connection to PostgreSQL would have again and again."""
+
+_NUMBERS_OF_USELESS_CONNECTIONS = frozenset(
+    {
+        *_READ_ONLY,
+        1047,  # this node of the cluster does not work
+        1053,  # the server is shutting down
+        1927,  # an administrator has ended the session
+        2006,  # the connection is lost
+        2013,  # ... during a statement
+        4031,  # the server has ended the session, which was idle
+    }
+)
+"""Numbers of such errors in MySQL."""
+
+_SAFE_NUMBERS = frozenset(
+    {
+        *_NUMBERS_OF_USELESS_CONNECTIONS,
+        1040,
+        1044,
+        1045,
+        1049,
+        1130,
+        1142,
+        1146,
+        1203,
+        1205,
+        1213,
+        1242,
+        1665,
+        2002,
+        2003,
+    }
+)
+"""Numbers of errors of MySQL whose texts contain no data; a statement that was cut would."""
+
+NO_SUCH_SAVEPOINT = 1305
+_NO_SUCH_TABLE = 1146
+_MORE_THAN_A_ROW = 1242
 
 _ABOUT_THE_FILE = ("file is not a database", "database disk image is malformed")
 """Texts of SQLite that contain no data."""
@@ -150,20 +199,35 @@ def sqlstate_of(error: BaseException) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def number_of(error: BaseException) -> int | None:
+    """Return the number of an error of MySQL; None if it is another error."""
+    cause = _cause_of(error)
+    is_numbered = len(cause.args) > 1 and isinstance(cause.args[0], int) and not isinstance(cause, OSError)
+    return cause.args[0] if is_numbered else None
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Return whether a statement failed because its server takes no writes."""
+    return isinstance(error, ReadOnlyError) or not {sqlstate_of(error), number_of(error)}.isdisjoint(_READ_ONLY)
+
+
 def is_useless(error: BaseException) -> bool:
     """Return whether a connection would have this error again and again, so that another one is needed."""
-    state = sqlstate_of(error)
-    return isinstance(error, ReadOnlyError) or (state is not None and state.startswith(_STATES_OF_USELESS_CONNECTIONS))
+    is_numbered = number_of(error) in _NUMBERS_OF_USELESS_CONNECTIONS
+    return is_numbered or is_read_only(error) or (sqlstate_of(error) or "").startswith(_STATES_OF_USELESS_CONNECTIONS)
 
 
 def is_missing_table(error: BaseException) -> bool:
     """Return whether a statement failed because its table does not exist, and for no other reason."""
-    return sqlstate_of(error) == "42P01" or "no such table" in str(_cause_of(error))
+    is_known = sqlstate_of(error) == "42P01" or number_of(error) == _NO_SUCH_TABLE
+    return is_known or "no such table" in str(_cause_of(error))
 
 
 def kind_of_error(error: BaseException) -> str:
-    """Return the type of an error, with the SQLSTATE and its name if it has one; none of it ever has data."""
-    kind, state = type(error).__name__, sqlstate_of(error)
+    """Return the type of an error, with its number or SQLSTATE if it has one; none of it ever has data."""
+    kind, state, number = type(error).__name__, sqlstate_of(error), number_of(error)
+    if number is not None:
+        return f"{kind} ({number})"
     if state is None:
         return kind
     # Drivers have a class for each SQLSTATE, such as UndefinedTable.
@@ -180,15 +244,19 @@ def reason_of(error: Exception) -> str:
     kind = kind_of_error(error)
     if not isinstance(error, DBAPIError):
         return kind
-    text = str(error.orig).partition("\n")[0]
-    if type(error).__name__ in ("OperationalError", "ProgrammingError") or text in _ABOUT_THE_FILE:
+    text, number, advice = str(error.orig).partition("\n")[0], number_of(error), advice_on(error)
+    if number in _SAFE_NUMBERS and advice is None:
+        return f"{kind}: {_cause_of(error).args[1]}"
+    is_safe = number is None and type(error).__name__ in ("OperationalError", "ProgrammingError")
+    if is_safe or text in _ABOUT_THE_FILE:
         return f"{kind}: {text}"
-    advice = advice_on(error)
     return kind if advice is None else f"{kind}: {advice}"
 
 
 def advice_on(error: BaseException) -> str | None:
     """Return what to do about a conflict in an INSERT that names the one it expects; None for other errors."""
+    if number_of(error) == _MORE_THAN_A_ROW:
+        return "the AUTO_INCREMENT of a table of followup is behind its rows: set it to more than the highest number"
     if sqlstate_of(error) != "23505":
         return None
     table = getattr(getattr(_cause_of(error), "diag", None), "table_name", None) or "TABLE"

@@ -13,36 +13,41 @@ import hashlib
 import sqlalchemy as sa
 
 from followup._store.cipher import RowCipher
+from followup._store.dialects import LONG_BYTES, exact_text, short_bytes
 from followup._store.execution import has_table
 from followup._store.person import Person
 from followup._store.schema import LONGEST_TEXT, Schema
+
+_HASH_BYTES = 16
 
 IMPORTS = sa.Table(
     "followup_imports",
     sa.MetaData(),
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("outbox", sa.String(LONGEST_TEXT), nullable=False),
-    sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
-    sa.Column("salt", sa.LargeBinary, nullable=False),
+    sa.Column("outbox", exact_text(LONGEST_TEXT), nullable=False),
+    sa.Column("name", exact_text(LONGEST_TEXT), nullable=False),
+    sa.Column("salt", LONG_BYTES, nullable=False),
     # How many runs have recorded anything: a run that began before another one ended notices it by this number.
     sa.Column("runs", sa.Integer, nullable=False),
     sa.UniqueConstraint("outbox", "name", name="followup_imports_name"),
 )
+
+_HASH = short_bytes(_HASH_BYTES)
 
 # The attributes of Known, in their order.
 OBJECTS = sa.Table(
     "followup_imported",
     sa.MetaData(),
     sa.Column("import_id", sa.Integer, primary_key=True),
-    sa.Column("key", sa.LargeBinary, primary_key=True),
-    sa.Column("phone", sa.LargeBinary),
-    sa.Column("external_id", sa.LargeBinary),
-    sa.Column("dni", sa.LargeBinary),
-    sa.Column("name", sa.LargeBinary),
-    sa.Column("patient", sa.LargeBinary),
+    sa.Column("key", _HASH, primary_key=True),
+    sa.Column("phone", _HASH),
+    sa.Column("external_id", _HASH),
+    sa.Column("dni", _HASH),
+    sa.Column("name", LONG_BYTES),
+    sa.Column("patient", _HASH),
     sa.Column("status", sa.String(16), nullable=False),
     sa.Column("at", sa.BigInteger),
-    sa.Column("number", sa.LargeBinary),
+    sa.Column("number", LONG_BYTES),
 )
 sa.Index("followup_imported_by_phone", OBJECTS.c.import_id, OBJECTS.c.phone)
 sa.Index("followup_imported_by_dni", OBJECTS.c.import_id, OBJECTS.c.dni)
@@ -53,7 +58,7 @@ SCHEMA = Schema("import", 1, (IMPORTS, OBJECTS))
 def salted_hash(salt: bytes, *parts: str) -> bytes:
     """Return the salted hash of texts."""
     text = "\0".join(parts).encode(errors="surrogatepass")
-    return hashlib.blake2b(text, digest_size=16, key=salt).digest()
+    return hashlib.blake2b(text, digest_size=_HASH_BYTES, key=salt).digest()
 
 
 def forget(connection: sa.Connection, outbox: str, person: Person, cipher: RowCipher) -> None:

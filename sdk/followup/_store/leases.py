@@ -89,7 +89,7 @@ Now = int | ColumnElement[int]
 """The current time, read before or within the statement."""
 
 FROZEN_HOLDER_SECONDS = 10
-"""PostgreSQL ends a transaction that holds a lock and has been idle for so long: its process is frozen, or its machine
+"""A server ends a transaction that holds a lock and has been idle for so long: its process is frozen, or its machine
 has lost the network. SQLite cannot do so; there, the process has to be ended."""
 
 FIRST_WAIT = 0.5
@@ -166,7 +166,7 @@ def take_lock(connection: Connection, name: str) -> None:
 def limit_idle_time(connection: Connection, seconds: float) -> None:
     """Let a server end this transaction if its process is idle for so long, frozen or behind a broken network.
 
-    SQLite cannot do so; there, the process has to be ended.
+    SQLite cannot do so; there, the process has to be ended. In MySQL, ``Database.transaction`` resets it.
     """
     limit = dialect_of(connection.dialect.name).idle_limit(seconds)
     if limit is not None:

@@ -17,7 +17,7 @@ import attrs
 from sqlalchemy import Engine, TextClause, text
 
 from followup._store.database import Database
-from followup._store.dialects import SQLITE, Dialect
+from followup._store.dialects import MYSQL, SQLITE, Dialect
 from followup._store.execution import Execution, Parameters, Rows, Statement, reason_of, run, savepoint
 
 _FILES = text("PRAGMA database_list")
@@ -25,6 +25,11 @@ _SERVER = text(
     "SELECT current_database(), current_setting('port'), host(inet_server_addr()), CASE WHEN NOT pg_is_in_recovery() "
     "THEN CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS BIGINT) END"
 )
+_VARIABLES = text(
+    "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
+    "('server_uuid', 'server_uid', 'hostname', 'port', 'datadir', 'group_replication_group_name')"
+)
+_CLUSTER = text("SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid'")
 _SYSTEM = text("SELECT system_identifier FROM pg_control_system()")
 
 
@@ -33,10 +38,11 @@ class Place:
     """A database, as it describes itself.
 
     Attributes:
-        name: the file of SQLite, empty for a database in memory; the name of a database of PostgreSQL.
+        name: the file of SQLite, empty for a database in memory; the name of a database on a server.
         server: port and system identifier of a server, and when it was started, each None if it is not known. A copy
             of a server, as from a backup, has another start; that of a standby does not count, because it may take
-            over. The address is not among them, because a server has several.
+            over. The address is not among them, because a server has several. Of MySQL, what identifies the server or
+            its cluster, each of whose servers may take over.
         shown: what a person recognizes it by.
     """
 
@@ -59,6 +65,8 @@ async def place_of(execute: Execution) -> Place:
     if not execute.dialect.is_server:
         file = await _file_of(execute)
         return Place(file, shown=file or "a database in memory")
+    if execute.dialect is MYSQL:
+        return await _place_of_mysql(execute)
     ((name, port, host, started),) = await execute(_SERVER)
     system = None
     with suppress(Exception):  # not everybody may ask this everywhere
@@ -66,6 +74,15 @@ async def place_of(execute: Execution) -> Place:
             ((system,),) = await execute(_SYSTEM)
     server = f"server {host}:{port}" if host else f"server at port {port}"
     return Place(name, (port, system, started), f"the database {name} of the PostgreSQL {server}")
+
+
+async def _place_of_mysql(execute: Execution) -> Place:
+    ((name,),) = await execute(text("SELECT DATABASE()"))
+    known: dict[str, str] = {each[0]: each[1] for each in await execute(_VARIABLES)}
+    clusters = [known.get("group_replication_group_name"), *(each[1] for each in await execute(_CLUSTER))]
+    server = "; ".join(filter(None, clusters)) or "; ".join(map(str, sorted(known.items())))
+    shown = f"the database {name} of the MySQL server {known['hostname']} with the data in {known['datadir']}"
+    return Place(name or "", (server, None, None), shown)
 
 
 async def _file_of(execute: Execution) -> str:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.exc import DBAPIError
 
 from followup._core.results.errors import ConfigurationError
 from followup._store.database import Database, shown_of
-from followup._store.dialects import Dialect
-from followup._store.execution import has_table
+from followup._store.dialects import LONG_TEXT, POSTGRESQL, Dialect, exact_text
+from followup._store.execution import has_table, number_of
 
 WAITING: Final = "waiting"
 """The event is worked on once it is due and no earlier event of its subject or ref comes first."""
@@ -67,8 +67,8 @@ def event_table(name: str, *own: sa.Column[Any]) -> sa.Table:
         sa.MetaData(),
         # The order in which events were stored.
         sa.Column("seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
-        sa.Column("name", sa.String(LONGEST_TEXT), nullable=False),
-        sa.Column("event_id", sa.String(LONGEST_TEXT), nullable=False),
+        sa.Column("name", exact_text(LONGEST_TEXT), nullable=False),
+        sa.Column("event_id", exact_text(LONGEST_TEXT), nullable=False),
         *own,
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("attempts", sa.Integer, nullable=False),
@@ -76,7 +76,7 @@ def event_table(name: str, *own: sa.Column[Any]) -> sa.Table:
         sa.Column("finished_at", sa.BigInteger),
         sa.Column("lease_token", sa.String(32)),
         sa.Column("lease_ends_at", sa.BigInteger),
-        sa.Column("error", sa.Text),
+        sa.Column("error", LONG_TEXT),
         sa.UniqueConstraint("name", "event_id", name=f"{name}_event_id"),
         sqlite_autoincrement=True,  # otherwise it gives the number of a row that was removed to another one
     )
@@ -96,9 +96,9 @@ SALTS = sa.Table(
     "followup_salts",
     sa.MetaData(),
     sa.Column("component", sa.String(32), primary_key=True),
-    sa.Column("name", sa.String(LONGEST_TEXT), primary_key=True),
+    sa.Column("name", exact_text(LONGEST_TEXT), primary_key=True),
     # Of the hashes of subjects, encrypted.
-    sa.Column("salt", sa.Text, nullable=False),
+    sa.Column("salt", LONG_TEXT, nullable=False),
 )
 
 
@@ -111,7 +111,7 @@ class Schema:
         version: version of its tables, from 1; a release that changes them has a higher one.
         tables: its own tables, besides the one that all components share.
         migrations: by version, the statements that make its tables from those of the version before. Each can be run
-            again, because SQLite commits it by itself.
+            again, because SQLite and MySQL commit it by itself; in MySQL, it may say that it was run before.
     """
 
     component: str
@@ -149,18 +149,22 @@ class Schema:
         """
         database.create_file()
         with database.transaction() as connection:
-            if database.dialect.is_server:
+            if database.dialect is POSTGRESQL:
                 # Two processes that create the same table at the same time would fail otherwise.
                 connection.execute(database.dialect.lock("creation", None))
             database.find_tables(connection)
-            if database.schema is not None:
+            if database.schema is not None and database.dialect.search_path is not None:
                 # All components share tables, which may be in another schema than the one for new tables.
                 quoted = connection.dialect.identifier_preparer.quote(database.schema)
-                connection.execute(sa.text(f"SET LOCAL search_path = {quoted}"))
+                connection.execute(sa.text(database.dialect.search_path.format(quoted)))
             found = self.found_version(connection)
             if found is not None:
                 for statement in self._changes(found):
-                    connection.exec_driver_sql(statement)
+                    try:
+                        connection.exec_driver_sql(statement)
+                    except DBAPIError as error:
+                        if number_of(error) not in database.dialect.done_before:
+                            raise
                 self.check(connection)
                 if all(has_table(connection, table) for table in self.tables):
                     return  # the statements would wait for every transaction on the tables, and could deadlock with it
@@ -223,10 +227,7 @@ class Schema:
             )
 
     def _statements(self, dialect: Dialect) -> Iterator[str]:
-        compiler = dialect.compiler
         for table in (VERSIONS, *self.tables):
-            yield str(CreateTable(table, if_not_exists=True).compile(dialect=compiler)).strip()
-            for index in sorted(table.indexes, key=lambda each: str(each.name)):
-                yield str(CreateIndex(index, if_not_exists=True).compile(dialect=compiler)).strip()
+            yield from dialect.create(table)
         version = dialect.insert_if_absent(VERSIONS, component=self.component, version=self.version)
-        yield str(version.compile(dialect=compiler, compile_kwargs={"literal_binds": True})).strip()
+        yield str(version.compile(dialect=dialect.compiler, compile_kwargs={"literal_binds": True})).strip()

@@ -177,9 +177,8 @@ class StoredState(State):
 
     def _write(self, connection: sa.Connection, changes: Sequence[Known]) -> None:
         rows = [{"import_id": self._id, **attrs.asdict(each)} for each in changes]
-        insert = self._database.dialect.insert(OBJECTS)
-        new = {name: insert.excluded[name] for name in attrs.fields_dict(Known) if name != "key"}
-        connection.execute(insert.on_conflict_do_update(index_elements=["import_id", "key"], set_=new), rows)
+        others = (name for name in attrs.fields_dict(Known) if name != "key")
+        connection.execute(self._database.dialect.upsert(OBJECTS, *others), rows)
 
 
 def milliseconds(at: datetime) -> int:

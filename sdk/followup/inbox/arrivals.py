@@ -15,26 +15,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import attrs
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Index,
-    Insert,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import BigInteger, Column, Connection, Index, Insert, MetaData, Table, or_, select, update
 
 import followup
 from followup._core.codec.wire import WireError
 from followup._core.telemetry import count_missed_webhooks
 from followup._store.cipher import RowCipher
-from followup._store.dialects import Dialect, dialect_of
+from followup._store.dialects import LONG_BYTES, Dialect, dialect_of, exact_text
 from followup._store.leases import StoreTime, datetime_of, time_of
 from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
 from followup._store.store import Setting
@@ -49,12 +36,12 @@ UNHANDLED: Final = "unhandled"
 # Its errors are the exceptions of handlers, whose texts may have personal data.
 EVENTS = event_table(
     "followup_inbox",
-    Column("type", String(LONGEST_TEXT), nullable=False),
-    Column("ref", String(LONGEST_TEXT), nullable=False),
+    Column("type", exact_text(LONGEST_TEXT), nullable=False),
+    Column("ref", exact_text(LONGEST_TEXT), nullable=False),
     Column("occurred_at", BigInteger, nullable=False),
     # The raw body, which has personal data. A purge sets it to null and keeps the row, so that a delivery that is
     # repeated later is not handled again.
-    Column("body", LargeBinary),
+    Column("body", LONG_BYTES),
     Column("received_at", BigInteger, nullable=False),
 )
 
@@ -64,8 +51,8 @@ Index("followup_inbox_by_ref", EVENTS.c.name, EVENTS.c.ref, EVENTS.c.state, EVEN
 CURSORS = Table(
     "followup_inbox_cursors",
     MetaData(),
-    Column("name", String(LONGEST_TEXT), primary_key=True),
-    Column("webhook_endpoint", String(LONGEST_TEXT), primary_key=True),
+    Column("name", exact_text(LONGEST_TEXT), primary_key=True),
+    Column("webhook_endpoint", exact_text(LONGEST_TEXT), primary_key=True),
     # All deliveries created until then have been read from the service.
     Column("read_until_at", BigInteger, nullable=False),
 )
@@ -110,9 +97,11 @@ def store(connection: Connection, cipher: RowCipher, clock: StoreTime, arrivals:
 def _is_added(connection: Connection, cipher: RowCipher, clock: StoreTime, arrival: Arrival) -> bool:
     dialect = dialect_of(connection.dialect.name)
     inserting = insertion(cipher, clock, dialect, arrival)
-    if dialect.returns_rows:  # SQLAlchemy does not keep the number of inserted rows in PostgreSQL
+    if dialect.changed is None:  # SQLAlchemy does not keep the number of inserted rows in PostgreSQL
         return connection.execute(inserting.returning(EVENTS.c.seq)).one_or_none() is not None
-    return connection.execute(inserting.inline()).rowcount == 1
+    result = connection.execute(inserting.inline())
+    # In MySQL, a row that stays as it is counts too, but has no new number. In SQLite, the number stays.
+    return bool(result.lastrowid if dialect.is_server else result.rowcount)
 
 
 def insertion(cipher: RowCipher, clock: StoreTime, dialect: Dialect, arrival: Arrival) -> Insert:

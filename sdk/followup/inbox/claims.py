@@ -11,7 +11,7 @@ lease is still its own: ``mark_done`` is part of the handler's transaction, and 
 from typing import Any
 
 import attrs
-from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, exists, or_, select, tuple_, update
 
 from followup._core.time import new_uuid
 from followup._store import leases
@@ -146,20 +146,21 @@ async def mark_done_on(execute: Execution, claim: Claim, clock: StoreTime, secon
     """
     marking = _marking_done(claim, clock, execute.dialect).values(lease_ends_at=None)
     try:
-        if (limit := execute.dialect.idle_limit(seconds)) is not None:
+        limit = execute.dialect.idle_limit(seconds)
+        if limit is not None and execute.dialect.restore is None:  # else it would outlast the caller's transaction
             await execute(limit)
-        if execute.dialect.returns_rows:
+        if execute.dialect.changed is None:
             is_marked = bool(await execute(marking.returning(EVENTS.c.seq)))
         else:
             await execute(marking)
-            is_marked = bool((await execute(text("SELECT changes()")))[0][0])
+            is_marked = bool((await execute(execute.dialect.changed))[0][0])
     except Exception as error:
         if is_missing_table(error):
             raise ValueError(_ANOTHER_DATABASE) from None
         raise
     if not is_marked:
         of_event = (EVENTS.c.seq == claim.seq, EVENTS.c.event_id == claim.event_id)
-        found = await execute(select(EVENTS.c.state).where(*of_event))
+        found = await execute(select(EVENTS.c.state).where(*of_event).with_for_update())  # not of an older snapshot
         if not found:
             raise ValueError(_ANOTHER_DATABASE)
         raise ValueError(_ALREADY_DONE if found[0][0] == DONE else _LEASE_ENDED)

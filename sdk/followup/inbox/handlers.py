@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import attrs
 from sqlalchemy import Connection, event
 from sqlalchemy import inspect as inspect_object
-from sqlalchemy.exc import UnboundExecutionError
+from sqlalchemy.exc import DBAPIError, UnboundExecutionError
 from sqlalchemy.orm import Session
 
 from followup._core.api_rules import OutboundEventType
 from followup._core.plain import Late
 from followup._core.privacy.frames import clears_frames
-from followup._store.dialects import dialect_of
+from followup._store.dialects import MYSQL, dialect_of
+from followup._store.execution import NO_SUCH_SAVEPOINT, number_of
 from followup.resources.webhook_event import WebhookEvent
 
 _ENDED = "the handler committed or rolled back received.connection; the inbox does that after it has returned"
@@ -55,6 +56,8 @@ class HandlerTransaction:
         self._failure: HandlerError | None = None
         self._sessions: list[Session] = []
         self._lost: set[str] = set()
+        if dialect_of(connection.dialect.name) is MYSQL:
+            connection.exec_driver_sql("SAVEPOINT followup_handler")
         event.listen(connection, "commit", self._note_commit)
         event.listen(connection, "savepoint", _begin_before_savepoint)
 
@@ -78,7 +81,7 @@ class HandlerTransaction:
         Raises:
             HandlerError: the handler has ended it, or has left something that nobody writes.
         """
-        if self._is_committed or self._has_ended_unnoticed():
+        if self._is_committed or self._has_ended_unnoticed(error):
             raise TransactionEndedError(_ENDED) from error
         if error is not None:
             return
@@ -126,13 +129,16 @@ class HandlerTransaction:
     def _note_commit(self, _: Connection) -> None:
         self._is_committed = True
 
-    def _has_ended_unnoticed(self) -> bool:
+    def _has_ended_unnoticed(self, error: Exception | None) -> bool:
         """Return whether a COMMIT in plain SQL or by the driver has ended it, of which SQLAlchemy knows nothing."""
         connection = self.connection
         if connection.get_transaction() is not self._transaction or connection.closed or connection.invalidated:
             return False
         driver: Any = connection.connection.driver_connection
-        if not dialect_of(connection.dialect.name).is_server:  # where it begins with the first write
+        dialect = dialect_of(connection.dialect.name)
+        if dialect is MYSQL:  # whose DDL commits, too; a deadlock has rolled back
+            return (error is None or number_of(error) not in dialect.repeatable) and not _has_savepoint(connection)
+        if not dialect.is_server:  # where it begins with the first write
             return not driver.in_transaction and _changes(connection) > self._changes_before
         return getattr(getattr(driver, "info", None), "transaction_status", None) == _IDLE
 
@@ -144,6 +150,14 @@ def transaction_on(connection: Connection) -> HandlerTransaction:
     """Return the transaction of the handler that runs now, or one for a connection that a test has made."""
     current = _current.get()
     return current if current is not None and current.connection is connection else HandlerTransaction(connection)
+
+
+def _has_savepoint(connection: Connection) -> bool:
+    try:
+        connection.exec_driver_sql("RELEASE SAVEPOINT followup_handler")
+    except DBAPIError as error:  # others lose the connection, and nothing was committed
+        return number_of(error) != NO_SUCH_SAVEPOINT
+    return True
 
 
 def _changes(connection: Connection) -> int:

@@ -7,13 +7,15 @@ caller's writes.
 
 import asyncio
 import functools
+import importlib
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from sqlalchemy import Connection
+import attrs
+from sqlalchemy import Connection, Select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import Dialect as Compiler
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
@@ -22,8 +24,19 @@ from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._core.codec.kinds import kind_of
 from followup._store.database import unprepared
-from followup._store.dialects import POSTGRESQL, SQLITE, Dialect, dialect_of
-from followup._store.execution import Execution, Parameters, Rows, Statement, executing, run, tables_in
+from followup._store.dialects import MYSQL, POSTGRESQL, SQLITE, Dialect, dialect_of
+from followup._store.execution import (
+    NO_SUCH_SAVEPOINT,
+    ROLLED_BACK,
+    Execution,
+    Parameters,
+    Rows,
+    Statement,
+    executing,
+    number_of,
+    run,
+    tables_in,
+)
 from followup.outbox.events import Recording
 
 if TYPE_CHECKING:
@@ -45,9 +58,22 @@ class DjangoConnection(Protocol):
         ...
 
 
+class MySQLConnection(Protocol):
+    """A connection of mysqlclient, or of PyMySQL."""
+
+    def cursor(self, kind: Any = ..., /) -> Any:
+        """Return a cursor."""
+        ...
+
+    def get_autocommit(self) -> bool:
+        """Return whether each statement commits by itself."""
+        ...
+
+
 if TYPE_CHECKING:
     RecordingConnection: TypeAlias = (
-        "Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | DjangoConnection"
+        "Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | "
+        "MySQLConnection | DjangoConnection"
     )
     AsyncRecordingConnection: TypeAlias = (
         "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]"
@@ -55,11 +81,9 @@ if TYPE_CHECKING:
 else:  # not all of these drivers are installed
     RecordingConnection = AsyncRecordingConnection = Any
 
-_ROLLED_BACK = (
-    "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it. What is "
-    "written before that commits without it"
-)
 _PSYCOPG_IDLE = 0
+_OF_MYSQL = ("pymysql", "MySQLdb")
+"""The packages of PyMySQL and mysqlclient."""
 
 _NAMED = sqlite.dialect(paramstyle="named")
 
@@ -84,14 +108,16 @@ def record_on(connection: object, recording: Recording) -> None:
         driver = getattr(connection, "__wrapped__", connection)  # OpenTelemetry wraps connections
         with _noticing_a_rollback(connection):
             _on_cursor(sqlite3.Cursor(driver), _NAMED, SQLITE, recording, driver)
-    elif _is_psycopg(connection, "Connection"):
+    elif _is_of("psycopg", "Connection", connection):
         _on_psycopg(connection, recording)
+    elif module := next((each for each in _OF_MYSQL if _is_of(f"{each}.connections", "Connection", connection)), None):
+        _on_mysql(connection, module, recording)
     elif _is_django(connection):
         _on_django(connection, recording)
     else:
         raise TypeError(
             "connection must be a SQLAlchemy Connection or Session, a sqlite3.Connection, a psycopg.Connection, or a "
-            f"connection of Django, not {kind_of(connection)}"
+            f"connection of PyMySQL, mysqlclient or Django, not {kind_of(connection)}"
         )
 
 
@@ -105,7 +131,7 @@ async def record_on_async(connection: object, recording: Recording) -> None:
         connection = await connection.connection()
     if isinstance(connection, AsyncConnection):
         await connection.run_sync(_on_sqlalchemy, recording)
-    elif _is_psycopg(connection, "AsyncConnection"):
+    elif _is_of("psycopg", "AsyncConnection", connection):
         await _on_async_psycopg(connection, recording)
     else:
         kinds = "SQLAlchemy AsyncConnection or AsyncSession, or a psycopg.AsyncConnection"
@@ -125,6 +151,8 @@ def _commits_by_itself(driver: Any, dialect: Dialect, adapted: Any = None) -> bo
     if not dialect.is_server:
         mode = getattr(driver, "autocommit", None)  # since Python 3.12
         return not driver.in_transaction and (mode if isinstance(mode, bool) else driver.isolation_level is None)
+    if dialect is MYSQL:
+        return _commits_in_mysql(driver, driver if adapted is None else adapted)
     if hasattr(driver, "is_in_transaction"):  # asyncpg
         return bool(adapted.autocommit) and not driver.is_in_transaction()
     info = getattr(driver, "info", None)
@@ -132,20 +160,38 @@ def _commits_by_itself(driver: Any, dialect: Dialect, adapted: Any = None) -> bo
     return is_idle and bool(getattr(driver, "autocommit", False))
 
 
+def _commits_in_mysql(driver: Any, adapted: Any) -> bool:
+    mode = getattr(driver, "get_autocommit", None)
+    if mode is not None and not mode():
+        return False
+    # Not every driver knows whether a transaction is open. Without one, a savepoint ends with its own statement.
+    with closing(adapted.cursor()) as cursor:
+        cursor.execute("SAVEPOINT followup_record")
+        try:
+            cursor.execute("RELEASE SAVEPOINT followup_record")
+        except Exception as error:
+            if number_of(error) != NO_SUCH_SAVEPOINT:
+                raise
+            return True
+    return False
+
+
 @contextmanager
 def _noticing_a_rollback(driver: Any, forbid_more: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Let an error of SQLite say so if it has rolled back the transaction, as it does when the disk is full.
+    """Let an error say so if it has rolled back the transaction, as SQLite does when the disk is full.
 
     Args:
         driver: the connection of the driver.
-        forbid_more: lets nothing be written until the caller has rolled back. sqlite3 itself has no way to do so.
+        forbid_more: lets nothing be written until the caller has rolled back. Drivers have no way to do so.
     """
     was_open = getattr(driver, "in_transaction", False)  # drivers of PostgreSQL have no such attribute
     try:
         yield
     except BaseException as error:
         if was_open and not driver.in_transaction:
-            error.args = (f"{error.args[0] if error.args else type(error).__name__}. {_ROLLED_BACK}", *error.args[1:])
+            error.args = (f"{error.args[0] if error.args else type(error).__name__}. {ROLLED_BACK}", *error.args[1:])
+            forbid_more()
+        elif ROLLED_BACK in getattr(error, "__notes__", ()):
             forbid_more()
         raise
 
@@ -164,9 +210,9 @@ def _on_cursor(
     async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
         compiled = _compiled(statement, compiler, schema)
         with around():
-            cursor.execute(compiled.string, compiled.construct_params(dict(parameters)), **options)
+            cursor.execute(compiled.text, compiled.converted(parameters), **options)
         rows: Rows = cursor.fetchall() if cursor.description else []
-        return rows
+        return compiled.rows(rows)
 
     run(recording(driver, Execution(execute, dialect)))
 
@@ -192,9 +238,9 @@ def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
         run(recording(compared, executing(connection)))
 
 
-def _is_psycopg(connection: object, name: str) -> bool:
-    module = sys.modules.get("psycopg")  # without it, nobody has such a connection
-    return module is not None and isinstance(connection, getattr(module, name))
+def _is_of(module: str, name: str, connection: object) -> bool:
+    found = sys.modules.get(module)  # without it, nobody has such a connection
+    return found is not None and isinstance(connection, getattr(found, name))
 
 
 def _on_psycopg(connection: Any, recording: Recording) -> None:
@@ -220,10 +266,17 @@ async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
         async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
             compiled = _compiled(statement, POSTGRESQL.pyformat, schema)
             async with around():
-                await cursor.execute(compiled.string, compiled.construct_params(dict(parameters)), prepare=False)
+                await cursor.execute(compiled.text, compiled.converted(parameters), prepare=False)
             return await cursor.fetchall() if cursor.description else []
 
         await recording(connection, Execution(execute, POSTGRESQL))
+
+
+def _on_mysql(connection: Any, module: str, recording: Recording) -> None:
+    _reject(_commits_by_itself(connection, MYSQL))
+    kind = importlib.import_module(f"{module}.cursors").Cursor  # the caller's own may return rows of another shape
+    with closing(connection.cursor(kind)) as cursor:
+        _on_cursor(cursor, MYSQL.pyformat, MYSQL, recording, connection)
 
 
 def _is_django(connection: Any) -> bool:
@@ -243,8 +296,41 @@ def _on_django(connection: Any, recording: Recording) -> None:
         _on_cursor(cursor, dialect.pyformat, dialect, recording, connection.connection)
 
 
+@attrs.frozen(eq=False)
+class _Compiled:
+    """A statement for a driver, and the converters of what a driver passes as it is."""
+
+    text: str
+    _compiled: Any
+    _of_parameters: Mapping[str, Callable[[Any], Any]]
+    _of_columns: Sequence[Callable[[Any], Any] | None]
+
+    def converted(self, parameters: Parameters) -> dict[str, Any]:
+        """Return the parameters of the driver."""
+        found: dict[str, Any] = self._compiled.construct_params(dict(parameters))
+        return {**found, **{name: convert(found[name]) for name, convert in self._of_parameters.items()}}
+
+    def rows(self, rows: Rows) -> Rows:
+        """Return the rows of a SELECT, with values of the types of its columns."""
+        if not any(self._of_columns):
+            return rows
+        return [
+            [value if convert is None else convert(value) for value, convert in zip(row, self._of_columns, strict=True)]
+            for row in rows
+        ]
+
+
 @functools.lru_cache(maxsize=64)
-def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> Any:
+def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> _Compiled:
     """Return a statement on our tables in a schema, compiled once where the same object is executed again."""
     options = {**tables_in(schema), "render_schema_translate": True} if schema else {}
-    return statement.compile(dialect=compiler, **options)
+    compiled: Any = statement.compile(dialect=compiler, **options)
+    binds = compiled.bind_names.items()
+    found = ((name, each.type.dialect_impl(compiler).bind_processor(compiler)) for each, name in binds)
+    columns = statement.selected_columns if isinstance(statement, Select) else ()
+    return _Compiled(
+        compiled.string,
+        compiled,
+        {name: convert for name, convert in found if convert is not None},
+        [each.type.dialect_impl(compiler).result_processor(compiler, None) for each in columns],
+    )

@@ -29,7 +29,7 @@ from followup._core.privacy.redaction import redacted
 from followup._core.time import new_uuid
 from followup._store.cipher import Hash, RowCipher, unhashed
 from followup._store.database import Database
-from followup._store.dialects import Dialect
+from followup._store.dialects import LONG_TEXT, Dialect, exact_text
 from followup._store.execution import Execution, advice_on, is_missing_table, savepoint
 from followup._store.leases import StoreTime
 from followup._store.places import Comparison
@@ -54,8 +54,8 @@ DISCARDED: Final = "discarded"
 
 EVENTS = event_table(
     "followup_outbox",
-    sa.Column("subject", sa.String(LONGEST_TEXT), nullable=False),
-    sa.Column("event", sa.Text, nullable=False),
+    sa.Column("subject", exact_text(LONGEST_TEXT), nullable=False),
+    sa.Column("event", LONG_TEXT, nullable=False),
     # Whether later events of the subject wait for this one: true until it is accepted or given up.
     sa.Column("blocks_subject", sa.Boolean, nullable=False),
     sa.Column("recorded_at", sa.BigInteger, nullable=False),
@@ -78,7 +78,7 @@ sa.Index(
 RATES = sa.Table(
     "followup_outbox_rates",
     sa.MetaData(),
-    sa.Column("name", sa.String(LONGEST_TEXT), primary_key=True),
+    sa.Column("name", exact_text(LONGEST_TEXT), primary_key=True),
     # No relay makes a call before. Each call moves it, and so do a Retry-After, and calls that fail one after another.
     sa.Column("next_call_at", sa.BigInteger, nullable=False),
     # When it was moved: if this is in the future, the clock was set back since.
@@ -256,7 +256,8 @@ async def hash_subjects(execute: Execution, name: str, hashed: Hash) -> None:
     # An IN of SQLAlchemy has no text before it is executed, so that only SQLAlchemy itself can execute it.
     is_unfinished = sa.or_(*(EVENTS.c.state == each for each in (WAITING, IN_FLIGHT, DEAD)))
     of_name = sa.select(EVENTS.c.seq, EVENTS.c.subject).where(EVENTS.c.name == name, is_unfinished)
-    query: Any = of_name.order_by(EVENTS.c.seq).limit(_AT_ONCE)
+    # FOR UPDATE, because a snapshot of the caller's transaction may be older than the lock.
+    query: Any = of_name.order_by(EVENTS.c.seq).limit(_AT_ONCE).with_for_update()
     last = 0
     while rows := await execute(query.where(EVENTS.c.seq > last)):
         for seq, subject in rows:
@@ -285,9 +286,6 @@ class Recording:
         if driver is not None:
             await self.comparison.check(driver, execute)
         await self.write(execute)
-
-
-_SEARCH_PATH_OF_SESSION = text("SET LOCAL search_path TO DEFAULT")
 
 
 async def store(
@@ -333,8 +331,10 @@ async def _schema_on(execute: Execution, database: Database) -> str | None:
         return None
     if rows := await execute(find_schema):
         return str(rows[0][0])
+    if execute.dialect.search_path is None:
+        return None
     async with savepoint(execute, is_kept=False):  # then the caller's search_path holds again
-        await execute(_SEARCH_PATH_OF_SESSION)
+        await execute(text(execute.dialect.search_path.format("DEFAULT")))
         rows = await execute(find_schema)
     if rows:
         database.use_schema(rows[0][0])
@@ -356,7 +356,7 @@ def insertion(name: str, dialect: Dialect, now: ColumnElement[int]) -> Insert:
     """Return the INSERT of an event, whose parameters are ``columns_of`` it. It does nothing if the id is there."""
     return dialect.insert_if_absent(
         EVENTS,
-        **{each: bindparam(each) for each in ("event_id", "subject", "event")},
+        **{each: bindparam(each, type_=EVENTS.c[each].type) for each in ("event_id", "subject", "event")},
         name=name,
         state=WAITING,
         blocks_subject=True,
