@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 from sqlalchemy import Connection, create_engine
-from starlette.routing import Route
 
 from followup import (
     FollowUp,
@@ -25,6 +24,7 @@ from followup import (
     PatientInput,
     inbound,
 )
+from followup.fastapi import inbox_router
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 
@@ -219,7 +219,7 @@ def create_app(clinic: Clinic | None = None) -> FastAPI:
     """Return the receiver, which stores each webhook before it responds."""
     receiving = clinic or Clinic(os.environ["CLINIC_DATABASE"], FollowUp())
     app = FastAPI()
-    app.router.routes.append(Route("/webhooks", receiving.inbox.asgi_app))
+    app.include_router(inbox_router(receiving.inbox, "/webhooks"))
     return app
 
 

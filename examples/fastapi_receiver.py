@@ -6,13 +6,12 @@ Set the environment variables FOLLOWUP_DATABASE_URL and FOLLOWUP_WEBHOOK_SECRET,
 
 from clinic_inbox import create_inbox
 from fastapi import FastAPI
-from starlette.routing import Route
+
+from followup.fastapi import inbox_router
 
 
 def create_app(database: str | None = None, secret: str | None = None) -> FastAPI:
     """Return the application; database and secret default to the environment variables."""
     app = FastAPI()
-    inbox = create_inbox(database, secret)
-    # Not mount(), which redirects to a URL with a final slash: the service follows no redirects.
-    app.router.routes.append(Route("/webhooks", inbox.asgi_app))
+    app.include_router(inbox_router(create_inbox(database, secret), "/webhooks"))
     return app

@@ -17,7 +17,7 @@ LEFT, RIGHT, DESCRIPTION = 56, 478, 196
 """Where names begin, where they end, and where the description of a single name begins."""
 
 DESCRIPTIONS = {
-    "cli | _for_mockserver": "the command; the names for the mock",
+    "cli | _for_mockserver | django | fastapi": "the command; frameworks (public)",
     "_client | inbound": "FollowUp and AsyncFollowUp; inbound events",
     "imports | inbox": "files of a clinic; webhooks, none lost (public)",
     "outbox": "events that cannot be lost (public)",

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 
 from followup._core.plain import TYPE_CHECKING, Late, surroundings, unwrapped
 from followup._core.privacy.frames import clears_frames
-from followup._core.results.errors import WebhookSignatureError
+from followup._core.results.errors import ConfigurationError, WebhookSignatureError
 
 if TYPE_CHECKING:
     import datetime
@@ -37,6 +37,9 @@ SIGNATURE_HEADER = "x-service-signature"
 TIMESTAMP_HEADER = "x-service-timestamp"
 EVENT_TYPE_HEADER = "x-service-event-type"
 ATTEMPT_HEADER = "x-service-delivery-attempt"
+
+MAX_BODY = 2 * 1024 * 1024
+"""Bytes of a body that receivers of ours read. A request of a client has 1 MiB at most, so that no event comes near."""
 
 SECRET_VARIABLE = "FOLLOWUP_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable
 
@@ -167,6 +170,18 @@ def _raw(payload: object) -> bytes:
 def secrets_in(variable: str = SECRET_VARIABLE) -> list[str]:
     """Return the secrets in an environment variable, where a comma separates several, without white space around."""
     return [each.strip() for each in os.environ.get(variable, "").split(",") if each.strip()]
+
+
+def secrets_of_environment() -> list[str]:
+    """Return the secrets in ``FOLLOWUP_WEBHOOK_SECRET``.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    secrets = secrets_in()
+    if not secrets:
+        raise ConfigurationError(f"no secret: pass secret=..., or set {SECRET_VARIABLE}")
+    return secrets
 
 
 def checked_secrets(secret: object) -> list[bytes]:

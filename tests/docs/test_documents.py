@@ -41,6 +41,8 @@ LANGUAGES = {"javascript", "java", "php", "csharp"}
 """Of the page on webhooks; test_webhooks_page.py runs those for which this machine has an interpreter."""
 OPTIONAL = {"python pandas": "pandas"}
 """Kinds of Python blocks that run only if a module is installed."""
+FILE = "python file"
+"""The kind of blocks that are modules: the first line is the name of the file, which tests and commands find."""
 # Without the second option, pytest-asyncio warns when it starts.
 PYTEST_ASYNCIO = ["-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function", "-o"]
 IN_PYTEST = {
@@ -75,11 +77,19 @@ def script(document: Path) -> list[str]:
     return lines
 
 
+def write_files(document: Path, folder: Path) -> None:
+    """Write the modules that a document shows."""
+    for block in blocks(document, FILE):
+        name = block.lstrip("\n").partition("\n")[0].removeprefix("# ")
+        folder.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
+        folder.joinpath(name).write_text(block)
+
+
 def test_no_block_is_of_an_unknown_kind() -> None:
     """Blocks of a misspelt kind would not run."""
     for document in DOCUMENTS:
         text = document.read_text()
-        known = {"python", "shell", *OPTIONAL, *IN_PYTEST, *NOT_RUN, *LANGUAGES}
+        known = {"python", "shell", FILE, *OPTIONAL, *IN_PYTEST, *NOT_RUN, *LANGUAGES}
         if REFERENCE in document.parents:
             known |= NOT_RUN_IN_REFERENCE
         kinds = {each["kind"] for each in BLOCK.finditer(text)}
@@ -126,6 +136,7 @@ def test_the_code_of_a_document_runs(
 )
 def test_the_tests_of_a_document_pass(document: Path, kind: str, pytester: pytest.Pytester) -> None:
     files = blocks(document, kind)
+    write_files(document, pytester.path)
     pytester.makeini("[pytest]")  # pytest would use the configuration of this project for a folder within it
     for number, block in enumerate(files):
         pytester.path.joinpath(f"test_{number}.py").write_text(block)
@@ -149,6 +160,7 @@ def test_the_commands_of_a_document_run(document: Path, tmp_path: Path) -> None:
     commands.write_text("\n".join(lines))
     folder = tmp_path / "folder"
     folder.mkdir()
+    write_files(document, folder)
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment |= {"FOLLOWUP_BASE_URL": f"http://127.0.0.1:{port}", "COLUMNS": "200"}

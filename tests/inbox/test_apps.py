@@ -15,7 +15,7 @@ from support.webhook_events import SECRET, body_of, headers_of
 from waitress.server import create_server
 
 from followup.inbox import Inbox
-from followup.inbox.apps import MAX_BODY
+from followup.webhooks import MAX_BODY
 from followup_mockserver import MockService
 
 from .conftest import write, written

@@ -21,7 +21,7 @@ of their own, and need extras. The classes of the mock are under [Mock server](m
 | [Inputs](inputs.md) | the dicts that operations take |
 | [Pages of lists](lists.md) | `Page`, `AsyncPage`, and the response behind a result |
 | [Error classes](error_classes.md) | the tree of exceptions; [Errors](errors.md) says when each is raised |
-| [Webhooks](webhooks.md) | `verify_signature`, `construct_event`, `WebhookEvent` |
+| [Webhooks](webhooks.md) | `verify_signature`, `construct_event`, `WebhookEvent`; `followup.fastapi` |
 | [Outbox](outbox.md) | `followup.outbox`: record events in your own transaction |
 | [Inbox](inbox.md) | `followup.inbox`: store webhooks, and handle each once |
 | [Imports](imports.md) | `followup.imports`: files of a clinic, and the codes of doubts |

@@ -8,6 +8,7 @@ from datetime import timedelta
 import followup
 from followup import WebhookEvent, WebhookSignatureError, construct_event, verify_signature
 from followup._core.api_rules import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_ATTEMPT_TIMEOUT, WEBHOOK_RETRY_WAITS
+from followup.fastapi import inbox_router, webhook_event
 from followup.webhooks import SIGNATURE_HEADER, TIMESTAMP_HEADER, WEBHOOK_TOLERANCE, sign
 from followup_mockserver.gateway.contract.openapi import document
 
@@ -60,6 +61,8 @@ def pages() -> Iterator[tuple[str, str]]:
             section(2, "Attempts", _RETRIES, _attempts()),
             section(2, "verify_signature", function_text("verify_signature", verify_signature, PATH)),
             section(2, "construct_event", function_text("construct_event", construct_event, PATH)),
+            section(2, "webhook_event", function_text("followup.fastapi.webhook_event", webhook_event, PATH)),
+            section(2, "inbox_router", function_text("followup.fastapi.inbox_router", inbox_router, PATH)),
             section(2, "Reasons", _REASONS, _reasons()),
             class_section(WebhookEvent, "WebhookEvent", PATH, owner="WebhookEvent", members=_members()),
         ),
@@ -75,6 +78,8 @@ def python_names() -> PythonNames:
     """Iterate over the functions, the class and its members."""
     for name in ("verify_signature", "construct_event"):
         yield PATH, name, f"{followup.__name__}.{name}", "function"
+    for name in ("webhook_event", "inbox_router"):
+        yield PATH, name, f"{followup.__name__}.fastapi.{name}", "function"
     yield PATH, "WebhookEvent", "followup.WebhookEvent", "class"
     for name, _ in _members():
         yield PATH, f"WebhookEvent.{name}", f"followup.WebhookEvent.{name}", "method"

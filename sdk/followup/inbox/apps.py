@@ -10,9 +10,7 @@ from typing import Any
 import anyio.to_thread
 
 from followup._core.privacy.frames import clears_frames
-
-MAX_BODY = 2 * 1024 * 1024
-"""Bytes of a body. A request of a client has 1 MiB at most, so that an event never comes near."""
+from followup.webhooks import MAX_BODY
 
 Receive = Callable[[bytes, Mapping[str, str]], int]
 """Takes body and headers, and returns the HTTP status."""

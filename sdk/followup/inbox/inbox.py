@@ -25,7 +25,7 @@ from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, che
 from followup.inbox.upkeep import DrainReport, ReceivedEvents
 from followup.inbox.worker import Worker
 from followup.resources.webhook_event import Headers
-from followup.webhooks import SECRET_VARIABLE, checked_secrets, construct_event, secrets_in
+from followup.webhooks import checked_secrets, construct_event, secrets_of_environment
 
 LONGEST_HANDLER_TIMEOUT = 86_400
 
@@ -92,7 +92,7 @@ class Inbox(ReceivedEvents):
             raise followup.ConfigurationError("max_attempts must be a whole number, 1 or more")
         if isinstance(handler_timeout, bool) or not 1 <= handler_timeout <= LONGEST_HANDLER_TIMEOUT:
             raise followup.ConfigurationError(f"handler_timeout must be 1 to {LONGEST_HANDLER_TIMEOUT} seconds")
-        self._secrets = _secrets_of_environment
+        self._secrets = secrets_of_environment
         if secret is not None:
             secrets = [each.decode() for each in checked_secrets(secret)]
             self._secrets = lambda: secrets  # an attribute of this object would be shown by vars()
@@ -284,13 +284,6 @@ class Inbox(ReceivedEvents):
             since = in_utc(since, "since")
         self._check_tables()
         return catch_up(self._setting(), client, webhook_endpoint, since)
-
-
-def _secrets_of_environment() -> list[str]:
-    secrets = secrets_in()
-    if not secrets:
-        raise followup.ConfigurationError(f"no secret: pass secret=..., or set {SECRET_VARIABLE}")
-    return secrets
 
 
 def _raw(body: bytes | str) -> bytes:
