@@ -57,7 +57,7 @@ DESCRIPTIONS = {
     "how-to/testing": "The pytest plugin and its fixtures.",
     "how-to/async-tests": "Fixtures in asynchronous tests, with pytest-asyncio and anyio.",
     "how-to/fastapi": "FastAPI and Starlette: an application with outbox, inbox and tests; verified webhooks.",
-    "how-to/serverless": "AWS Lambda and other functions in a cloud: verify webhooks, and what of outbox and inbox works.",
+    "how-to/serverless": "AWS Lambda and other clouds: verified webhooks, and what of outbox and inbox works.",
     "how-to/test-receivers": "Mount a receiver in a test: exceptions, time limit, lifespan, event loops.",
     "how-to/time-travel": "Advance the clock of the mock: jobs, reminders, and which times are real.",
     "how-to/patients-and-staff": "Act as patients, staff and the service's agent in the mock.",
