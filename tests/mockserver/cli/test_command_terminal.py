@@ -40,22 +40,6 @@ def test_a_text_in_a_table(shell: Shell, message: str) -> None:
     assert controls(shown) == set()
 
 
-def test_a_table_of_messages_wraps_the_text_only(shell: Shell, server: MockServer) -> None:
-    with server.client() as client:
-        client.visits.create(
-            patient={"phone": "+5491155550000", "full_name": "Ana"}, visited_at=server.clock.now.replace(year=2020)
-        )
-    server.advance()
-    (sent,) = server.messages
-    shown = shell.on_a_terminal(80, "messages")
-    heading, *lines, note = shown.splitlines()
-    assert lines[0].startswith(f"{sent.sent_at:%Y-%m-%d %H:%M}  post_visit  +5491155550000  ")
-    cells = [line[heading.index("text") :].strip() for line in lines]
-    assert len(cells) > 1
-    assert " ".join(cells) == sent.text
-    assert note.startswith("No room for about: choose with --columns.")
-
-
 def test_a_text_in_json(shell: Shell, message: str) -> None:
     for written in (shell.on_a_terminal(400, "messages", "--json"), shell.run("messages").stdout):
         assert controls(written) == set()
@@ -66,25 +50,6 @@ def test_a_text_in_an_error(shell: Shell) -> None:
     for arguments in (("jump", HOSTILE), (HOSTILE,), ("advance", HOSTILE), ("clock", "--url", f"http://{HOSTILE}")):
         written = shell.error(*arguments)
         assert controls(written) == set()
-
-
-def test_an_error_of_what_is_no_mock(shell: Shell, server: MockServer) -> None:
-    server.add_fault(operation="*", kind="status")
-    assert controls(shell.error("clock", "--url", f"{server.url}/v1/{HOSTILE[3:6]}")) == set()
-
-
-def test_an_error_of_a_receiver_in_a_line_of_listen(shell: Shell, server: MockServer) -> None:
-    server.mount("https://clinic.example", lambda _: httpx.Response(500))
-    with shell.start("listen", "--forward-to", "https://clinic.example/hooks") as process:
-        assert process.stdout
-        process.stdout.readline()
-        with server.client() as client:
-            client.patients.create(phone="+5491155550000", full_name=HOSTILE)
-        line = process.stdout.readline()
-        assert "patient.upserted" in line
-        assert controls(line) == set()
-        process.terminate()
-        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("width", [60, 80, 110])
@@ -129,13 +94,3 @@ def test_a_request_shows_why_it_was_refused_on_80_columns(shell: Shell, server: 
         assert re.search(rf"{operation} +{status} +req_\S+ +{outcome}", shown), shown
     assert longest in shown
     assert "phone" in shown
-
-
-def test_the_outcome_of_a_request_can_be_chosen(shell: Shell, server: MockServer) -> None:
-    with server.client(max_retries=0) as client, pytest.raises(APIStatusError):
-        client.patients.create(phone="12")
-    shown = shell.on_a_terminal(80, "requests", "--columns", "status,outcome")
-    assert "400     parameter_invalid phone" in shown
-    assert shell.json("requests", "--columns", "outcome") == [{"outcome": "parameter_invalid phone"}]
-    assert shell.json("requests")[0]["outcome"] == "parameter_invalid phone"
-    assert "the columns are operation, " in shell.error("requests", "--columns", "x")

@@ -65,18 +65,6 @@ def test_serve_from_start_to_stop(served: Served, number: signal.Signals) -> Non
     assert served.process.wait(60) == 0
 
 
-def test_serve_stops_while_a_client_waits(served: Served) -> None:
-    arguments = command("listen", "--forward-to", "https://127.0.0.1:9", "--url", served.url)
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as waiting:
-        assert waiting.stdout
-        assert waiting.stderr
-        assert waiting.stdout.readline().startswith("signing secret")
-        served.process.terminate()
-        assert served.process.wait(60) == 0
-        assert waiting.wait(60) == 1
-        assert "no mock responds" in waiting.stderr.read()
-
-
 def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: Path) -> None:
     env_file = tmp_path / "mock.env"
     env_file.write_text("FOLLOWUP_BASE_URL=http://127.0.0.1:9\n")  # of an earlier run
@@ -185,31 +173,21 @@ def test_the_commands_that_talk_to_it(server: MockServer) -> None:
     [
         (("advance", "soon"), "use a duration such as"),
         (("clock",), "no mock responds"),
-        (("trigger", "order.issued", "--data", "{"), "--data is not JSON"),
         (("wait", "--timeout", "0.1"), "no mock responded"),
-        (("wait", "--timeout", "nan"), "--timeout must be a number of seconds"),
         (("explain", ""), "an id is expected, such as pat_"),
-        (("explain", "a/b"), "an id is expected, such as pat_"),
         (("clock", "--url", "http://ana:hidden@127.0.0.1:9"), "no mock responds at http://127.0.0.1:9 "),
         (
             ("wait", "--timeout", "0", "--url", "http://ana:hidden@127.0.0.1:9"),
             "no mock responded at http://127.0.0.1:9 ",
         ),
         (("advance", "-1h"), "time only moves forward"),
-        (("serve", "--start-time", "yesterday"), "--start-time must be a time with an offset"),
         (("serve", "--forward-to", "http://clinic.example"), "--forward-to must be an https URL"),
         (("serve", "--idempotency-hours", "a day"), "'--idempotency-hours'"),
-        (("serve", "--reminder-hours", "24;3"), "--reminder-hours must be numbers separated by commas"),
         (("serve", "--reminder-hours", "24,-3"), "--reminder-hours[1] must be from 0"),
         (("serve", "--intake-required", "dni,shoeSize"), "--intake-required[1] must be a field of an intake request"),
-        (("serve", "--host", "256.1.1.1"), "cannot listen"),
-        (("fault", "patients.list"), "no mock responds"),
         (("trigger", "appointment.canceled"), "'appointment.canceled' is not one of 'intake.requested', "),
-        (("webhook-fault", "duplicat"), "'duplicat' is not one of 'duplicate', "),
         (("patients", "update", "pat_1", "--stage", "happy"), "Invalid value for '--stage': 'happy' is not one of "),
         (("appointments", "add", "--patient", "{", "--start-at", "2030-01-01T12:00:00Z"), "--patient is not JSON"),
-        (("visits", "add", "--visited-at", "2030-01-01T12:00:00Z"), "'--patient'"),
-        (("jump",), "No such command 'jump'"),
         (("requests", "--limit", "many"), "Invalid value for '--limit': 'many' is not a valid int"),
         (("serve", "--port", "0", "--quiet", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
     ],
@@ -252,8 +230,7 @@ def test_a_taken_port_is_one_clear_line(server: MockServer) -> None:
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_listen_prints_the_secret_and_a_line_for_each_attempt(server: MockServer, number: signal.Signals) -> None:
+def test_listen_prints_the_secret_and_a_line_for_each_attempt(server: MockServer) -> None:
     inbox = Inbox()
     with listening(inbox) as url:
         arguments = command(
@@ -270,7 +247,7 @@ def test_listen_prints_the_secret_and_a_line_for_each_attempt(server: MockServer
                 lines = [process.stdout.readline() for _ in range(3)]
                 assert all("patient.upserted" in line and "attempt 1" in line and "204" in line for line in lines)
                 assert len(set(lines)) == 3
-                process.send_signal(number)
+                process.send_signal(signal.SIGINT)
                 assert process.wait(60) == 0
                 assert [*client.webhook_endpoints.list()] == []
     assert len(inbox.requests) == 3

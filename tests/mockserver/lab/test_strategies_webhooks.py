@@ -17,9 +17,9 @@ from followup import WebhookEvent, construct_event, verify_signature
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver import MockService
 from followup_mockserver.strategies import signed_webhook, webhook_event
-from followup_mockserver.world.state.journal import OBSERVERS
 
 SECRET = "whsec_strategies"
+FIRST = settings(max_examples=1, phases=[Phase.generate], database=None)
 URL = "https://clinic.example/hooks"
 
 each_type = pytest.mark.parametrize("type", spec.OUTBOUND_TYPES)
@@ -143,13 +143,6 @@ def test_the_objects_vary() -> None:
         assert len({each["patient"][name] for each in booked}) > 2, name
 
 
-def test_the_same_id_means_the_same_body() -> None:
-    known: dict[str, bytes] = {}
-    for body, _ in drawn(None, 300):
-        assert known.setdefault(json.loads(body)["id"], body) == body
-    assert len(known) > 250
-
-
 def test_the_headers_are_those_of_the_service() -> None:
     found = drawn(None)
     for body, headers in found:
@@ -167,43 +160,10 @@ def test_a_webhook_is_signed_at_the_time_at_which_it_is_drawn() -> None:
     strategy = signed_webhook(SECRET, "patient.upserted")
     for moment in ("2031-05-17T12:00:00Z", "2035-01-01T00:00:00Z"):
         with freezegun.freeze_time(moment):
-            body, headers = find(strategy, lambda _: True)
+            body, headers = find(strategy, lambda _: True, settings=FIRST)
             verify_signature(body, headers, SECRET, tolerance=0)
         assert headers["x-service-timestamp"] == str(int(datetime.fromisoformat(moment).timestamp()))
-    assert abs(int(find(strategy, lambda _: True)[1]["x-service-timestamp"]) - time.time()) < 60
-
-
-def test_a_webhook_shrinks_to_what_matters() -> None:
-    def wanted(body: bytes) -> bool:
-        return json.loads(body)["data"]["appointment"]["source"] == "pms"
-
-    simplest = find(webhook_event("appointment.created"), wanted, settings=settings(database=None, derandomize=True))
-    data = json.loads(simplest)["data"]
-    assert data["patient"]["phone"] == "+5491155550000"
-    unused = [data["patient"][name] for name in ("fullName", "dni", "email", "externalId", "dateOfBirth")]
-    unused += [data["appointment"][name] for name in ("doctor", "type", "externalId")]
-    assert {*unused} == {None}
-    assert data["patient"]["optedOut"] is False
-
-
-def test_drawing_is_no_call_of_an_operation() -> None:
-    class Observer:
-        def __init__(self) -> None:
-            self.reports: list[object] = []
-
-        def call_ended(self, call: object, /) -> None:
-            self.reports.append(call)
-
-        def attempt_ended(self, ended: object, /) -> None:
-            self.reports.append(ended)
-
-    observer = Observer()
-    OBSERVERS.append(observer)
-    try:
-        drawn(None, 50)
-    finally:
-        OBSERVERS.remove(observer)
-    assert observer.reports == []
+    assert abs(int(find(strategy, lambda _: True, settings=FIRST)[1]["x-service-timestamp"]) - time.time()) < 60
 
 
 @pytest.mark.parametrize("type", ["patient.updated", "", "*"])
