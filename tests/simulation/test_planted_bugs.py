@@ -48,12 +48,11 @@ def test_a_planted_bug_is_found_with_nearly_every_seed(bug: Bug) -> None:
     assert sum(bug.found(seed)[0] for seed in range(SEEDS)) >= ENOUGH
 
 
-@pytest.mark.parametrize("clinic", [planted.SendsBeforeCommit, planted.IgnoresResults, planted.RemembersInMemory])
-def test_the_last_line_of_the_message_repeats_the_failure(clinic: type[Clinic]) -> None:
+def test_the_last_line_of_the_message_repeats_the_failure() -> None:
+    clinic = planted.SendsBeforeCommit
     message = str(failure_of(clinic, seed=0))
-    call = message.splitlines()[-1]
     with pytest.raises(AssertionError) as again:
-        eval(call, {"simulate": simulate, clinic.__name__: clinic})
+        eval(message.splitlines()[-1], {"simulate": simulate, clinic.__name__: clinic})
     assert str(again.value) == message
 
 
@@ -83,7 +82,7 @@ def test_an_appointment_without_an_external_id_is_named() -> None:
 
 @pytest.mark.parametrize("clinic", CORRECT)
 def test_a_correct_integration_keeps_every_promise(clinic: type[Clinic]) -> None:
-    simulate(clinic, examples=8, seed=101)
+    simulate(clinic, examples=4, seed=101)
 
 
 @pytest.mark.nightly
