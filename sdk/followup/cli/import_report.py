@@ -6,9 +6,8 @@ Values are personal data unless they are times, statuses or ids; those of all ot
 import shutil
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from html import escape
 from pathlib import Path
 from string import Template
@@ -86,11 +85,9 @@ class Shown:
     is_recorded: bool | None
     shows_values: bool
     language: str = "en"
-    events: Counter[str] = attrs.field(init=False)
     _open: set[str | None] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.events = Counter(each["type"] for each in self.report.events)
         columns = self.job.map.columns
         open_fields = {self.job.map.id_field, "start_at", "visited_at", "status"} & columns.keys()
         personal = {header for field in columns.keys() - open_fields for header in columns[field].headers}
@@ -120,7 +117,7 @@ class Shown:
         report = self.report
         numbers = {name: getattr(report, name) for name in ("rows", "rejected", "ignored", "unchanged", "gone")}
         about = {"preview": [*map(self._understood, report.preview)], "summary": _summary_of(report)}
-        write_line(json_line({**numbers, "events": self.events, **about, "doubts": []})[:-2], end="")
+        write_line(json_line({**numbers, "events": report.types, **about, "doubts": []})[:-2], end="")
         between = ""
         for each in self.report.doubts:
             place = {"row": each.row, "column": each.column, "code": each.code}
@@ -163,7 +160,7 @@ class Shown:
         yield "", self._say("rows", file=self.file.name, **numbers)
         if self.is_recorded is None:
             yield from self._preview()
-        events = ", ".join(f"{count:,} {kind}" for kind, count in self.events.items()) or self._say("nothing")
+        events = ", ".join(f"{count:,} {kind}" for kind, count in report.types.items()) or self._say("nothing")
         if self.is_recorded is not None:
             yield "", self._say("recorded" if self.is_recorded else "not_recorded", events=events, **numbers)
             return
@@ -211,7 +208,7 @@ class Shown:
     def _weekday(self, day: datetime) -> str:
         return _WORDS[self.language]["weekdays"].split()[day.weekday()]
 
-    def _day(self, day: datetime) -> str:
+    def _day(self, day: date) -> str:
         month = _WORDS[self.language]["months"].split()[day.month - 1]
         return self._say("day", day=day.day, month=month, year=day.year)
 
@@ -258,9 +255,7 @@ class Shown:
 def _summary_of(report: "Report") -> dict[str, object]:
     """Return the summary in JSON."""
     found = report.summary
-    days = {
-        name: each and each.date().isoformat() for name, each in (("firstDay", found.first), ("lastDay", found.last))
-    }
+    days = {name: each and each.isoformat() for name, each in (("firstDay", found.first), ("lastDay", found.last))}
     times = (("firstTime", found.first_time), ("lastTime", found.last_time))
     clocks = {name: each and each.isoformat("minutes") for name, each in times}
     names = [each for each, value in attrs.asdict(found).items() if isinstance(value, int)]

@@ -12,6 +12,7 @@ if _missing := [each for each in ("sqlalchemy", "python_calamine", "phonenumbers
 
 from followup.imports.compare import Report
 from followup.imports.doubts import Doubt
-from followup.imports.job import Difference, Import, ImportRefused
+from followup.imports.job import Import, ImportRefused
+from followup.imports.verify import Difference
 
 __all__ = ["Difference", "Doubt", "Import", "ImportRefused", "Report"]

@@ -37,9 +37,9 @@ def rounded(moment: datetime) -> datetime:
 
 def text_of(cell: Cell) -> str:
     """Return a cell as text, without spaces around it."""
+    if isinstance(cell, str):  # most are
+        return cell.strip()
     match cell:
-        case str():
-            return cell.strip()
         case None:
             return ""
         case float():

@@ -84,7 +84,7 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
     """
     if _TWO.search(text):
         raise DocumentError("there is more than one in the cell")
-    bare = _LABEL.sub("", text.upper(), count=1)
+    bare = _LABEL.sub("", text.upper(), count=1).replace(".", "").replace("-", "")
     bare = bare if bare.isalnum() else "".join(filter(_is_kept, bare))
     if not bare.strip("0") or not any(map(str.isdigit, bare)):
         raise DocumentError("it has no digits other than 0")
@@ -104,4 +104,4 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
 
 
 def _is_kept(character: str) -> bool:
-    return not (character in ".-" or character.isspace() or category(character) in ("Cf", "Pd"))
+    return not (character.isspace() or category(character) in ("Cf", "Pd"))

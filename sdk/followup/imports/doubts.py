@@ -2,7 +2,8 @@
 
 import tomllib
 from collections.abc import Mapping
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import attrs
 
@@ -28,6 +29,9 @@ class Doubt:
     code: str
     value: str | None = attrs.field(repr=False)
     text: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Doubt, (self.row, self.column, self.code, self.value, self.text)  # there may be millions
 
     @property
     def rejects(self) -> bool:
@@ -58,7 +62,12 @@ def doubt(
     code: str, row: int | None = None, column: str | None = None, value: str | None = None, *, detail: str = ""
 ) -> Doubt:
     """Return a doubt with the text of its code."""
-    return Doubt(row, column, code, value, CODES[code].text.format(detail=detail))
+    return Doubt(row, column, code, value, _text(code, detail))
+
+
+@lru_cache(maxsize=1000)
+def _text(code: str, detail: str) -> str:
+    return CODES[code].text.format(detail=detail)
 
 
 def column_in(sheet: str, column: str | None) -> str | None:

@@ -1,210 +1,25 @@
-"""The import of a clinic's own files: the public class, and the comparison of a file with the service."""
+"""The import of a clinic's own files: the public class."""
 
-import itertools
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
 
-import attrs
 from sqlalchemy import URL, Engine
 
 from followup import FollowUp, FollowUpError
-from followup._core.api_rules import REQUESTS_PER_MINUTE
-from followup._core.call.request_rate import Governor
 from followup._core.privacy.frames import clears_frames_of
-from followup._store.leases import StoreTime, datetime_of
+from followup._store.leases import StoreTime
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report
 from followup.imports.doubts import doubt
 from followup.imports.encodings import TWICE
 from followup.imports.files import EncodingDoubtfulError
 from followup.imports.maps import Map
-from followup.imports.rows import Row, Rows
-from followup.imports.spool import Expected, Spool
-from followup.imports.state import CANCELLED, UNKNOWN, State, StoredState, milliseconds
-from followup.imports.summary import Summary
-from followup.imports.who import Person, is_another, words_of
+from followup.imports.rows import Rows
+from followup.imports.state import State, StoredState
+from followup.imports.verify import Difference, Verification
 from followup.outbox import Outbox
-
-_LOOKED_UP = 100
-"""Objects that are looked up one by one. If more were not found, everything else is listed, 100 with each call."""
-
-_PAGE = 100
-
-
-@attrs.frozen
-class Difference:
-    """A difference between a file and the service.
-
-    Attributes:
-        external_id: id of the object in the file; None for a rejected row without one.
-        kind: ``missing``: it is not at the service. ``unexpected``: it is at the service under an id that was recorded
-            from an earlier file, but this file does not have it. ``time``, ``status``: they differ. ``patient``: it is
-            another patient's there. ``rejected``: the row is rejected, and the service does not have it as it is in
-            the file.
-        here: time or status in the file, in UTC; the row of what has none; None if it is not there.
-        there: time or status at the service, or the id of the other patient; None if it is not there.
-    """
-
-    external_id: str | None
-    kind: Literal["missing", "unexpected", "time", "status", "patient", "rejected"]
-    here: datetime | str | None
-    there: datetime | str | None
-
-
-class Verification:
-    """Compares the rows of a file with the objects of the service.
-
-    Args:
-        map: the map of the file.
-        rows: the rows.
-        state: what was recorded; a new state if that is not known.
-        client: the client to list with.
-        now: the time; what began before is passed over where the map skips it.
-    """
-
-    def __init__(self, map: Map, rows: Rows, state: State, client: FollowUp, now: datetime) -> None:
-        self._map = map
-        self._rows = rows
-        self._state = state
-        self._client = _paced(client)
-        self._now = now
-        self._is_appointments = map.kind == "appointments"
-        self._spool = Spool()
-        self._expected = 0
-        self._has_listed_patients = False
-
-    def differences(self) -> Iterator[Difference]:
-        """Iterate over the differences."""
-        for row in self._rows:
-            if row.outcome not in ("ignored", "joined") and not self._expect(row):
-                yield Difference(row.external_id, "rejected", f"row {row.number}", None)
-        for query in self._queries():
-            for page in getattr(self._client, self._map.kind).list(limit=_PAGE, **query).pages():
-                yield from self._compare(page.data)
-        for each in self._spool.not_found():
-            if each.absent is not None:
-                here = _time(each.at) or (f"row {each.row}" if each.absent == "rejected" else None)
-                yield Difference(each.external_id, each.absent, here, None)
-
-    def _expect(self, row: Row) -> bool:
-        """Note what the service should have because of a row; return False if nobody can look for it there."""
-        is_skipped = self._map.skips(row.at, self._now)
-        if row.external_id is None:
-            return is_skipped
-        absent: Literal["missing", "rejected"] | None = "missing"
-        if row.outcome == "rejected" or self._is_shared(row.patient):
-            absent = "rejected"
-        elif row.status == CANCELLED:
-            absent = None
-        at = None if row.at is None else milliseconds(row.at.instant)
-        known = Expected(row.external_id, row.status, at, absent, row.number, json.dumps(row.patient))
-        key = self._state.hash(self._map.kind, row.external_id)
-        self._expected += not is_skipped
-        return self._spool.add_key(key, None if is_skipped else known) or is_skipped
-
-    def _is_shared(self, patient: Mapping[str, Any]) -> bool:
-        phone, dni = patient.get("phone"), patient.get("dni")
-        is_shared = phone is not None and self._map.shared_phones == "reject" and self._rows.is_shared(phone)
-        return is_shared or (dni is not None and self._rows.has_shared_document(dni))
-
-    def _queries(self) -> Iterator[Mapping[str, Any]]:
-        """Iterate over the queries that find all objects in few calls. Each is made when the one before was read."""
-        first, last = self._spool.times() if self._is_appointments else (None, None)  # the others list by no time
-        if self._is_appointments and isinstance(self._state, StoredState):
-            now = milliseconds(self._now)  # what is unexpected may be anywhere ahead
-            first, last = now if first is None else min(first, now), None
-        if first is not None:
-            yield {"start_at_gte": _time(first), "start_at_lt": _time(last and last + 1)}
-        left = list(itertools.islice(self._spool.not_found(), _LOOKED_UP + 1))
-        if len(left) <= _LOOKED_UP:
-            yield from ({"external_id": each.external_id} for each in left)
-        elif first is None:
-            yield {}
-        else:
-            yield {"start_at_lt": _time(first)}
-            if last is not None:
-                yield {"start_at_gte": _time(last + 1)}
-
-    def _compare(self, objects: Sequence[Any]) -> Iterator[Difference]:
-        found = {self._state.hash(self._map.kind, each.external_id): each for each in objects if each.external_id}
-        known = self._state.objects([*found])
-        for key, each in found.items():
-            expected = self._spool.find(key)
-            if expected is not None:
-                yield from self._differences_of(expected, each)
-            elif key in known and self._is_ahead(each) and not self._spool.has_key(key):
-                yield Difference(each.external_id, "unexpected", None, each.start_at)
-
-    def _is_ahead(self, found: Any) -> bool:
-        is_over = not self._is_appointments or found.status in ("cancelled", "completed")
-        return not is_over and bool(found.start_at > self._now)
-
-    def _differences_of(self, expected: Expected, found: Any) -> Iterator[Difference]:
-        difference = self._difference_of(expected, found)
-        if difference is not None and expected.absent == "rejected":
-            here = _time(expected.at) or f"row {expected.row}"
-            yield attrs.evolve(difference, kind="rejected", here=here)
-        elif difference is not None:
-            yield difference
-
-    def _difference_of(self, expected: Expected, found: Any) -> Difference | None:
-        number = expected.external_id
-        is_cancelled = self._is_appointments and found.status == CANCELLED
-        has_other_status = self._is_appointments and (expected.status == CANCELLED) != is_cancelled
-        if expected.status == UNKNOWN or has_other_status:
-            return Difference(number, "status", expected.status, found.status)
-        if expected.status == CANCELLED:
-            return None
-        if self._map.kind != "patients":
-            there = found.start_at if self._is_appointments else found.visited_at
-            if expected.at is None or milliseconds(there) != expected.at:
-                return Difference(number, "time", _time(expected.at), there)
-        patient = found.id if self._map.kind == "patients" else found.patient
-        if is_another(_person(json.loads(expected.patient)), self._patient(patient)):
-            return Difference(number, "patient", None, patient)
-        return None
-
-    def _patient(self, id: str) -> Person:
-        """Return a patient of the service. For a large file, all are listed at once, which needs fewer calls."""
-        text = self._spool.patient(id)
-        if text is None and self._expected > _LOOKED_UP and not self._has_listed_patients:
-            self._has_listed_patients = True
-            for page in self._client.patients.list(limit=_PAGE).pages():
-                self._spool.add_patients((each.id, _in_json(each)) for each in page.data)
-            text = self._spool.patient(id)
-        if text is None:
-            text = _in_json(self._client.patients.retrieve(id))
-            self._spool.add_patients([(id, text)])
-        return _person(json.loads(text))
-
-
-def _in_json(patient: Any) -> str:
-    return json.dumps({name: getattr(patient, name) for name in ("phone", "dni", "external_id", "full_name")})
-
-
-def _person(patient: Mapping[str, Any]) -> Person:
-    name = words_of(patient.get("full_name") or "")
-    return Person(patient.get("phone"), patient.get("dni"), patient.get("external_id"), name)
-
-
-def _time(at: int | None) -> datetime | None:
-    return None if at is None else datetime_of(at)
-
-
-def _paced(client: FollowUp) -> FollowUp:
-    """Return the client, with the request rate of the service if it has none."""
-    if not isinstance(client, FollowUp):
-        raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
-    if client._options.governor is not None:
-        return client
-    paced = client.with_options()
-    paced._options = attrs.evolve(paced._options, governor=Governor(REQUESTS_PER_MINUTE))
-    return paced
-
 
 Progress = Callable[[float], object]
 """Is called now and then with the part of the work that is done, from 0 to 1."""
@@ -337,17 +152,7 @@ class Import:
             rows = Rows(self.map, file, now, on_progress=on_progress)
         except EncodingDoubtfulError as error:
             found = [doubt("encoding_doubtful", value=error.likely, detail=error.likely)]
-            report = Report(
-                rows=0,
-                rejected=0,
-                ignored=0,
-                unchanged=0,
-                gone=0,
-                events=(),
-                doubts=found,
-                preview=(),
-                summary=Summary(),
-            )
+            report = Report(doubts=found)
             problem = f"{file} looks like {error.likely}, so nothing was recorded"
             raise ImportRefused(f"{problem}: {_encoding_advice(error.likely)}", report=report) from None
         with closing(rows):

@@ -1,13 +1,23 @@
-"""Reads one row of a file: what it asks for, and the doubts about it."""
+"""Reads the rows of a file: what each asks for, and the doubts about it.
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+How the cells of a field are read follows from the map. So it is decided once for a file, and what cells mean is
+remembered: dates, types and doctors come again and again.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, get_args
+
+import attrs
 
 from followup.imports.cells import Cell, has_text, text_of
 from followup.imports.documents import DocumentError, document_of
-from followup.imports.doubts import Doubt, column_in, doubt
-from followup.imports.files import Misquoted
-from followup.imports.maps import DATE_OF_BIRTH, PLACEHOLDER, TIMES, Column, Status
+from followup.imports.doubts import CODES, Doubt, column_in, doubt
+from followup.imports.files import Misquoted, Table
+from followup.imports.maps import DATE_OF_BIRTH, PLACEHOLDER, TIMES, Column, Map, Status
 from followup.imports.values import (
     EMPTY,
     EMPTY_STARTS,
@@ -17,11 +27,10 @@ from followup.imports.values import (
     checked_length,
     cleaned,
     date_of,
+    instant_of,
     is_damaged,
+    phone_of,
 )
-
-if TYPE_CHECKING:
-    from followup.imports.rows import Row, Rows
 
 REPLACED = "\ufffd"
 _STATUSES: Mapping[str, Status] = {each: each for each in get_args(Status)}
@@ -32,279 +41,372 @@ _AS_WRITTEN = ("external_id", "status", *TIMES)
 _DROPPED = ("patient.email", DATE_OF_BIRTH)
 """Fields without which a row is sent, if they are invalid."""
 
+_WRITTEN = ("external_id", *TIMES, "patient.external_id", "patient.phone", "patient.dni", "patient.full_name")
+"""Fields whose texts a row keeps."""
 
-class Field:
-    """Where the text of a field comes from: the column of the map, with the positions of its cells."""
+_DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 
-    def __init__(self, column: Column, header: Sequence[str]) -> None:
-        self.column = column
-        self.positions: list[int] = [header.index(each) for each in column.headers]
-        self._only = self.positions[0] if len(self.positions) == 1 and column.template is None else None
-
-    def cells(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells that are not empty; a time is read from them."""
-        if self.column.constant is not None:
-            return [self.column.constant]
-        if self.column.template is not None:
-            return [text] if (text := self.text(cells)) else []
-        found = (cells[position] for position in self.positions)
-        return [cleaned(text) if isinstance(each, str) else each for each in found if (text := text_of(each))]
-
-    def text(self, cells: Sequence[Cell]) -> str:
-        """Return the text; empty if all cells are."""
-        if self._only is not None:  # most fields
-            return _text(cells[self._only])
-        column = self.column
-        if column.template is None:
-            return " ".join(map(text_of, self.cells(cells)))
-        texts = [_text(cells[position]) for position in self.positions]
-        rest = iter(texts)
-        return " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split()) if any(texts) else ""
+_REMEMBERED, _PHONES_REMEMBERED = 5_000, 50_000
+"""Cells of a field whose meaning is remembered. That of a phone takes longest to find."""
 
 
-def _text(cell: Cell) -> str:
-    text = cell.strip() if isinstance(cell, str) else text_of(cell)
-    return cleaned(text) if text[:1] in ("'", "=") else text
-
-
-class Draft:
-    """A row that is being read, with the doubts about it so far.
+@attrs.define
+class Row:
+    """What a row asks for. ``repr`` shows no personal data.
 
     Attributes:
-        identity: what identifies the patient, as far as it is valid, and the name.
+        number: number of the row, as a spreadsheet shows it.
+        sheet: name of its sheet; empty if only one table is read.
+        outcome: ``wanted``; ``rejected``: at least one doubt rejects it; ``ignored``: it is no appointment, visit or
+            patient; ``joined``: an earlier row says the same.
+        external_id: id of the object; that of the patient in a file of patients. None if it cannot be read.
+        status: ``booked`` or ``cancelled``, or ``unknown`` if the row is rejected for that; visits and patients have no
+            other than the first.
+        at: start of the appointment or time of the visit; None if the row has no valid one.
+        data: the other arguments of the object's first event, such as ``patient``, a ``PatientInput`` whose phone and
+            document are normalized. A cancelled appointment, which needs only its id, has the ``reason`` alone.
+        written: texts of the row's cells by field, as the file has them.
+        doubts: the doubts about it.
+        shares_phone: whether rows of different patients have its phone.
+        shares_document: whether rows with its document have different names and different phones.
+        shares_number: whether rows with its number of the patient are of different patients.
     """
 
-    def __init__(self, file: "Rows", number: int, sheet: str, cells: Sequence[Cell]) -> None:
-        missing = len(file.table.header) - len(cells)
-        self._file = file
-        self._map = file.map
-        self._number = number
-        self._sheet = sheet
-        self._missing = missing
-        self._is_misquoted = isinstance(cells, Misquoted)
-        self._cells = [*cells, *[None] * missing] if missing > 0 else cells
-        self._doubts: list[Doubt] = []
-        self._texts: dict[str, str] = {}
-        self.identity: dict[str, str] = {}
+    number: int
+    sheet: str
+    outcome: Literal["wanted", "rejected", "ignored", "joined"]
+    external_id: str | None
+    status: Literal["booked", "cancelled", "unknown"]
+    at: At | None
+    data: dict[str, Any] = attrs.field(repr=False)
+    written: Mapping[str, str] = attrs.field(repr=False)
+    doubts: list[Doubt]
+    shares_phone: bool = False
+    shares_document: bool = False
+    shares_number: bool = False
 
-    def row(self) -> "Row":
-        """Return what the row asks for."""
-        id_text = self.text(self._map.id_field)
-        at = self._file.at(tuple(self._time_cells())) if self._map.time_field else None
-        status = self._status()
-        if self._is_none(id_text, status):
-            return self._row("ignored", id_text or None, at)
-        external_id = self._external_id(id_text)
-        if problem := self._size_problem():
-            code, detail = problem
-            self._doubts = []
-            self._doubt(code, detail=detail)
-            return self._row("rejected", external_id, None)
-        if not id_text:
-            self._doubt("id_missing", self._map.id_field, self._map.column_of(self._map.id_field) or self._map.id_field)
-        if status == "unknown":
-            self._doubt("value_unknown", "status")
-        data: dict[str, Any] = {}
-        if status == "cancelled":
-            data = {"reason": self._field("reason")}
-        elif status == "booked":
-            if at is not None:
-                self._judge_time(at)
-            data = self._data()
-        self._check_decoding()
-        is_rejected = external_id is None or status == "unknown" or any(each.rejects for each in self._doubts)
-        outcome: Literal["rejected", "wanted"] = "rejected" if is_rejected else "wanted"
-        return self._row(outcome, external_id, at, "booked" if status == "ignore" else status, data)
+    @property
+    def patient(self) -> Mapping[str, Any]:
+        """The ``PatientInput``; empty if there is none."""
+        return self.data.get("patient") or {}
 
-    def text(self, field: str) -> str:
-        """Return the text of a field as the file has it; empty if the map has no such field, or it means nothing."""
-        if (found := self._texts.get(field)) is None:
-            source = self._file.fields.get(field)
-            found = source.text(self._cells) if source else ""
-            if field == "patient.full_name":
-                found = _as_sent(found, source.column) if source else ""
-            if found[:1] in EMPTY_STARTS and field not in _AS_WRITTEN and found.casefold() in EMPTY:
-                found = ""
-            self._texts[field] = found
-        return found
+    def reject(self, *doubts: Doubt) -> None:
+        """Reject the row because of doubts."""
+        self.outcome = "rejected"
+        self.doubts = [*doubts, *self.doubts]
 
-    def hash_of(self, positions: Sequence[int]) -> int:
-        """Return a hash of the cells of some columns."""
-        return hash(tuple([self._cells[each] for each in positions]))
+
+class Content(NamedTuple):
+    """What tells whether rows with one id are one: a hash of the cells that must be equal, the type, and the doctor."""
+
+    own: int
+    type: str
+    doctor: int
+
+
+class _Found(NamedTuple):
+    """What the cells of a field mean.
+
+    Attributes:
+        text: their text, as the file has it; empty if they mean nothing.
+        value: the value as it is sent; None if there is none, or it is invalid.
+        code: code of the doubt about it, if any.
+        detail: the detail in the text of the doubt.
+    """
+
+    text: str
+    value: Any = None
+    code: str | None = None
+    detail: str = ""
+
+
+_NOTHING = _Found("")
+
+
+class _Field:
+    """Where a field comes from, and how it is read.
+
+    Attributes:
+        positions: the positions of its cells.
+        pick: picks its cells out of a row.
+        read: returns what the cells mean.
+    """
+
+    def __init__(
+        self, name: str, column: Column, header: Sequence[str], convert: Callable[[str, Sequence[Cell]], _Found]
+    ) -> None:
+        self.positions: list[int] = [header.index(each) for each in column.headers]
+        self.pick: Callable[[Sequence[Cell]], tuple[Cell, ...]] = _picking(self.positions)
+        size = _PHONES_REMEMBERED if name in ("patient.phone", *TIMES) else _REMEMBERED
+        self.read: Callable[[tuple[Cell, ...]], _Found] = lru_cache(size)(self._read)
+        self._name = name
+        self._column = column
+        self._convert = convert
+
+    def _read(self, cells: tuple[Cell, ...]) -> _Found:
+        column, name = self._column, self._name
+        texts = [_text(each) for each in cells]
+        parts: list[Cell] = [_cleaned(each) for each, text in zip(cells, texts, strict=True) if text]
+        text = " ".join(filter(None, texts))
+        if column.constant is not None:
+            text, parts = column.constant, [column.constant]
+        elif column.template is not None and parts:
+            rest = iter(texts)
+            text = " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split())
+            parts = [text]
+        if name == "patient.full_name":
+            text = _as_sent(text, column)
+        if text[:1] in EMPTY_STARTS and name not in _AS_WRITTEN and text.casefold() in EMPTY:
+            text = ""
+        if not text and name not in TIMES:
+            return _NOTHING
+        try:
+            return self._convert(checked_length(text, name), parts)
+        except Invalid as error:
+            return _Found(text, None, error.code, error.detail)
+
+
+class RowReader:
+    """Reads rows.
+
+    Args:
+        map: the map of the file.
+        table: the table of the file.
+        now: the time; a visit after it is rejected.
+
+    Attributes:
+        has_text_dates: whether dates of the times so far were text, and not dates of a workbook.
+        has_clocks: whether a time so far was another than midnight.
+    """
+
+    has_text_dates: bool = False
+    has_clocks: bool = False
+
+    def __init__(self, map: Map, table: Table, now: datetime) -> None:
+        header = table.header
+        self._map = map
+        self._table = table
+        self._now = now
+        self._width = len(header)
+        fields = {name: _Field(name, each, header, self._conversion(name, each)) for name, each in map.columns.items()}
+        self._fields = [(name, each.pick, each.read) for name, each in fields.items()]
+        self._statuses = map.columns["status"].values or _STATUSES if "status" in fields else None
+        self._of_patient = [(each, each.partition(".")[2]) for each in fields if each.startswith("patient.")]
+        self._of_doctor = [(each, each.partition(".")[2]) for each in fields if each.startswith("doctor.")]
+        self._others = [each for each in ("type", "diagnosis", "notes") if each in fields]
+        self._written = [each for each in _WRITTEN if each in fields]
+        needed = (map.id_field, map.time_field, "status")
+        self._needed = max(
+            (each + 1 for name in needed if name in fields for each in fields[name].positions), default=0
+        )
+        self._says_who = (map.time_field,) if map.time_field else _IDENTITY[:2]
+        self._ignored = [(header.index(each), map.ignore[each]) for each in map.ignore]
+        places = {name: each.positions for name, each in fields.items()}
+        of_doctor = [each for name, _ in self._of_doctor for each in places[name]]
+        varying = {*of_doctor, *places.get("type", ())}
+        self._pick_doctor = _picking(of_doctor)
+        self._pick_own = _picking(sorted({each for found in places.values() for each in found} - varying))
+
+    def read(self, number: int, sheet: str, cells: Sequence[Cell]) -> tuple[Row, Content]:
+        """Return what a row asks for, and what to compare with other rows that have its id."""
+        missing = self._width - len(cells)
+        problem = self._size_problem(cells, missing)
+        if missing > 0:
+            cells = [*cells, *[None] * missing]
+        found = {name: read(pick(cells)) for name, pick, read in self._fields}
+        row = self._row(number, sheet, cells, found, problem)
+        of_type = found["type"].text if "type" in found else ""
+        return row, Content(hash(self._pick_own(cells)), of_type, hash(self._pick_doctor(cells)))
 
     def _row(
         self,
-        outcome: Literal["wanted", "rejected", "ignored"],
-        external_id: str | None,
-        at: At | Invalid | None,
-        status: Literal["booked", "cancelled", "unknown"] = "booked",
-        data: dict[str, Any] | None = None,
-    ) -> "Row":
-        from followup.imports.rows import Row
+        number: int,
+        sheet: str,
+        cells: Sequence[Cell],
+        found: Mapping[str, _Found],
+        problem: tuple[str, str] | None,
+    ) -> Row:
+        identified = found[self._map.id_field]
+        at = found[self._map.time_field].value if self._map.time_field else None
+        written = {each: found[each].text for each in self._written}
+        row = Row(number, sheet, "wanted", identified.value, "booked", at, {}, written, [])
+        status = self._statuses.get(found["status"].text) if self._statuses else "booked"
+        if status == "ignore" or self._is_none(found, cells):
+            row.outcome = "ignored"
+            return row
+        if problem is not None:
+            row.at = None
+            row.reject(doubt(problem[0], number, column_in(sheet, None), None, detail=problem[1]))
+            return row
+        if not identified.text:
+            column = self._map.column_of(self._map.id_field)
+            self._doubt(row, "id_missing", self._map.id_field, "", column or self._map.id_field)
+        elif identified.code:
+            self._doubt_about(row, self._map.id_field, identified)
+        if status is None:
+            row.status = "unknown"
+            self._doubt(row, "value_unknown", "status", found["status"].text)
+        elif status == "cancelled":
+            row.status = status
+            row.data = {"reason": self._value(row, found, "reason") if "reason" in found else None}
+        else:
+            if self._map.time_field:
+                self._value(row, found, self._map.time_field)
+            row.data = self._data(row, found)
+        self._check_decoding(row, cells)
+        if row.external_id is None or any(CODES[each.code].rejects for each in row.doubts):
+            row.outcome = "rejected"
+        return row
 
-        written = {field: self._texts[field] for field in _WRITTEN if field in self._texts}
-        found = at if isinstance(at, At) else None
-        doubts = [] if outcome == "ignored" else self._doubts
-        return Row(self._number, self._sheet, outcome, external_id, status, found, data or {}, written, doubts)
-
-    def _time_cells(self) -> list[Cell]:
-        return self._file.fields[self._map.time_field].cells(self._cells)
-
-    def _is_none(self, id_text: str, status: str) -> bool:
+    def _is_none(self, found: Mapping[str, _Found], cells: Sequence[Cell]) -> bool:
         """Return whether the row is no object: ignored by the map, a total or a note."""
-        for position, texts in self._file.ignored:
-            if " ".join(_text(self._cells[position]).split()).casefold() in texts:
+        for position, texts in self._ignored:
+            if " ".join(_text(cells[position]).split()).casefold() in texts:
                 return True
-        if status == "ignore":
-            return True
-        time_field = self._map.time_field
-        if id_text and (self.text(time_field) if time_field else any(map(self.text, _IDENTITY[:2]))):
+        has_id = bool(found[self._map.id_field].text)
+        says_who = any(found[each].text for each in self._says_who if each in found)
+        if has_id and says_who:
             return False
-        fields = (time_field,) if time_field else _IDENTITY[:2]
-        if not id_text and not any(map(self.text, fields)):
+        if not has_id and not says_who:
             return True
-        return len(self._file.table.header) > 1 and sum(map(bool, map(text_of, self._cells))) < 2
+        return self._width > 1 and sum(map(bool, map(text_of, cells))) < 2
 
-    def _size_problem(self) -> tuple[str, str] | None:
-        """Return the code of the doubt about a row that is too short or too long, and its detail."""
-        width = len(self._file.table.header)
-        if self._is_misquoted:
+    def _size_problem(self, cells: Sequence[Cell], missing: int) -> tuple[str, str] | None:
+        """Return the code of the doubt about a row that is too short, too long or misquoted, and its detail."""
+        if isinstance(cells, Misquoted):
             return "field_invalid", "A double quote within quotes must be written twice"
-        if self._missing > 0:
-            left = width - self._missing
-            needed = (self._map.id_field, self._map.time_field, "status")
-            positions = [
-                each for name in needed if name in self._file.fields for each in self._file.fields[name].positions
-            ]
-            table = self._file.table
-            is_short = table.is_cut_off or any(position >= left for position in positions)
-            if is_short and not table.sheet_names:
-                return "row_short", f"{left} of the {width} cells of the header"
-        if self._missing < 0 and has_text(self._cells[width:]):
-            return "row_long", f"more than the {width} cells of the header"
+        if missing > 0 and not self._table.sheet_names:
+            left = self._width - missing
+            if self._table.is_cut_off or left < self._needed:
+                return "row_short", f"{left} of the {self._width} cells of the header"
+        if missing < 0 and has_text(cells[self._width :]):
+            return "row_long", f"more than the {self._width} cells of the header"
         return None
 
-    def _external_id(self, text: str) -> str | None:
-        field = self._map.id_field
-        if not text:
-            return None
-        if is_damaged(text):
-            self._doubt("id_damaged", field)
-            return None
-        return self._field(field)
-
-    def _judge_time(self, at: At | Invalid) -> None:
-        field = self._map.time_field
-        if isinstance(at, Invalid):
-            is_long = len(self.text(field)) > 5_000
-            detail = f"{field} has more than 5,000 characters" if is_long else at.detail
-            self._doubt("field_invalid" if is_long else at.code, field, detail)
-        elif self._map.kind == "visits" and at.instant > self._file.now:
-            self._doubt("visit_in_future", field)
-        elif at.is_ambiguous:
-            self._doubt("time_ambiguous", field, self._map.zone.key)
-
-    def _data(self) -> dict[str, Any]:
+    def _data(self, row: Row, found: Mapping[str, _Found]) -> dict[str, Any]:
         """Return the data of an object that is to be there, without its id and time."""
         data: dict[str, Any] = {}
-        patient = self._patient()
-        if patient:
+        if patient := self._patient(row, found):
             data["patient"] = patient
-        fields = [field for field in self._map.columns if field.startswith("doctor.")]
-        doctor = {field.partition(".")[2]: value for field in fields if (value := self._field(field)) is not None}
+        doctor = {key: value for name, key in self._of_doctor if (value := self._value(row, found, name)) is not None}
         if doctor:
             data["doctor"] = doctor
-        return data | {name: self._field(name) for name in ("type", "diagnosis", "notes") if name in self._map.columns}
+        for each in self._others:
+            data[each] = self._value(row, found, each)
+        return data
 
-    def _patient(self) -> dict[str, str]:
+    def _patient(self, row: Row, found: Mapping[str, _Found]) -> dict[str, str]:
         """Return the patient, without what is invalid as long as something else says who it is."""
-        found: dict[str, str] = {}
-        invalid: list[tuple[str, Invalid]] = []
-        for field in self._map.columns:
-            if not field.startswith("patient."):
+        patient: dict[str, str] = {}
+        invalid: list[str] = []
+        for name, key in self._of_patient:
+            each = found[name]
+            if each.value is not None:
+                patient[key] = each.value
+                if each.code:
+                    self._doubt_about(row, name, each)
+            elif each.code:
+                invalid.append(name)
+        is_known = "phone" in patient or "dni" in patient or "external_id" in patient
+        for name in invalid:
+            if name == self._map.id_field:  # which is a doubt already
                 continue
-            try:
-                value = self._valid(field)
-            except Invalid as error:
-                invalid.append((field, error))
-                continue
-            if value is not None:
-                found[field.partition(".")[2]] = value
-        self.identity = found
-        is_known = not found.keys().isdisjoint(("phone", "dni", "external_id"))
-        for field, problem in invalid:
-            may_be_dropped = field in _DROPPED or (is_known and field in ("patient.phone", "patient.dni"))
-            if may_be_dropped:
-                self._doubt("field_dropped", field, field)
+            if name in _DROPPED or (is_known and name in ("patient.phone", "patient.dni")):
+                self._doubt(row, "field_dropped", name, found[name].text, name)
             else:
-                self._doubt(problem.code, field, problem.detail)
-        if not any(map(self.text, _IDENTITY)):
-            self._doubt("patient_missing")
-        return found
+                self._doubt_about(row, name, found[name])
+        if not is_known and not any(found[each].text for each in _IDENTITY if each in found):
+            self._doubt(row, "patient_missing")
+        return patient
 
-    def _status(self) -> Literal["booked", "cancelled", "ignore", "unknown"]:
-        """Return what the status of the row means."""
-        source = self._file.fields.get("status")
-        if source is None:
-            return "booked"
-        return (source.column.values or _STATUSES).get(self.text("status"), "unknown")
+    def _value(self, row: Row, found: Mapping[str, _Found], name: str) -> Any:
+        """Return the value of a field; None if it is empty or invalid, which is a doubt."""
+        if found[name].code:
+            self._doubt_about(row, name, found[name])
+        return found[name].value
 
-    def _field(self, field: str) -> str | None:
-        """Return the value of a field as it is sent; None if it is empty or invalid, which is a doubt."""
-        try:
-            return self._valid(field)
-        except Invalid as error:
-            self._doubt(error.code, field, error.detail)
-            return None
-
-    def _valid(self, field: str) -> str | None:
-        """Return the value of a field as it is sent; None if it is empty."""
-        text = self.text(field)
-        if not text:
-            return None
-        value, code = self._read(field, checked_length(text, field))
-        if code is not None:
-            is_argentine_landline = code == "phone_landline" and self._map.country == "AR"
-            self._doubt(code, field, ', or set mobiles = "assume" in the map' if is_argentine_landline else "")
-        return value
-
-    def _read(self, field: str, text: str) -> tuple[str, str | None]:
-        match field:
-            case "patient.phone":
-                return self._file.phone(text)
-            case "patient.external_id" if is_damaged(text):
-                raise Invalid("id_damaged")
-            case "patient.dni":
-                return self._document(text)
-            case "patient.date_of_birth":
-                source = self._file.fields[field]
-                return date_of(source.cells(self._cells), source.column.formats, field), None
-        return checked(text, field), None
-
-    def _document(self, text: str) -> tuple[str, str | None]:
-        if is_damaged(text):
-            raise Invalid("id_damaged")
-        try:
-            return document_of(checked(text, "patient.dni"), self._map.country)
-        except DocumentError as error:
-            raise Invalid("dni_invalid", str(error)) from None
-
-    def _check_decoding(self) -> None:
+    def _check_decoding(self, row: Row, cells: Sequence[Cell]) -> None:
         """Add a doubt if cells have characters that could not be decoded."""
-        if not self._file.table.replaces:
+        if not self._table.replaces:
             return
-        cells = zip(self._file.table.header, self._cells, strict=False)
-        texts = {header: text for header, cell in cells if REPLACED in (text := text_of(cell))}
+        texts = {
+            header: text
+            for header, cell in zip(self._table.header, cells, strict=False)
+            if REPLACED in (text := text_of(cell))
+        }
         if texts:
-            column = column_in(self._sheet, " + ".join(texts))
-            self._doubts.append(doubt("encoding_replaced", self._number, column, " ".join(texts.values())))
+            column = column_in(row.sheet, " + ".join(texts))
+            row.doubts.append(doubt("encoding_replaced", row.number, column, " ".join(texts.values())))
 
-    def _doubt(self, code: str, field: str | None = None, detail: str = "") -> None:
-        column, value = (None, None) if field is None else (self._map.column_of(field), self.text(field))
-        self._doubts.append(doubt(code, self._number, column_in(self._sheet, column), value, detail=detail))
+    def _doubt_about(self, row: Row, name: str, found: _Found) -> None:
+        self._doubt(row, str(found.code), name, found.text, found.detail)
+
+    def _doubt(self, row: Row, code: str, name: str | None = None, text: str | None = None, detail: str = "") -> None:
+        column = column_in(row.sheet, None if name is None else self._map.column_of(name))
+        row.doubts.append(doubt(code, row.number, column, text, detail=detail))
+
+    def _conversion(self, name: str, column: Column) -> Callable[[str, Sequence[Cell]], _Found]:
+        """Return what makes the value of a field of its text or of its cells."""
+        country = self._map.country
+        match name:
+            case "start_at" | "visited_at":
+                return lambda text, cells: self._time(text, cells, column)
+            case "patient.date_of_birth":
+                return lambda text, cells: _Found(text, date_of(cells, column.formats, name))
+            case "patient.phone":
+                return lambda text, _: self._phone(text)
+            case "patient.dni":
+                return lambda text, _: _Found(text, *_document(_undamaged(text), country))
+            case "external_id" | "patient.external_id":
+                return lambda text, _: _Found(text, checked(_undamaged(text), name))
+        return lambda text, _: _Found(text, checked(text, name))
+
+    def _phone(self, text: str) -> _Found:
+        phone, code = phone_of(text, self._map.country, self._map.mobiles)
+        is_argentine_landline = code == "phone_landline" and self._map.country == "AR"
+        return _Found(text, phone, code, ', or set mobiles = "assume" in the map' if is_argentine_landline else "")
+
+    def _time(self, text: str, cells: Sequence[Cell], column: Column) -> _Found:
+        zone = self._map.zone
+        try:
+            at = instant_of(cells, column.formats, zone, is_alone=len(column.headers) == 1)
+        except Invalid:
+            self.has_text_dates |= any(isinstance(each, str) and _DATE.fullmatch(each) for each in cells)
+            raise
+        self.has_text_dates |= at.is_text
+        self.has_clocks |= not at.is_written_midnight
+        if self._map.kind == "visits" and at.instant > self._now:
+            return _Found(text, at, "visit_in_future")
+        return _Found(text, at, "time_ambiguous", zone.key) if at.is_ambiguous else _Found(text, at)
 
 
-_WRITTEN = ("external_id", "start_at", "visited_at", "patient.phone", "patient.dni", "patient.full_name")
+def _picking(positions: Sequence[int]) -> Callable[[Sequence[Cell]], tuple[Cell, ...]]:
+    """Return what picks the cells at these positions out of a row."""
+    if len(positions) > 1:
+        return itemgetter(*positions)
+    return (lambda cells: (cells[positions[0]],)) if positions else lambda _: ()
+
+
+def _text(cell: Cell) -> str:
+    text = text_of(cell)
+    return cleaned(text) if text[:1] in ("'", "=") else text
+
+
+def _cleaned(cell: Cell) -> Cell:
+    return _text(cell) if isinstance(cell, str) else cell
+
+
+def _undamaged(text: str) -> str:
+    if is_damaged(text):
+        raise Invalid("id_damaged")
+    return text
+
+
+def _document(text: str, country: str) -> tuple[str, str | None]:
+    try:
+        return document_of(checked(text, "patient.dni"), country)
+    except DocumentError as error:
+        raise Invalid("dni_invalid", str(error)) from None
 
 
 def _as_sent(name: str, column: Column) -> str:

@@ -4,9 +4,9 @@ import hashlib
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
-import attrs
 import sqlalchemy as sa
 
 from followup._store.database import Database
@@ -25,6 +25,9 @@ RECORDED: Final = "recorded"
 _AT_ONCE = 1000
 """Rows that are in memory at once."""
 
+_REMEMBERED = 10_000
+"""Words of names whose hashes are remembered."""
+
 _WORD = 8
 """Bytes of the hash of a word."""
 
@@ -32,8 +35,7 @@ _LONGEST_PAUSE = 60.0
 """Seconds between two statements of a run, after which PostgreSQL ends it: its process is frozen."""
 
 
-@attrs.frozen
-class Known:
+class Known(NamedTuple):
     """What was recorded about an object, or what a row says about it.
 
     Attributes:
@@ -58,6 +60,11 @@ class Known:
     number: bytes | None = None
 
     @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """What identifies the patient."""
+        return self[1:5]
+
+    @property
     def person(self) -> Person:
         """The patient, by hashes."""
         name = self.name or b""
@@ -74,6 +81,7 @@ class State:
 
     def __init__(self, salt: bytes | None = None, runs: int = 0) -> None:
         self._salt = salt or secrets.token_bytes(32)
+        self._word_hash = lru_cache(_REMEMBERED)(lambda word: self.hash("name", word)[:_WORD])
         self.runs = runs
 
     def hash(self, *parts: str) -> bytes:
@@ -82,14 +90,14 @@ class State:
 
     def name_hash(self, name: str) -> bytes | None:
         """Return the short hashes of the words of a name; None if it has none."""
-        return b"".join(sorted(self.hash("name", each)[:_WORD] for each in words_of(name))) or None
+        return b"".join(sorted(map(self._word_hash, words_of(name)))) or None
 
     def masked(self, key: bytes, number: bytes) -> bytes:
         """Mask the external id of the object with this key; masking it again returns it."""
         mask = b""
         while len(mask) < len(number):
             mask += hashlib.blake2b(key + len(mask).to_bytes(8), key=self._salt, person=b"number").digest()
-        return bytes(mine ^ theirs for mine, theirs in zip(number, mask, strict=False))
+        return (int.from_bytes(number) ^ int.from_bytes(mask[: len(number)])).to_bytes(len(number))
 
     def objects(self, keys: Collection[bytes]) -> Mapping[bytes, Known]:  # noqa: ARG002 - for the class below
         """Return what was recorded about objects, by their keys."""
@@ -131,10 +139,14 @@ class StoredState(State):
 
     def objects(self, keys: Collection[bytes]) -> Mapping[bytes, Known]:
         """Return what was recorded about objects, by their keys."""
+        if not self.runs:
+            return {}
         return {each.key: each for each in self._found(self._mine.where(OBJECTS.c.key.in_(keys)))}
 
     def with_any(self, column: str, hashes: Collection[bytes]) -> Iterable[Known]:
         """Return what identifies the patients with these phones, or with these documents."""
+        if not self.runs:
+            return ()
         who = [OBJECTS.c[name] for name in ("phone", "external_id", "dni", "name")]
         query = sa.select(*who).distinct().where(OBJECTS.c.import_id == self._id, OBJECTS.c[column].in_(hashes))
         with self._database.transaction() as connection:
@@ -176,8 +188,8 @@ class StoredState(State):
         return True
 
     def _write(self, connection: sa.Connection, changes: Sequence[Known]) -> None:
-        rows = [{"import_id": self._id, **attrs.asdict(each)} for each in changes]
-        others = (name for name in attrs.fields_dict(Known) if name != "key")
+        rows = [{"import_id": self._id, **each._asdict()} for each in changes]
+        others = (name for name in Known._fields if name != "key")
         connection.execute(self._database.dialect.upsert(OBJECTS, *others), rows)
 
 

@@ -1,15 +1,15 @@
 """What was understood of a file: its first rows in words, and its days, hours and patients in numbers."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime, time
-from typing import Any, Final
+from collections import Counter
+from datetime import date, datetime, time
+from typing import Final
 
 import attrs
 
-from followup.imports.rows import Row
+from followup.imports.row_reader import Row
 
 _SHOWN = 3
-_MIDNIGHT, _EARLY, _LATE = time(), time(6), time(22)
+_AFTER_MIDNIGHT, _EARLY, _LATE = time(0, 1), time(6), time(22)
 _SUNDAY: Final = 7
 
 
@@ -37,7 +37,7 @@ class Summary:
     """Numbers about the accepted rows; days and times are those of the map's zone.
 
     Attributes:
-        first, last: the first and the last time; None if there is none.
+        first, last: the first and the last day; None if there is none.
         first_time, last_time: the earliest and the latest time of day.
         midnight, before6, after22, sundays: numbers of rows at midnight, before 6 (midnight too), from 22 on, and on
             Sundays.
@@ -47,8 +47,8 @@ class Summary:
         hidden_rows: number of rows that the spreadsheet hides, and that were read.
     """
 
-    first: datetime | None = None
-    last: datetime | None = None
+    first: date | None = None
+    last: date | None = None
     first_time: time | None = None
     last_time: time | None = None
     midnight: int = 0
@@ -63,45 +63,44 @@ class Summary:
 
 
 class Understanding:
-    """Collects what was understood.
+    """Collects what was understood."""
 
-    Args:
-        is_new: returns whether a patient was not counted before.
-    """
-
-    def __init__(self, is_new: Callable[[Mapping[str, Any]], bool]) -> None:
+    def __init__(self) -> None:
         self.first: list[Understood] = []
-        self._is_new = is_new
-        self._bounds: dict[str, Any] = {}
-        self._counts: dict[str, Any] = dict.fromkeys(
-            ("midnight", "before6", "after22", "sundays", "patients", "without_phone", "without_document"), 0
-        )
+        self._days: Counter[date] = Counter()
+        self._clocks: Counter[time] = Counter()
 
     def add(self, row: Row) -> None:
         """Count an accepted row."""
         local = row.at.local if row.at else None
-        patient = row.patient
         if len(self.first) < _SHOWN:
-            name = patient.get("full_name") or row.written.get("patient.full_name", "")
-            self.first.append(Understood(row.number, name, local, patient.get("phone", ""), row.status))
+            name = row.patient.get("full_name") or row.written.get("patient.full_name", "")
+            self.first.append(Understood(row.number, name, local, row.patient.get("phone", ""), row.status))
         if local is not None:
-            self._add_time(local)
-        if patient and self._is_new(patient):
-            self._counts["patients"] += 1
-            self._counts["without_phone"] += "phone" not in patient
-            self._counts["without_document"] += "dni" not in patient
+            self._days[local.date()] += 1
+            self._clocks[local.time()] += 1
 
-    def _add_time(self, local: datetime) -> None:
-        clock, bounds, counts = local.time(), self._bounds, self._counts
-        if not bounds:
-            bounds |= {"first": local, "last": local, "first_time": clock, "last_time": clock}
-        bounds["first"], bounds["last"] = min(bounds["first"], local), max(bounds["last"], local)
-        bounds["first_time"], bounds["last_time"] = min(bounds["first_time"], clock), max(bounds["last_time"], clock)
-        counts["midnight"] += clock.replace(second=0, microsecond=0) == _MIDNIGHT
-        counts["before6"] += clock < _EARLY
-        counts["after22"] += clock >= _LATE
-        counts["sundays"] += local.isoweekday() == _SUNDAY
+    def summary(self, patients: tuple[int, int, int], *, ignored: int, hidden: int) -> Summary:
+        """Return the numbers.
 
-    def summary(self, *, ignored: int, hidden: int) -> Summary:
-        """Return the numbers."""
-        return Summary(**self._bounds, **self._counts, ignored=ignored, hidden_rows=hidden)
+        Args:
+            patients: the numbers of patients, of those without a phone, and of those without a document.
+            ignored: number of rows that are no objects.
+            hidden: number of rows that the spreadsheet hides, and that were read.
+        """
+        clocks = self._clocks
+        return Summary(
+            first=min(self._days, default=None),
+            last=max(self._days, default=None),
+            first_time=min(clocks, default=None),
+            last_time=max(clocks, default=None),
+            midnight=sum(clocks[each] for each in clocks if each < _AFTER_MIDNIGHT),
+            before6=sum(clocks[each] for each in clocks if each < _EARLY),
+            after22=sum(clocks[each] for each in clocks if each >= _LATE),
+            sundays=sum(self._days[each] for each in self._days if each.isoweekday() == _SUNDAY),
+            patients=patients[0],
+            without_phone=patients[1],
+            without_document=patients[2],
+            ignored=ignored,
+            hidden_rows=hidden,
+        )

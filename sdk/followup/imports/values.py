@@ -58,7 +58,7 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"(?=.{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SPREADSHEET_ERROR = re.compile(
     r"#(?:N/[AD]\b|[¡¿]?(?:REF|VALUE|VALOR|DIV/0|NAME|NOMBRE|NOME|NUM|NÚM|NULL|NULO|NUL|SPILL|CALC)[!?])"
 )
@@ -103,7 +103,7 @@ def checked(text: str, field: str) -> str:
     Raises:
         Invalid: it does not.
     """
-    if _CONTROL.search(text):
+    if not text.isprintable() and _CONTROL.search(text):
         raise Invalid("field_invalid", f"{field} has control characters")
     if "#" in text and _SPREADSHEET_ERROR.search(text):
         raise Invalid("field_invalid", f"{field} is an error of the spreadsheet")

@@ -169,10 +169,19 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
     text = json_bytes(encoded, "event").decode()
     if not text.isascii():  # a database may have an encoding that lacks a character
         text = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return recorded(encoded["id"], encoded["data"], text, subject)
+
+
+def recorded(event_id: str, data: Mapping[str, Any], text: str, subject: object = None) -> Recorded:
+    """Return an event as it will be stored, from its text in JSON; the subject is the default one unless it is passed.
+
+    Raises:
+        ValueError: the event is too large, or its id or the subject is invalid.
+    """
     if len(text) > LARGEST_EVENT:
         raise ValueError(f"event has {len(text):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
-    event_id = checked_text(encoded["id"], "event.id")
-    chosen = _default_subject(event_id, encoded["data"]) if subject is None else checked_text(subject, "subject")
+    event_id = checked_text(event_id, "event.id")
+    chosen = _default_subject(event_id, data) if subject is None else checked_text(subject, "subject")
     return Recorded(event_id, as_ascii(_fitting(chosen)), text)
 
 

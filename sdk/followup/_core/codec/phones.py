@@ -1,5 +1,6 @@
 """Reads phone numbers as people write them. It needs ``phonenumbers``, of the extras ``import`` and ``mockserver``."""
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ OBSOLETE_IN_MEXICO = "1|4[45]"
 """Pattern of what was once dialled before the ten digits of a Mexican number: 1, or 044 and 045 without the zero."""
 
 _SCHEME = "tel:"
-_CUT_OFF = r"[^\W\d_]|[*#]"
+_CUT_OFF = re.compile(r"[^\W\d_]|[*#]")
 """Letters and signs that ``phonenumbers`` drops, replaces by digits, or takes for the beginning of an extension."""
 
 
@@ -30,10 +31,10 @@ def possible_number(text: str, country: str, mexican_prefix: str) -> "PhoneNumbe
     bare = text.strip()
     if bare[: len(_SCHEME)].lower() == _SCHEME:
         bare = bare[len(_SCHEME) :]
-    if re.search(_CUT_OFF, bare):
+    if _CUT_OFF.search(bare):
         return None
     try:
-        number = phonenumbers.parse(bare, country, keep_raw_input=True)
+        number = _plain_number(bare, country) or phonenumbers.parse(bare, country, keep_raw_input=True)
     except phonenumbers.NumberParseException:
         return None
     digits = str(number.national_number)
@@ -43,12 +44,47 @@ def possible_number(text: str, country: str, mexican_prefix: str) -> "PhoneNumbe
     return number if number.extension is None and _is_possible(number) else None
 
 
+_SEPARATORS = re.compile(r"[\s().-]+")
+_PLAIN = re.compile("[1-9][0-9]{5,14}")
+
+
+def _plain_number(text: str, country: str) -> "PhoneNumber | None":
+    """Return a number that is written without any prefix, for which ``parse`` would take much longer.
+
+    Returns None if there may be one.
+    """
+    import phonenumbers
+
+    digits = _SEPARATORS.sub("", text)
+    metadata = phonenumbers.PhoneMetadata.metadata_for_region(country)
+    if metadata is None or not _PLAIN.fullmatch(digits) or digits.startswith(str(metadata.country_code)):
+        return None
+    for prefix in (metadata.international_prefix, metadata.national_prefix_for_parsing):
+        found = re.match(prefix, digits) if prefix else None
+        if found is not None and found.end() > 0:
+            return None
+    source = phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY
+    return phonenumbers.PhoneNumber(metadata.country_code, int(digits), country_code_source=source)
+
+
+def _type_of(number: "PhoneNumber") -> int:
+    zero = number.italian_leading_zero, number.number_of_leading_zeros
+    return _type(number.country_code, number.national_number, *zero)
+
+
+@functools.lru_cache(maxsize=100)  # because one number is asked for its type several times in a row
+def _type(code: int | None, digits: int | None, has_zero: bool | None, zeros: int | None) -> int:
+    import phonenumbers
+
+    return phonenumbers.number_type(phonenumbers.PhoneNumber(code, digits, None, has_zero, zeros))
+
+
 def _is_possible(number: "PhoneNumber") -> bool:
     import phonenumbers
 
     if number.country_code_source == phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY:
         # The country is an assumption, so the check is strict: a local number without its area code is invalid.
-        return phonenumbers.is_valid_number(number)
+        return _type_of(number) != phonenumbers.PhoneNumberType.UNKNOWN
     # ``is_possible_number`` accepts numbers that are possible only within an area, too.
     return phonenumbers.is_possible_number_with_reason(number) == phonenumbers.ValidationResult.IS_POSSIBLE
 
@@ -57,7 +93,7 @@ def is_landline(number: "PhoneNumber") -> bool:
     """Return whether a number has the form of a landline."""
     import phonenumbers
 
-    return phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.FIXED_LINE
+    return _type_of(number) == phonenumbers.PhoneNumberType.FIXED_LINE
 
 
 def make_mobile(number: "PhoneNumber") -> bool:
