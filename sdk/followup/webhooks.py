@@ -200,6 +200,8 @@ def checked_secrets(secret: object) -> list[bytes]:
             raise TypeError(f"secret must be a string or an iterable of strings, and contains {kind}{unwrapped(each)}")
         if problem := surroundings(each):
             raise ValueError(f"secret {problem}")
+        if each.rstrip(".…") == "whsec_":
+            raise ValueError("secret is a placeholder: pass the one that the creation of your endpoint returned")
         if not each or not each.isascii():
             raise ValueError("secret must be non-empty ASCII text, such as whsec_...")
     return [each.encode() for each in secrets if isinstance(each, str)]

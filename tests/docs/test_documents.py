@@ -110,6 +110,8 @@ def test_the_code_of_a_document_runs(
     monkeypatch.chdir(tmp_path)  # for the databases of the examples
     names: dict[str, Any] = {"__name__": "document"}
     installed = [kind for kind, module in OPTIONAL.items() if importlib.util.find_spec(module) is not None]
+    monkeypatch.setenv("FOLLOWUP_DATABASE_URL", f"sqlite:///{tmp_path}/clinic.db")
+    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", "whsec_of_a_test")
     with MockServer(allow_http_webhooks=True) as server:
         monkeypatch.setenv("FOLLOWUP_BASE_URL", server.url)
         monkeypatch.setenv("FOLLOWUP_API_KEY", server.api_key)

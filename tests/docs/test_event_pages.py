@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.pages import DOCS, blocks, read, section
-from support.webhook_events import headers_of
+from support.webhook_events import SECRET, headers_of
 
 FOLDER = DOCS / "reference/events"
 
@@ -79,16 +79,18 @@ def test_the_handlers_of_a_page_handle_the_body_that_it_shows(
     assert (event["type"], event["object"]) == (event_type, "event")
     assert event["ref"].startswith(PREFIXES.get(event_type.partition(".")[0], "pat_"))
     names: dict[str, Any] = {}
+    monkeypatch.setenv("FOLLOWUP_DATABASE_URL", "sqlite:///clinic.db")
+    monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", SECRET)
     for code in blocks(text, "python"):
         exec(compile(code, event_type, "exec"), names)
     body = shown.encode()
-    headers = headers_of(body, "whsec_...")
+    headers = headers_of(body)
     names["inbox"].create_tables()
     assert names["inbox"].receive(body, headers) == 204
     assert names["inbox"].drain().done == 1
     printed = capsys.readouterr().out
     assert printed
-    assert (names["receive"](body, headers, "whsec_..."), names["receive"](body, headers, "whsec_...")) == (204, 204)
+    assert (names["receive"](body, headers, SECRET), names["receive"](body, headers, SECRET)) == (204, 204)
     assert capsys.readouterr().out == printed
     assert names["seen"] == {event["id"]}
     names["inbox"].close()

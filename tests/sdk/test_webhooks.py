@@ -175,6 +175,8 @@ class SecretStr:
     [
         (f"{SECRET}\n", "secret begins or ends with white space or a line break"),
         ([SECRET, f" {SECRET}"], "secret begins or ends with white space or a line break"),
+        ("whsec_...", "secret is a placeholder: pass the one that the creation of your endpoint returned"),
+        ([SECRET, "whsec_…"], "secret is a placeholder"),
         (f'"{SECRET}"', "secret begins or ends with a quotation mark"),
         (SecretStr(SECRET), r"not SecretStr: pass its get_secret_value\(\)"),
         ([SecretStr(SECRET)], r"contains SecretStr: pass its get_secret_value\(\)"),

@@ -62,10 +62,12 @@ client = FollowUp()  # close it in the end, or use it in a with block
 """
 
 _WITH_INBOX = """\
+import os
+
 from followup import WebhookEvent
 from followup.inbox import Inbox, Received
 
-inbox = Inbox("sqlite:///clinic.db", secret="whsec_...")
+inbox = Inbox(os.environ["FOLLOWUP_DATABASE_URL"])
 
 
 def {handler}(event: WebhookEvent) -> None:

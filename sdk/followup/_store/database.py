@@ -48,7 +48,7 @@ _PYMYSQL_OPTIONS = MappingProxyType(
 )
 """Options of connections to MySQL, unless the URL has others."""
 
-_VALID = 'must be a SQLAlchemy URL such as "sqlite:///clinic.db" or "postgresql://host/clinic", or an Engine'
+_VALID = 'must be a SQLAlchemy URL such as "sqlite:////srv/clinic.db" or "postgresql://host/clinic", or an Engine'
 _DEFAULT_DRIVERS = MappingProxyType(
     {
         "postgresql": "postgresql+psycopg",

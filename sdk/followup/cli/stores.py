@@ -32,8 +32,8 @@ DATABASE = typer.Option(
     "--database",
     metavar="URL",
     show_default=False,
-    help=f"SQLAlchemy URL, such as sqlite:///clinic.db. By default that of {DATABASE_VARIABLE}, which other users "
-    "cannot see in the list of processes.",
+    help="SQLAlchemy URL, such as sqlite:////var/lib/clinic/clinic.db. By default that of "
+    f"{DATABASE_VARIABLE}, which other users cannot see in the list of processes.",
 )
 NAME = typer.Option("--name", help="Name that keeps several organizations in one database apart.")
 CIPHER = typer.Option(

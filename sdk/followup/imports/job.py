@@ -52,7 +52,7 @@ class Import:
     Example::
 
         job = Import.load("turnos.toml")
-        report = job.run("turnos.csv", database="sqlite:///clinic.db")
+        report = job.run("turnos.csv", database="sqlite:////var/lib/clinic/clinic.db")
 
     Attributes:
         map: the map.

@@ -50,7 +50,7 @@ class Inbox(ReceivedEvents):
 
     Example::
 
-        inbox = Inbox("sqlite:///clinic.db", secret="whsec_...")
+        inbox = Inbox("sqlite:////var/lib/clinic/clinic.db")  # the secret is in FOLLOWUP_WEBHOOK_SECRET
         inbox.create_tables()
 
         @inbox.on("appointment.created", "appointment.rescheduled")

@@ -30,7 +30,7 @@ class Outbox(RecordedEvents):
 
     Example::
 
-        outbox = Outbox("sqlite:///clinic.db")
+        outbox = Outbox("sqlite:////var/lib/clinic/clinic.db")
         outbox.create_tables()
 
         with engine.begin() as connection:
