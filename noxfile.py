@@ -178,6 +178,8 @@ def nightly(session: nox.Session) -> None:
     marked = ["-m", "nightly or hypothesis"]
     session.run(*pytest, *marked, "--hypothesis-profile", "random", env=install_pyodide(session))
     session.run(*pytest, *sdk, *mock, "--hypothesis-profile", "fuzz")
+    session.install("django==4.2.*")  # the oldest one
+    session.run("python", "-m", "pytest", "tests/django", "tests/docs/test_django_page.py")
 
 
 @nox.session

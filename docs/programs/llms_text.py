@@ -52,6 +52,7 @@ DESCRIPTIONS = {
     "how-to/commands": "The command followup: operations, lists, files of events.",
     "how-to/doctor": "followup doctor checks environment, network, key and service.",
     "how-to/receivers": "Verify webhooks with construct_event, and the rules of a receiver.",
+    "how-to/django": "Add the app to a Django project: outbox, inbox, commands, admin, and a fixture for tests.",
     "how-to/inbox": "Store webhooks before acknowledging them, and handle each once and in order.",
     "how-to/check-receiver": "followup-mock check-receiver tests a receiver in any language.",
     "how-to/testing": "The pytest plugin and its fixtures.",

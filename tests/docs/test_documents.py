@@ -39,6 +39,8 @@ NOT_RUN_IN_REFERENCE = {"py", "http", "json", "sh"}
 """Signatures, traffic and commands; a test compares them with what the generator makes of the code."""
 LANGUAGES = {"javascript", "java", "php", "csharp"}
 """Of the page on webhooks; test_webhooks_page.py runs those for which this machine has an interpreter."""
+PROJECT = {"python django", "text django"}
+"""Files of a project, in which test_django_page.py runs them."""
 OPTIONAL = {"python pandas": "pandas"}
 """Kinds of Python blocks that run only if a module is installed."""
 FILE = "python file"
@@ -89,7 +91,7 @@ def test_no_block_is_of_an_unknown_kind() -> None:
     """Blocks of a misspelt kind would not run."""
     for document in DOCUMENTS:
         text = document.read_text()
-        known = {"python", "shell", FILE, *OPTIONAL, *IN_PYTEST, *NOT_RUN, *LANGUAGES}
+        known = {"python", "shell", FILE, *OPTIONAL, *IN_PYTEST, *NOT_RUN, *LANGUAGES, *PROJECT}
         if REFERENCE in document.parents:
             known |= NOT_RUN_IN_REFERENCE
         kinds = {each["kind"] for each in BLOCK.finditer(text)}

@@ -15,6 +15,7 @@ from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.control.organizations import KeyInput, NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.traffic import CallControls, WebhookControls
+from followup_mockserver.pytest_plugin.django_project import DjangoProject
 from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.settings import KeyRecord, MockOptions
@@ -247,12 +248,13 @@ TESTING = PythonPage(
     path="mock/testing",
     title="Fixtures, strategies and simulation",
     introduction="""\
-[Test with pytest](../../how-to/testing.md) describes the fixtures; `followup_env` returns a `MockEnvironment`. The
-strategies need the extra `testing`. [Find out what your integration survives](../../how-to/simulation.md) explains the
-simulation.
+[Test with pytest](../../how-to/testing.md) describes the fixtures; `followup_env` returns a `MockEnvironment`, and
+`followup_django` a [`DjangoProject`](../../how-to/django.md#test-a-django-project). The strategies need the extra
+`testing`. [Find out what your integration survives](../../how-to/simulation.md) explains the simulation.
 """,
     entries=[
         _entry(MockEnvironment, package=""),
+        _entry(DjangoProject, package=""),
         *_records(RejectedRequest, package=""),
         *(_entry(getattr(strategies, name), package=f"{MOCK}.strategies") for name in _STRATEGIES),
         _entry(simulation.simulate, package=f"{MOCK}.simulation"),

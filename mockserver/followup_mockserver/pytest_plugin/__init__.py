@@ -230,7 +230,7 @@ if importlib.util.find_spec("pytest_django") is not None:
         its secret is that of the settings. It asks for ``transactional_db``.
         """
         project = followup_mockserver.DjangoProject(followup_service)
-        with project.connected():
+        with project._connected():
             yield project
 
 

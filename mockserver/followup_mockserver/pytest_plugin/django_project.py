@@ -53,7 +53,7 @@ class DjangoProject:
         raise RuntimeError(f"the project does not settle: after {_MOST_ROUNDS} rounds, something still changes")
 
     @contextmanager
-    def connected(self) -> Iterator[None]:
+    def _connected(self) -> Iterator[None]:
         """Let the project reach the mock, and the mock the project, until the with block ends."""
         with self.service.client() as own:
             client._stand_for(own)

@@ -1,0 +1,71 @@
+"""A project that is made of the files of the page works, and so do its tests."""
+
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from django.core.management import call_command
+from support.django_apps import set_up
+from support.pages import blocks, read, section
+
+PAGE = read("how-to/django.md")
+SETTING = re.compile(r"^\| `([A-Z_]+)` \|", re.MULTILINE)
+
+
+COMMANDS = """
+import manage, sys
+for each in sys.argv[1:]:
+    sys.argv = ["manage.py", *each.split()]
+    manage.main()
+"""
+"""All commands in one process: each takes seconds to start."""
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """Run Python in a project, without the plugins of pytest that it does not need, and return its output."""
+    plugins = {
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "pytest_django.plugin,followup_mockserver.pytest_plugin",
+    }
+    ran = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, **plugins, "FOLLOWUP_WEBHOOK_SECRET": "whsec_test"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def test_a_project_made_of_the_page_works(tmp_path: Path) -> None:
+    set_up()
+    (tmp_path / "bookings").mkdir()
+    call_command("startproject", "clinic", tmp_path)
+    call_command("startapp", "bookings", tmp_path / "bookings")
+    files = [each.partition("\n") for each in blocks(PAGE, "(?:python|text) django")]
+    assert len(files) == 6
+    for first, _, text in files:
+        name = first.removeprefix("# ").partition(",")[0]
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(file.read_text() + text if name.endswith("settings.py") else text)
+    made = run(tmp_path, "-c", COMMANDS, "makemigrations bookings", "migrate", "check --database default")
+    assert "no issues" in made
+    assert "3 passed" in run(tmp_path, "-m", "pytest", "-q", "tests")
+    with sqlite3.connect(tmp_path / "db.sqlite3") as connection:  # the tests have a database of their own
+        assert connection.execute("SELECT count(*) FROM followup_outbox").fetchone() == (0,)
+
+
+def test_the_page_lists_the_settings_and_the_commands() -> None:
+    from followup.django import late
+    from followup.django.management import commands
+
+    assert SETTING.findall(section(PAGE, "Begin a project")) == [*late.SETTINGS]
+    files = Path(str(commands.__file__)).parent.glob("followup_*.py")
+    assert {*re.findall(r"^\| `(\w+)` \|", section(PAGE, "Commands"), re.MULTILINE)} == {each.stem for each in files}
