@@ -76,14 +76,6 @@ def inlined_references(document: Document) -> Document:
     return changed
 
 
-@rewrite
-def names_of_components_that_need_escapes(document: Document) -> Document:
-    text = json.dumps(document).replace("#/components/schemas/Patient", "#/components/schemas/clinic~1Patient%20v1")
-    changed: Document = json.loads(text)
-    changed["components"]["schemas"]["clinic/Patient v1"] = changed["components"]["schemas"].pop("Patient")
-    return changed
-
-
 def _nullable(schema: Document) -> Document:
     if not isinstance(schema.get("type"), list):
         return schema
@@ -118,108 +110,9 @@ def null_in_any_of(document: Document) -> Document:
 
 
 @rewrite
-def nullable_around_a_reference(document: Document) -> None:
-    for schema in (component(document, "Event"), component(document, "EventBatch")["properties"]["results"]["items"]):
-        result = schema["properties"]["result"]
-        document["components"]["schemas"]["Result"] = {**result, "type": "object"}
-        schema["properties"]["result"] = {"nullable": True, "allOf": [{"$ref": "#/components/schemas/Result"}]}
-
-
-@rewrite
-def one_of_instead_of_any_of(document: Document) -> Document:
-    return every_schema(
-        document, lambda schema: {("oneOf" if key == "anyOf" else key): each for key, each in schema.items()}
-    )
-
-
-@rewrite
-def enums_as_one_of_constants(document: Document) -> Document:
-    def constants(schema: Document) -> Document:
-        if "enum" not in schema or None in schema["enum"]:
-            return schema
-        changed = {key: each for key, each in schema.items() if key != "enum"}
-        return {**changed, "oneOf": [{"const": each} for each in schema["enum"]]}
-
-    return every_schema(document, constants)
-
-
-@rewrite
-def another_order(document: Document) -> Document:
-    def reverse(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: reverse(each) for key, each in reversed(value.items())}
-        if isinstance(value, list):
-            return [reverse(each) for each in value]
-        return value
-
-    def reorder(schema: Document) -> Document:
-        return {
-            key: each[::-1] if key in ("enum", "required", "type") and isinstance(each, list) else each
-            for key, each in schema.items()
-        }
-
-    changed: Document = reverse(every_schema(document, reorder))
-    for each in operations(changed):
-        each["parameters"].reverse()
-    return changed
-
-
-@rewrite
-def lists_of_one_type(document: Document) -> Document:
-    return every_schema(
-        document, lambda schema: {**schema, "type": [schema["type"]]} if isinstance(schema.get("type"), str) else schema
-    )
-
-
-@rewrite
-def defaults_in_writing(document: Document) -> Document:
-    def explicit(schema: Document) -> Document:
-        added: Document = {"deprecated": False, "nullable": False}
-        match schema.get("type"):
-            case "object":
-                added |= {"additionalProperties": True, "required": [], "minProperties": 0}
-            case "string":
-                added |= {"minLength": 0}
-            case "array":
-                added |= {"minItems": 0, "uniqueItems": False}
-        return added | schema
-
-    return every_schema(document, explicit)
-
-
-@rewrite
-def objects_in_two_halves(document: Document) -> Document:
-    def halves(schema: Document) -> Document:
-        if schema.get("type") != "object" or len(schema.get("properties", {})) < 2 or "nullable" in schema:
-            return schema
-        names = [*schema["properties"]]
-        required = schema.get("required", [])
-        parts = [
-            {
-                "type": "object",
-                "properties": {name: schema["properties"][name] for name in half},
-                "required": [name for name in half if name in required],
-            }
-            for half in (names[: len(names) // 2], names[len(names) // 2 :])
-        ]
-        closed = {"unevaluatedProperties": False} if schema.get("additionalProperties") is False else {}
-        description = {"description": schema["description"]} if "description" in schema else {}
-        return {"allOf": parts, **closed, **description}
-
-    return every_schema(document, halves)
-
-
-@rewrite
 def the_version_in_the_base_url(document: Document) -> None:
     document["servers"] = [{"url": "https://api.clinic.example/api/v1"}]
     document["paths"] = {path.removeprefix("/v1"): item for path, item in document["paths"].items()}
-
-
-@rewrite
-def another_base_url(document: Document) -> None:
-    document["servers"] = [
-        {"url": "https://{region}.clinic.example/{stage}", "variables": {"stage": {"default": "live"}}}
-    ]
 
 
 @rewrite
@@ -271,22 +164,9 @@ def security_of_each_operation(document: Document) -> None:
 
 
 @rewrite
-def the_key_as_a_header(document: Document) -> None:
-    scheme = {"type": "apiKey", "in": "header", "name": "Authorization"}
-    document["components"]["securitySchemes"] = {"apiKey": scheme}
-
-
-@rewrite
 def booleans_in_queries(document: Document) -> None:
     for path in ("/v1/doctors", "/v1/treatments"):
         parameter(document, f"GET {path}", "active")["schema"] = {"type": "boolean"}
-
-
-@rewrite
-def descriptions_in_the_schemas_of_parameters(document: Document) -> None:
-    for each in operations(document):
-        for one in each["parameters"]:
-            one["schema"]["description"] = one.pop("description")
 
 
 @rewrite
@@ -306,20 +186,6 @@ def headers_that_every_client_sends(document: Document) -> None:
 
 
 @rewrite
-def a_character_set(document: Document) -> Document:
-    changed: Document = json.loads(
-        json.dumps(document).replace('"application/json"', '"Application/JSON; charset=utf-8"')
-    )
-    return changed
-
-
-@rewrite
-def ranges_of_statuses(document: Document) -> None:
-    for each in operations(document):
-        each["responses"]["4xx"] = each["responses"].pop("401")
-
-
-@rewrite
 def fields_of_one_direction(document: Document) -> None:
     request(document, "POST /v1/patients")["properties"]["id"] = {"type": "string", "readOnly": True}
     request(document, "POST /v1/patients")["required"].append("id")
@@ -336,29 +202,3 @@ def a_webhook_for_each_type(document: Document) -> None:
         body = {**schema, "properties": {**schema["properties"], "type": {"const": name}}}
         webhooks[name] = copy.deepcopy(webhook)
         webhooks[name]["post"]["requestBody"]["content"]["application/json"]["schema"] = body
-
-
-@rewrite
-def extensions(document: Document) -> Document:
-    changed = every_schema(document, lambda schema: {**schema, "x-order": 1, "xml": {"name": "x"}})
-    for each in operations(changed):
-        each.pop("x-scope", None)
-        each["x-internal"] = False
-    return changed
-
-
-@rewrite
-def patterns_that_match_anything_at_the_end(document: Document) -> Document:
-    def longer(schema: Document) -> Document:
-        is_prefix = schema.get("pattern", "").endswith("_")
-        return {**schema, "pattern": f"{schema['pattern']}.*"} if is_prefix else schema
-
-    return every_schema(document, longer)
-
-
-@rewrite
-def more_white_space(document: Document) -> Document:
-    return every_schema(
-        document,
-        lambda schema: {**schema, "description": schema["description"] + " \n"} if "description" in schema else schema,
-    )

@@ -12,7 +12,6 @@ from support.integrations.intentions import Intentions
 from support.integrations.planted import SendsAfterCommit, SendsEvents
 from support.plain_clinic import PlainClinic
 
-from followup import FollowUp
 from followup_mockserver.lab.simulation.history import (
     Again,
     Book,
@@ -207,30 +206,3 @@ def test_the_story_names_the_events_of_a_batch_and_those_that_were_not_processed
         f"{batch} again, under a new key; the service responded with "
         "duplicate for appointment.created B1, duplicate for appointment.created B2.\n"
     ) in story
-
-
-def test_the_story_says_why_a_whole_batch_was_rejected() -> None:
-    class WithoutTimes(SendsEvents):
-        def event(self, external_id: str, kind: str, arguments: dict[str, Any], key: str) -> Any:
-            return {"id": key, "type": "appointment.rescheduled", "data": {"appointment": {"externalId": external_id}}}
-
-    story = message_of(WithoutTimes, seed=seed_of((Book(0, 0),)), examples=1).split("\n\n")[1]
-    sent = "The clinic sent events.create: appointment.rescheduled B1"
-    assert f"{sent}; the service responded with a 400: invalid for appointment.rescheduled B1.\n" in story
-
-
-def test_a_clinic_that_does_something_else_each_time_is_reported_nevertheless(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("followup_mockserver.lab.simulation.simulate._MOST_SHRINKS", 3)
-    plays = []
-
-    class Unsteady(Intentions):
-        def start(self, client: FollowUp, folder: Path) -> None:
-            super().start(client, folder)
-            plays.append(folder)
-
-        def bookings(self) -> dict[str, Any]:
-            return {} if len(set(plays)) == 1 else super().bookings()
-
-    message = message_of(Unsteady, seed=1)
-    assert "B1: bookings() says nothing; right is" in message
-    assert "Played again, the clinic did something else, so the seed may not repeat this" in message

@@ -15,17 +15,7 @@ from support.integrations.common import FindsByName
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp, FollowUpError, WebhookEvent, construct_event
-from followup_mockserver.lab.simulation.history import (
-    Book,
-    Cancel,
-    CrashNow,
-    EnterDetails,
-    Forge,
-    PassTime,
-    Reschedule,
-    Work,
-    seed_of,
-)
+from followup_mockserver.lab.simulation.history import Book, EnterDetails, Reschedule, Work, seed_of
 from followup_mockserver.simulation import Booking, Clinic, simulate
 
 
@@ -215,15 +205,6 @@ def test_equal_instants_are_equal_where_the_clocks_of_the_clinic_go_back() -> No
     simulate(Local, examples=2, seed=1)
 
 
-def test_a_time_of_bookings_that_utc_cannot_express_is_named() -> None:
-    class AtTheEnd(PlainClinic):
-        def bookings(self) -> dict[str, Any]:
-            return dict.fromkeys(super().bookings(), datetime.max.replace(tzinfo=BUENOS_AIRES))
-
-    with pytest.raises(ValueError, match=r"bookings\(\) has a time for 'B1' that is outside of the calendar in UTC"):
-        simulate(AtTheEnd, seed=1)
-
-
 class Named(PlainClinic):
     """A clinic with its own ids of patients, one for each name."""
 
@@ -301,18 +282,6 @@ def test_a_patient_who_is_not_at_the_service_under_that_name(clinic: type[Clinic
     assert fnmatchcase(found, detail.replace("?", "[?]"))
 
 
-class CancelsEarly(NamedByPhone):
-    """Has two persons of one name, of whom the first never got to the service."""
-
-    def work(self) -> None:
-        if len(self.state["bookings"]) == 2:
-            super().work()
-
-
-def test_a_person_who_is_not_at_the_service_is_not_missed_for_another_one_of_the_same_name() -> None:
-    simulate(CancelsEarly, examples=1, seed=seed_of((Book(0, 0), Cancel(0), Book(8, 0))))
-
-
 class ErasesEmails(PlainClinic):
     def send(self, external_id: str, booking: dict[str, Any]) -> None:
         super().send(external_id, booking)
@@ -327,14 +296,6 @@ class Erases(PlainClinic):
             super().send(external_id, booking)
         else:
             self.client.appointments.update(appointment.id, start_at=booking["start_at"], type=None, doctor=None)
-
-
-class EntersAgain(Erases):
-    def send(self, external_id: str, booking: dict[str, Any]) -> None:
-        before = self.client.appointments.list(external_id=external_id).first()
-        super().send(external_id, booking)
-        if before is not None:
-            self.client.appointments.update(before.id, type="Control", doctor=before.doctor)
 
 
 ENTERED = seed_of((Book(0, 0), Work(), EnterDetails(0), Reschedule(0, 1)))
@@ -356,24 +317,12 @@ def test_a_request_that_erases_what_somebody_entered_at_the_service(clinic: type
     assert fnmatchcase(found, detail)
 
 
-def test_what_was_entered_again_is_not_erased() -> None:
-    simulate(EntersAgain, examples=1, seed=ENTERED)
-
-
 def test_a_booking_for_another_person_of_the_same_name() -> None:
     promise, detail = broken_by(FindsByName, seed_of((Book(0, 0), Book(8, 0))))
     assert promise == "Every booking is at the service for the patient with its phone."
     assert detail == (
         "B2 is a booking of José Núñez, +5491155550107; the service has it for the patient with +5491155550101."
     )
-
-
-def test_the_detail_says_when_the_two_sides_were_compared() -> None:
-    history = (Book(0, 0), CrashNow(), Work(), CrashNow(), PassTime(3))
-    with pytest.raises(AssertionError) as failure:
-        simulate(DropsAccents, seed=seed_of(history))
-    when = str(failure.value).split("\n\n")[2].splitlines()[-1]
-    assert when == "Asked at the end, 2040-01-02 16:00 UTC, after 2 restarts."
 
 
 def test_work_that_a_replayed_request_repeats() -> None:
@@ -388,24 +337,6 @@ def test_work_that_a_replayed_request_repeats() -> None:
             return event
 
     assert broken_by(DoesNotCheckTheTime, seed=3)[0] == HANDLED
-
-
-def test_work_for_an_old_request_before_the_event_arrives() -> None:
-    class IgnoresTheTime(PlainClinic):
-        """Does the work of an event at once and once, whatever the age of the request."""
-
-        def verified(self, request: httpx.Request) -> WebhookEvent:
-            return construct_event(request.content, request.headers, self.secret, tolerance=None)
-
-        def arrive(self, event_id: str) -> None:
-            super().arrive(event_id)
-            while self.state["arrived"]:
-                self.do(self.state["arrived"][0])
-
-    steps = (Book(0, 0), Work(), CrashNow(), PassTime(1), Work(), Forge(2, 0))
-    promise, detail = broken_by(IgnoresTheTime, seed=seed_of(steps))
-    assert promise == FORGED
-    assert detail.endswith("which had only arrived in a forged request.")
 
 
 def test_a_clinic_that_does_not_start_again() -> None:
