@@ -6,7 +6,6 @@ import signal
 import time
 from typing import Any
 
-import httpx
 import pytest
 from contract import specification as spec
 from support.shell import Shell
@@ -60,7 +59,6 @@ def test_the_set_up_is_checked(shell: Shell) -> None:
         (("treatments", "create", "--name", "x", "--patient", "{"), "--patient is not JSON"),
         (("events", "send-all", "nowhere.json"), "cannot read nowhere.json"),
         (("events", "send-all", "."), "cannot read .: Is a directory"),
-        (("verify-webhook", "body", "--headers", "headers"), "no secret"),
     ],
 )
 def test_what_goes_wrong_is_one_clear_line(shell: Shell, arguments: tuple[str, ...], text: str) -> None:
@@ -263,29 +261,3 @@ class TestSend:
         assert "duplicate" in again
         with server.client() as client:
             assert len([*client.visits.list(limit=100)]) == 249
-
-
-def test_a_stored_webhook_is_verified(shell: Shell, server: MockServer) -> None:
-    received: list[httpx.Request] = []
-
-    def receive(request: httpx.Request) -> httpx.Response:
-        received.append(request)
-        return httpx.Response(204)
-
-    server.mount("https://clinic.example", receive)
-    with server.client() as client:
-        endpoint = client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
-        client.patients.create(phone="+5491155550000")
-        server.advance()
-    (request,) = received
-    (shell.directory / "body").write_bytes(request.content)
-    (shell.directory / "headers").write_text(json.dumps(dict(request.headers)))
-    (shell.directory / "lines").write_text("".join(f"{name}: {value}\n" for name, value in request.headers.items()))
-    secret = endpoint.secret or ""
-    for headers in ("headers", "lines"):
-        secrets = f"whsec_other, {secret}\r\n"
-        result = shell.run("verify-webhook", "body", "--headers", headers, FOLLOWUP_WEBHOOK_SECRET=secrets)
-        assert "Genuine: patient.upserted" in result.stdout
-    stderr = shell.error("verify-webhook", "body", "--headers", "headers", FOLLOWUP_WEBHOOK_SECRET="whsec_wrong")
-    assert "signature is invalid" in stderr
-    assert secret not in stderr

@@ -124,7 +124,3 @@ class TestStandardInput:
         first = '{"id": "1", "type": "order.issued", "data": {}}'
         written = shell.error("events", "create", "-", stdin=first + '\n\n{"idd": "2"}\n')
         assert "events[1]" in written
-
-    def test_body_and_headers_cannot_both_be_standard_input(self, shell: Shell) -> None:
-        written = shell.error("verify-webhook", "-", "--headers", "-", FOLLOWUP_WEBHOOK_SECRET="whsec_x")
-        assert written == "followup: the body and --headers cannot both come from standard input\n"

@@ -1,4 +1,4 @@
-"""The lists of ``followup``: chosen columns, times with their zone, and what a page leaves out."""
+"""The lists of ``followup``: times with their zone, what a page leaves out, and formats."""
 
 import csv
 import io
@@ -32,46 +32,6 @@ def cells(shown: str, text: str) -> list[str]:
     return re.split(" {2,}", row.strip())
 
 
-class TestColumns:
-    def test_the_chosen_columns_are_shown_in_their_order_with_whole_ids(self, shell: Shell, server: MockServer) -> None:
-        (made,) = book(server, "2030-05-17T14:30:00Z")
-        shown = shell.on_a_terminal(80, "appointments", "list", "--columns", "external-id, id,start_at")
-        assert cells(shown, "T-1") == ["T-1", made.id, "2030-05-17 14:30"]
-        assert "confirmed" not in shown
-        assert "--json" not in shown
-
-    def test_columns_that_do_not_fit_are_wrapped_and_never_cut(self, shell: Shell, server: MockServer) -> None:
-        (made,) = book(server, "2030-05-17T14:30:00Z")
-        shown = shell.on_a_terminal(40, "appointments", "list", "--columns", "id,patient,status")
-        assert all(len(line) <= 40 for line in shown.splitlines())
-        heading, *rows = shown.splitlines()
-        second, third = heading.index("patient"), heading.index("status")
-        columns = (slice(second), slice(second, third), slice(third, None))
-        texts = ["".join(row[column].strip() for row in rows) for column in columns]
-        assert texts == [made.id, made.patient, "confirmed"]
-
-    @pytest.mark.parametrize("all_pages", [(), ("--all",)])
-    def test_json_has_only_the_chosen_fields(
-        self, shell: Shell, server: MockServer, all_pages: tuple[str, ...]
-    ) -> None:
-        book(server, "2030-05-17T14:30:00Z")
-        result = shell.run("appointments", "list", "--columns", "startAt,doctor,external_id", *all_pages)
-        assert result.stdout == '{"startAt": "2030-05-17T14:30:00.000Z", "doctor": null, "externalId": "T-1"}\n'
-
-    @pytest.mark.parametrize(
-        ("columns", "problem"), [("id,begin", "there is no column begin"), (" , ", "it names no column")]
-    )
-    def test_an_unknown_column_is_rejected_before_anything_is_sent(
-        self, shell: Shell, server: MockServer, columns: str, problem: str
-    ) -> None:
-        written = shell.error("appointments", "list", "--columns", columns)
-        assert written == (
-            f"followup: --columns: {problem}; the columns are id, object, patient, doctor, startAt, status, type, "
-            "externalId, source, cancelledAt, createdAt, updatedAt\n"
-        )
-        assert server.requests == []
-
-
 class TestTimes:
     @pytest.mark.parametrize(
         ("zone", "heading", "time"),
@@ -85,8 +45,8 @@ class TestTimes:
         self, shell: Shell, server: MockServer, zone: str, heading: str, time: str
     ) -> None:
         book(server, "2030-05-17T14:30:00Z")
-        shown = shell.on_a_terminal(100, "appointments", "list", "--columns", "start-at,type", TZ=zone)
-        assert cells(shown, "control") == [time, "control"]
+        shown = shell.on_a_terminal(100, "appointments", "list", TZ=zone)
+        assert cells(shown, "T-1")[0] == time
         assert heading in shown
 
     def test_a_time_on_the_other_side_of_a_change_of_the_clocks_names_its_zone(
@@ -149,12 +109,12 @@ class TestFormats:
 
     def test_csv_and_the_other_formats_on_a_terminal(self, shell: Shell, server: MockServer) -> None:
         made = patients(server, "a\tb", "=1", "c")
-        arguments = ("patients", "list", "--columns", "id,full-name")
-        assert shell.on_a_terminal(80, *arguments, "--csv").splitlines() == [
-            "id,fullName",
-            *(f"{each},{name}" for each, name in zip(made, ["c", "'=1", r"a\tb"], strict=True)),
+        header, *lines = shell.on_a_terminal(400, "patients", "list", "--csv").splitlines()
+        assert header.startswith("id,object,fullName,")
+        assert [line.split(",")[:3:2] for line in lines] == [
+            [each, name] for each, name in zip(made, ["c", "'=1", r"a\tb"], strict=True)
         ]
-        assert shell.on_a_terminal(80, *arguments, "--ids").splitlines() == made
+        assert shell.on_a_terminal(80, "patients", "list", "--ids").splitlines() == made
 
     def test_ids_and_csv_come_page_by_page_and_a_reader_may_stop(self, shell: Shell, server: MockServer) -> None:
         made = patients(server, *map(str, range(6)))
@@ -186,4 +146,4 @@ def test_one_time_that_utc_cannot_express_does_not_cost_the_page(tmp_path: Path,
         for option in ("--json", "--csv"):
             result = shell.run("patients", "list", option)
             assert (result.returncode, time in result.stdout) == (0, True), result.stderr
-        assert time[:10] in shell.on_a_terminal(200, "patients", "list", "--columns", "id,created-at")
+        assert time[:10] in shell.on_a_terminal(400, "patients", "list")

@@ -8,7 +8,6 @@ _COMMANDS = {
     "Start and check": {
         "demo": ("Run a complete example against a local mock; no account needed.", "demo"),
         "doctor": ("Check everything between this computer and the service.", "doctor"),
-        "verify-webhook": ("Verify the signature of a stored webhook request.", "verify_webhook"),
     },
     "API": {
         "account": ("Show the organization of the API key.", "operations"),

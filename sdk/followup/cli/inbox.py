@@ -14,7 +14,6 @@ from followup._core.codec.wire import format_timestamp
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output
-from followup.cli.modules import named
 from followup.cli.options import AsJson, parts_of, time_of
 from followup.cli.output import connected, reject, say
 
@@ -180,7 +179,7 @@ def load_inbox(target: str) -> "Inbox":
     with stores.store_errors():
         from followup.inbox import Inbox
 
-        module, found = named(target, "clinic.webhooks:inbox")
+        module, found = stores.named(target, "clinic.webhooks:inbox")
     if not isinstance(found, Inbox):
         names = [f"{module.__name__}:{key}" for key, value in vars(module).items() if isinstance(value, Inbox)]
         reject(f"{target!r} is not an Inbox; it has {', '.join(names) or 'none'}")

@@ -1,7 +1,7 @@
 """The lists that commands print: as a table on a terminal, as JSON Lines in a pipe, as CSV, or as ids alone.
 
-A command that is decorated with a ``Listing`` has the options ``--json``, ``--csv``, ``--ids`` and ``--columns``. rich,
-which draws tables and progress, is imported late, because it is slow to import.
+A command that is decorated with a ``Listing`` has the options ``--json``, ``--csv`` and ``--ids``. rich, which draws
+tables and progress, is imported late, because it is slow to import.
 """
 
 import csv
@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
@@ -18,7 +18,7 @@ import typer
 
 from followup._core.codec.kinds import wire_fields
 from followup._core.privacy.redaction import visible
-from followup.cli.options import AsJson, keyword, parts_of, spelling
+from followup.cli.options import AsJson, keyword
 from followup.cli.output import json_line, reject, say, short_ids, style_of, with_local_times, write_line, zone_at
 
 if TYPE_CHECKING:
@@ -32,18 +32,6 @@ OPTIONS = (
     keyword("as_json", AsJson, default=False),
     keyword("as_csv", Annotated[bool, typer.Option("--csv", help="Print CSV, with a header.")], False),
     keyword("as_ids", Annotated[bool, typer.Option("--ids", help="Print only the ids, one a line.")], default=False),
-    keyword(
-        "columns",
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                metavar="LIST",
-                help="Fields to show, in this order, separated by commas, such as id,external-id. Ids are then whole. "
-                "JSON and CSV are limited to them, too.",
-            ),
-        ],
-        None,
-    ),
 )
 """The options that choose the output, as parameters of a command."""
 
@@ -63,7 +51,7 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
 """The most important fields of each class. In a table, those that are missing here follow in their order."""
 
 _NEVER = ("object", "updatedAt", "payload")
-"""Fields that are in no table unless they are chosen."""
+"""Fields that are in no table."""
 
 
 @attrs.frozen(kw_only=True)
@@ -115,24 +103,12 @@ class Listing:
         """Remove the values of the options from those of a command, and return what they choose.
 
         Raises:
-            CommandFailed: two of them exclude each other, or there is no such column.
+            CommandFailed: two of them exclude each other.
         """
-        columns = values.pop("columns")
         formats = [name for name in ("json", "csv", "ids") if values.pop(f"as_{name}")]
         if len(formats) > 1:
             reject(f"--{formats[0]} and --{formats[1]} cannot be combined")
-        default = "table" if sys.stdout.isatty() else "json"
-        return Output(self, formats[0] if formats else default, self._chosen(columns) if columns else None)
-
-    def _chosen(self, texts: Iterable[str]) -> list[str]:
-        """Return the names in ``--columns``: ``external-id``, ``external_id`` and ``externalId`` are the same field."""
-        spellings = {spelling(name): name for name in self.fields}
-        names = parts_of(texts)
-        unknown = [name for name in names if spelling(name) not in spellings]
-        if unknown or not names:
-            problem = f"there is no column {unknown[0]}" if unknown else "it names no column"
-            reject(f"--columns: {problem}; the columns are {', '.join(self.fields)}")
-        return list(dict.fromkeys(spellings[spelling(name)] for name in names))
+        return Output(self, formats[0] if formats else "table" if sys.stdout.isatty() else "json")
 
 
 @attrs.frozen
@@ -142,12 +118,10 @@ class Output:
     Attributes:
         listing: what the list has.
         format: ``table``, ``json``, ``csv`` or ``ids``.
-        chosen: the fields to print; None for all in JSON and CSV, and for those that fit in a table.
     """
 
     listing: Listing
     format: str
-    chosen: Sequence[str] | None
 
     def print(self, rows: Iterable[Row], *, whole: object = None, title: str | None = None) -> None:
         """Print rows; each at once, unless it is a table.
@@ -169,15 +143,14 @@ class Output:
     def writer(self) -> Callable[[Row], None]:
         """Return the function that prints a row at once, instead of a table as a line. CSV begins with its header."""
         if self.format == "table":
-            names = self.chosen or self.listing.columns
+            names = self.listing.columns
             return lambda row: say(with_local_times("  ".join(str(row[name]) for name in names if row.get(name))))
         if self.format == "ids":
             return lambda row: say(str(row[self.listing.id]))
         if self.format == "json":
-            chosen = self.chosen
-            return lambda row: write_line(json_line({name: row.get(name) for name in chosen} if chosen else row))
+            return lambda row: write_line(json_line(row))
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # type: ignore[union-attr]
-        names, shown = self.chosen or self.listing.fields, visible if sys.stdout.isatty() else str
+        names, shown = self.listing.fields, visible if sys.stdout.isatty() else str
         records = csv.writer(_StandardOutput())
         records.writerow(names)
         return lambda row: records.writerow([shown(_cell(row.get(name))) for name in names])
@@ -187,8 +160,7 @@ class Output:
             say(title)
         if rows:
             columns = self.listing.columns or self.listing.fields
-            names = self.chosen or [name for name in columns if any(row.get(name) for row in rows)]
-            _print_rows(rows, names, all_of_them=self.chosen is not None, wrapped=self.listing.wrapped)
+            _print_rows(rows, [name for name in columns if any(row.get(name) for row in rows)], self.listing.wrapped)
         elif self.listing.nothing:
             say(self.listing.nothing)
 
@@ -244,31 +216,22 @@ def show_one(fields: Mapping[str, Any], *, as_json: bool) -> None:
     Console().print(table)
 
 
-def _print_rows(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, all_of_them: bool = False, wrapped: str | None = None
-) -> None:
-    """Print rows in as many columns as fit, with local times, and name the columns that do not fit.
-
-    Args:
-        rows: the rows; at least one.
-        names: the columns, the most important first.
-        all_of_them: whether all columns are printed. Then cells are wrapped where they do not fit, and never cut.
-        wrapped: the column whose cells are wrapped, and not cut.
-    """
+def _print_rows(rows: Sequence[Row], names: Sequence[str], wrapped: str | None) -> None:
+    """Print rows in as many of the columns as fit, with local times, and name the columns that do not fit."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console()
     columns = [_Column.of(name, rows) for name in names]
-    is_cut = not all_of_them and sum(column.width + _BETWEEN for column in columns) > console.width + _BETWEEN
+    is_cut = sum(column.width + _BETWEEN for column in columns) > console.width + _BETWEEN
     if is_cut:
         short = [attrs.evolve(each, texts=[*map(short_ids, each.texts)]) for each in columns]
         columns = _fitting(short, console.width, wrapped)
-    console.print(_table(columns, names if all_of_them else (wrapped,)))
+    console.print(_table(columns, wrapped))
     shown = [column.name for column in columns]
     omitted = visible(", ".join(name for name in names if name not in shown))
     if is_cut:
-        note = f"No room for {omitted}: choose with --columns. " if omitted else ""
+        note = f"No room for {omitted}. " if omitted else ""
         console.print(Text(f"{note}--json shows everything.", style="dim"))
 
 
@@ -314,7 +277,7 @@ class _Column:
     is_text: bool
 
     @classmethod
-    def of(cls, name: str, rows: Sequence[Mapping[str, Any]]) -> "_Column":
+    def of(cls, name: str, rows: Sequence[Row]) -> "_Column":
         """Create the column of a field."""
         texts = [_brief(row.get(name)) for row in rows]
         is_text = any(" " in text or len(text) > _LONGEST_WORD for text in texts)
@@ -352,20 +315,20 @@ def _fitting(columns: Sequence[_Column], width: int, wrapped: str | None) -> lis
     return fitting
 
 
-def _table(columns: Sequence[_Column], wrapped: Collection[str | None]) -> "Table":
-    """Return a table whose cells are wrapped in some columns, and cut in the others."""
+def _table(columns: Sequence[_Column], wrapped: str | None) -> "Table":
+    """Return a table whose cells are wrapped in one column, and cut in the others."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
     for column in columns:
-        is_wrapped = column.name in wrapped
+        is_wrapped = column.name == wrapped
         width = None if is_wrapped or column.is_text else column.width
         overflow: Any = "fold" if is_wrapped else "ellipsis"
         table.add_column(Text(column.heading), width=width, max_width=column.width, overflow=overflow)
     for row in zip(*(column.texts for column in columns), strict=True):
         cells = zip(columns, row, strict=True)
-        table.add_row(*(_styled(column.name, text, no_wrap=column.name not in wrapped) for column, text in cells))
+        table.add_row(*(_styled(column.name, text, no_wrap=column.name != wrapped) for column, text in cells))
     return table
 
 

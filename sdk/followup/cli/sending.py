@@ -1,15 +1,21 @@
-"""``followup events send-all``, which sends the events of a file of any length in batches."""
+"""``followup events send-all``, which sends the events of a file of any length, read while they are sent.
 
+The file is JSON or JSON Lines.
+"""
+
+import codecs
 import contextlib
 import io
+import json
 import os
 import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import Annotated, Any, BinaryIO, NamedTuple, TextIO
 
+import ijson
 import typer
 
 from followup import EventInput
@@ -19,8 +25,19 @@ from followup._core.privacy.redaction import visible
 from followup.cli.options import STANDARD_INPUT, argument_names
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn
 
-if TYPE_CHECKING:
-    from followup.cli.event_files import FileEvent
+_REJECTED = {"event", "error"}
+"""The keys of each line in a file of rejected events. Such a file can be sent again once its events are fixed."""
+
+
+class _FileEvent(NamedTuple):
+    """A value in a file where an event is expected, which may be invalid; and its place, such as ``line 7``."""
+
+    place: str
+    event: Any
+
+
+class _UnreadableFile(Exception):
+    """The file does not have the format of its extension; the message names the problem."""
 
 
 def send_all(
@@ -47,7 +64,7 @@ def send_all(
     target = rejected or file.parent / f"{name}.rejected.jsonl"
     if file.exists() and target.exists() and target.samefile(file):
         reject(f"--rejected must not be the file that is sent, {file}")
-    sent: deque[FileEvent] = deque()
+    sent: deque[_FileEvent] = deque()
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as opened, connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
         lines: TextIO | None = None
@@ -82,11 +99,10 @@ def _private_file(path: Path) -> TextIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="\n")
 
 
-def _inputs(file: Path, sent: "deque[FileEvent]") -> Iterator[EventInput]:
+def _inputs(file: Path, sent: "deque[_FileEvent]") -> Iterator[EventInput]:
     """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
-    from rich.progress import TextColumn  # imported late, because a help page needs neither
+    from rich.progress import TextColumn  # imported late, because a help page does not need it
 
-    from followup.cli.event_files import UnreadableFile, read_events
     from followup.cli.lists import progress
 
     with progress(TextColumn("{task.fields[events]} events")) as bar:
@@ -96,13 +112,13 @@ def _inputs(file: Path, sent: "deque[FileEvent]") -> Iterator[EventInput]:
             raw: Any = sys.stdin.buffer if is_input else bar.open(file, "rb", task_id=task)
             opened = raw if is_input else io.BufferedReader(raw)
             with contextlib.nullcontext() if is_input else opened:
-                for number, read in enumerate(read_events(file, opened), start=1):
+                for number, read in enumerate(_read_events(file, opened), start=1):
                     bar.update(task, events=number)
                     sent.append(read)
                     yield _as_input(read.event)
         except OSError as error:
             fail(f"cannot read {file}: {error.strerror}")
-        except UnreadableFile as error:
+        except _UnreadableFile as error:
             fail(str(error))
 
 
@@ -124,3 +140,66 @@ def _with_wire_names(problem: str) -> str:
     problem = problem.replace(f"a dict with the keys of {EventInput.__name__}", "an object")
     names = EventInput.__annotations__
     return re.sub(r"\w+", lambda found: camel(found[0]) if found[0] in names else found[0], problem)
+
+
+def _read_events(file: Path, opened: io.BufferedReader) -> Iterator[_FileEvent]:
+    """Yield the events of a file one by one.
+
+    Args:
+        file: path of the file, whose extension names the format; ``-`` is standard input. An array is JSON in any file.
+        opened: the open file.
+
+    Raises:
+        _UnreadableFile: the file does not have the format of its extension, or the extension is unknown.
+    """
+    shown = "standard input" if str(file) == STANDARD_INPUT else file
+    if str(file) != STANDARD_INPUT and file.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
+        raise _UnreadableFile(f"{file} must end in .json or .jsonl; 'followup import' sends the rows of a table")
+    if _skip_mark(opened).peek().lstrip()[:1] == b"[":
+        name, events = "JSON", _from_json(opened, "item")
+    elif file.suffix.lower() == ".json":
+        name, events = "JSON", _from_object(opened)
+    else:
+        name, events = "JSON Lines", _from_json_lines(opened)
+    try:
+        yield from events
+    except UnicodeDecodeError:
+        raise _UnreadableFile(f"{shown} is not UTF-8; save it with this encoding, and send it again") from None
+    except RecursionError:
+        raise _UnreadableFile(f"{shown} is nested too deeply") from None
+    except (ijson.JSONError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise _UnreadableFile(f"{shown} is not {name}: {reason}") from None
+
+
+def _skip_mark(opened: io.BufferedReader) -> io.BufferedReader:
+    """Skip the byte order mark that some programs write at the beginning."""
+    if opened.peek().startswith(codecs.BOM_UTF8):
+        opened.read(len(codecs.BOM_UTF8))
+    return opened
+
+
+def _from_object(opened: BinaryIO) -> Iterator[_FileEvent]:
+    """Read the body of ``events.create``: one event, or an object with an array of them."""
+    start = opened.tell()
+    is_batch = any(token[:2] == ("events", "start_array") for token in ijson.parse(opened, use_float=True))
+    opened.seek(start)
+    yield from _from_json(opened, "events.item" if is_batch else "")
+
+
+def _from_json(opened: BinaryIO, place: str) -> Iterator[_FileEvent]:
+    events = ijson.items(ijson.parse(opened, use_float=True), place)
+    return (_FileEvent(f"event {number}", event) for number, event in enumerate(events, start=1))
+
+
+def _from_json_lines(opened: BinaryIO) -> Iterator[_FileEvent]:
+    for number, line in enumerate(io.TextIOWrapper(opened, encoding="utf-8-sig", newline=""), start=1):
+        if line.strip():
+            try:
+                event = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"line {number}, column {error.colno}: {error.msg}") from None
+            except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
+                raise ValueError(f"line {number}: a number is too long, or it is nested too deeply") from None
+            is_rejected = isinstance(event, dict) and event.keys() == _REJECTED
+            yield _FileEvent(f"line {number}", event["event"] if is_rejected else event)

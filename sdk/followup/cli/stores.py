@@ -1,14 +1,22 @@
-"""What the commands of outbox and inbox share: the database, its errors, reports, and the commands that both have."""
+"""What the commands of outbox and inbox share: the database, its errors, reports, and the commands that both have.
 
+The objects of the user's own modules, which the command line names as ``MODULE:NAME``, are found here too.
+"""
+
+import functools
+import importlib
 import inspect
 import os
 import re
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
-from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any, Literal
 
 import attrs
@@ -19,7 +27,6 @@ from followup._core.codec.kinds import camel
 from followup._version import installation
 from followup.cli.application import Application
 from followup.cli.lists import show_one
-from followup.cli.modules import named
 from followup.cli.options import AsJson, kebab, keyword, own_parameters
 from followup.cli.output import INTERRUPTED, CommandFailed, fail, reject, say, warn, write_line
 
@@ -92,7 +99,7 @@ def opened(
         reject(f"no database: pass --database URL, or set {DATABASE_VARIABLE}")
     with store_errors(url):
         # Imported late, because a help page needs no database.
-        store_class = getattr(import_module(f"followup.{kind}"), kind.capitalize())
+        store_class = getattr(importlib.import_module(f"followup.{kind}"), kind.capitalize())
         try:
             store = store_class(url, name=name, cipher=_cipher(cipher), **options)
         except ConfigurationError as error:
@@ -254,3 +261,50 @@ def _shown(database: str | None) -> str:
 def show_report(report: Any, *, as_json: bool) -> None:
     """Print the numbers of a report or a status."""
     show_one({camel(name): value for name, value in attrs.asdict(report).items()}, as_json=as_json)
+
+
+def named(target: str, example: str) -> tuple[ModuleType, Any]:
+    """Return the object that ``MODULE:NAME`` names, None if there is none, and its module.
+
+    The current folder is importable.
+
+    Args:
+        target: the text.
+        example: what would be right.
+
+    Raises:
+        CommandFailed: the text is invalid, or there is no such module, or it cannot be imported.
+    """
+    module_name, _, name = target.partition(":")
+    if not module_name or not name:
+        reject(f"{target!r} must be MODULE:NAME, such as {example}")
+    module = _imported(module_name)
+    return module, functools.reduce(lambda inner, part: getattr(inner, part, None), name.split("."), module)
+
+
+def _imported(name: str) -> Any:
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the texts of these errors may have personal data
+        missing = (isinstance(error, ModuleNotFoundError) and error.name) or ""
+        if missing and f"{name}.".startswith(f"{missing}."):
+            reject(f"there is no module {name!r} in {folder} or among the installed ones")
+        reason, hint = type(error).__name__, f"; python -c 'import {name}' shows the text of the error"
+        if missing:
+            reason, hint = f"it needs the module {missing!r}, which is not installed", ""
+        if isinstance(error, ConfigurationError):
+            reason, hint = str(error), ""
+        fail(f"cannot import {name}: {reason}{_place(error)}{hint}")
+
+
+def _place(error: BaseException) -> str:
+    """Return the file and line of the user's code: the last one in the current folder, if there is one."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({Path(error.filename).name}:{error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if each.filename.startswith(str(Path.cwd())) and "-packages" not in each.filename]
+    last = (own or frames)[-1]
+    return f" ({Path(last.filename).name}:{last.lineno})"

@@ -12,8 +12,7 @@ from followup._core.api_rules import MAX_EVENTS_PER_BATCH, EventId, EventType, L
 from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
 from followup._core.privacy.frames import clears_frames
 from followup._core.results.results import Result, personal
-from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventOutcome, EventResult
-from followup.resources.event_sending import Sender
+from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventOutcome, EventResult, Sender
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]
 EventBatchInput = Annotated[Iterable[EventInput], Limits(1, MAX_EVENTS_PER_BATCH)]
