@@ -37,11 +37,6 @@ def padded(size: int) -> bytes:
     return body + b" " * (size - len(body))
 
 
-def raw_deflate(body: bytes) -> bytes:
-    compressor = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    return compressor.compress(body) + compressor.flush()
-
-
 def coded(body: bytes, coding: str, status: int = 200) -> Any:
     return reply(status, body, headers={"Content-Encoding": coding})
 
@@ -61,8 +56,6 @@ class TestContentCodings:
             ("gzip", gzip.compress),
             ("x-gzip", gzip.compress),
             ("GZIP", gzip.compress),
-            ("deflate", zlib.compress),
-            ("deflate", raw_deflate),
             ("identity", bytes),
             ("identity, gzip", gzip.compress),
             ("", bytes),
@@ -74,15 +67,14 @@ class TestContentCodings:
         server.script = [coded(encode(json.dumps(patient()).encode()), coding)]
         assert driver.call(server.url, retrieve).id == "pat_1"
 
-    @pytest.mark.parametrize("encode", [gzip.compress, zlib.compress, raw_deflate])
-    def test_bytes_may_come_one_at_a_time(self, encode: Callable[[bytes], bytes]) -> None:
-        body = Body(httpx.Headers({"Content-Encoding": "deflate"}), is_success=True)
-        for byte in encode(b"some text"):
+    def test_bytes_may_come_one_at_a_time(self) -> None:
+        body = Body(200, httpx.Headers({"Content-Encoding": "gzip"}))
+        for byte in gzip.compress(b"some text"):
             assert not body.is_finished
             for _ in body.feed(bytes([byte])):
                 pass
-        assert body.content() == b"some text"
-        assert body.problem is None
+        response = body.response()
+        assert (response.content, response.problem) == (b"some text", None)
 
     @pytest.mark.parametrize("chunked", [False, True], ids=["in one piece", "afterwards"])
     def test_what_follows_the_end_of_the_data_is_not_read(
@@ -106,7 +98,7 @@ class TestContentCodings:
             faulthandler.cancel_dump_traceback_later()
 
     def test_compressed_bytes_that_decode_to_nothing_have_a_limit(self) -> None:
-        body = Body(httpx.Headers({"Content-Encoding": "gzip"}), is_success=True)
+        body = Body(200, httpx.Headers({"Content-Encoding": "gzip"}))
         empty_blocks = b"\x00\x00\x00\xff\xff" * (MIB // 5)
         chunks = itertools.chain([gzip.compress(b"")[:10]], itertools.repeat(empty_blocks, 65))
         for chunk in chunks:
@@ -121,9 +113,9 @@ class TestContentCodings:
             retrieve(client)
             retrieve(client)
         assert server.connections == 1
-        assert server.received[0].headers["accept-encoding"] == "gzip, deflate"
+        assert server.received[0].headers["accept-encoding"] == "gzip"
 
-    @pytest.mark.parametrize("coding", ["gzip, gzip", "deflate, gzip", "br", "zstd", "unheard-of"])
+    @pytest.mark.parametrize("coding", ["gzip, gzip", "deflate", "br", "zstd", "unheard-of"])
     def test_any_other_coding_is_no_result(self, server: ScriptedServer, driver: Driver, coding: str) -> None:
         server.script = [coded(gzip.compress(gzip.compress(json.dumps(patient()).encode())), coding)]
         with pytest.raises(ResponseDecodeError, match="content coding") as caught:

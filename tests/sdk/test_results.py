@@ -61,6 +61,8 @@ BROKEN = {
     "null": (b"null", {}, "is not an object"),
     "missing id": ({name: value for name, value in patient().items() if name != "id"}, {}, "id is missing"),
     "wrong type": (patient(optedOut="no"), {}, "optedOut is not a boolean"),
+    "no id": (patient(id=None), {}, "id is not a string"),
+    "null time": (patient(createdAt=None), {}, "createdAt is not a timestamp"),
     "no time": (patient(createdAt="Ana"), {}, "createdAt is not a timestamp"),
     "not UTF-8": (b'{"id": "\xff"}', {}, "not JSON"),
     "deep": (b"[" * 100_000, {}, "not JSON"),

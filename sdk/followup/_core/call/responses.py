@@ -37,7 +37,7 @@ MAX_VALUES = 1_000_000
 The 100 objects of the longest page have less than 10,000 values; the rest allows for commas in their texts.
 """
 
-ACCEPT_ENCODING = "gzip, deflate"
+ACCEPT_ENCODING = "gzip"
 
 _STEP = 256 * 1024
 """Bytes to decompress at once, in less than a millisecond."""
@@ -48,15 +48,18 @@ TOO_MANY_VALUES = f"has more than {MAX_VALUES:,} values"
 
 
 class Body:
-    """Collects a body from its raw chunks.
+    """Collects the body of a response from its raw chunks.
 
     Attributes:
         problem: reason why the body cannot be used; None as long as there is none.
         is_finished: whether further chunks are ignored: after a problem, or once bytes follow the compressed data.
     """
 
-    def __init__(self, headers: Mapping[str, str], *, is_success: bool) -> None:
+    def __init__(self, status_code: int, headers: Mapping[str, str]) -> None:
         self.problem: str | None = None
+        self._status_code = status_code
+        self._headers = headers
+        is_success = 200 <= status_code < 300
         self._has_trailing_bytes = False
         self._limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
         self._kept = 0 if is_success else 4 * LONGEST_ERROR_TEXT  # a character has at most four bytes
@@ -64,43 +67,35 @@ class Body:
         self._size = 0
         self._raw_size = 0
         self._values = 0
-        self._is_compressed = False
-        self._may_be_raw = False
-        self._head = b""
         self._inflater: zlib._Decompress | None = None
-        coding = headers.get("content-encoding")
-        if coding is not None:
-            self._choose_coding([each.strip() for each in coding.lower().split(",")])
+        if coding := headers.get("content-encoding"):
+            codings = [each for each in map(str.strip, coding.lower().split(",")) if each not in ("", "identity")]
+            if codings in (["gzip"], ["x-gzip"]):
+                self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)  # 16: gzip, and not zlib
+            elif codings:
+                self.problem = "has a content coding other than gzip alone"
 
     @property
     def is_finished(self) -> bool:
         return self.problem is not None or self._has_trailing_bytes
 
-    def _choose_coding(self, codings: list[str]) -> None:
-        codings = [each for each in codings if each not in ("", "identity")]
-        if not codings:
-            return
-        if codings not in (["gzip"], ["x-gzip"], ["deflate"]):
-            self.problem = "has a content coding other than gzip or deflate alone"
-            return
-        self._is_compressed = True
-        self._may_be_raw = codings == ["deflate"]
-
     def feed(self, chunk: bytes) -> Iterator[None]:
         """Add a raw chunk, and yield after each small step, so that an event loop can do other work in between."""
         self._raw_size += len(chunk)
         if self._raw_size > self._limit:
-            self._reject(_too_large(self._limit), b"" if self._is_compressed else chunk)
-        elif not self._is_compressed:
+            self._reject(_too_large(self._limit), b"" if self._inflater else chunk)
+        elif self._inflater is None:
             self._add(chunk)
         else:
-            yield from self._feed_compressed(chunk)
+            for start in range(0, len(chunk), _STEP):
+                yield from self._inflate(self._inflater, chunk[start : start + _STEP])
 
-    def content(self) -> bytes:
-        """Return the decompressed body, after the last chunk; its beginning or nothing if there is a problem."""
-        if self._raw_size and self._is_compressed and not (self._inflater and self._inflater.eof) and not self.problem:
+    def response(self) -> Response:
+        """Return the response, after the last chunk; if there is a problem, it has the beginning of its body or none."""
+        if self._raw_size and self._inflater and not self._inflater.eof and not self.problem:
             self._reject("ends in the middle of its compressed data")
-        return b"".join(self._parts)
+        content = b"".join(self._parts)
+        return Response(status_code=self._status_code, headers=self._headers, content=content, problem=self.problem)
 
     def _reject(self, problem: str, part: bytes = b"") -> None:
         self.problem = problem
@@ -115,18 +110,6 @@ class Body:
             self._reject(TOO_MANY_VALUES, part)
         elif part:
             self._parts.append(part)
-
-    def _feed_compressed(self, chunk: bytes) -> Iterator[None]:
-        if self._inflater is None:
-            chunk = self._head + chunk
-            if len(chunk) < 2:
-                self._head = chunk
-                return
-            # Some servers send deflate without the zlib header that the standard requires.
-            is_raw = self._may_be_raw and not _has_header(chunk)
-            self._inflater = zlib.decompressobj(-zlib.MAX_WBITS if is_raw else zlib.MAX_WBITS | 32)  # 32: gzip or zlib
-        for start in range(0, len(chunk), _STEP):
-            yield from self._inflate(self._inflater, chunk[start : start + _STEP])
 
     def _inflate(self, inflater: "zlib._Decompress", data: bytes) -> Iterator[None]:
         while not self.is_finished:
@@ -160,11 +143,6 @@ def _too_large(limit: int) -> str:
 
 def _values_of(part: bytes) -> int:
     return part.count(b",") + part.count(b"[") + part.count(b"{")
-
-
-def _has_header(start: bytes) -> bool:
-    is_zlib = start[0] & 0x0F == zlib.DEFLATED and start[0] >> 4 <= 7 and (start[0] << 8 | start[1]) % 31 == 0
-    return is_zlib or start[:2] == b"\x1f\x8b"
 
 
 R = TypeVar("R", bound=Result)

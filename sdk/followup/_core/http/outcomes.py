@@ -80,21 +80,21 @@ def _text(value: bytes) -> str:
 
 def read(status: int, headers: dict[str, str], chunks: Iterator[bytes]) -> Response:
     """Read a response to its end, or to its limit."""
-    body = Body(headers, is_success=200 <= status < 300)
+    body = Body(status, headers)
     for chunk in chunks:
         for _ in body.feed(chunk):
             pass
         if body.is_finished:
             break
-    return Response(status_code=status, headers=headers, content=body.content(), problem=body.problem)
+    return body.response()
 
 
 async def read_async(status: int, headers: dict[str, str], chunks: AsyncIterator[bytes]) -> Response:
     """Do the same as ``read``, and let other tasks run in between."""
-    body = Body(headers, is_success=200 <= status < 300)
+    body = Body(status, headers)
     async for chunk in chunks:
         for _ in body.feed(chunk):
             await asyncio.sleep(0)
         if body.is_finished:
             break
-    return Response(status_code=status, headers=headers, content=body.content(), problem=body.problem)
+    return body.response()
