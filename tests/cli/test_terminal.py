@@ -223,7 +223,7 @@ class TestMessages:
     def test_messages_wrap_between_words(self, shell: Shell, server: MockServer) -> None:
         book(server)
         book(server)
-        for arguments in (("--limit", "1"), ("--limit", "1", "--json")):
+        for arguments in (("--limit", "1"), ("--start-at-gte", "soon")):
             whole = shell.run("appointments", "list", *arguments).stderr
             lines = shell.on_a_terminal(60, "appointments", "list", *arguments).splitlines()
             assert all(len(line) <= 60 for line in lines), lines

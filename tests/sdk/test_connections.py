@@ -29,6 +29,7 @@ from followup import (
     FollowUp,
     InternalServerError,
 )
+from followup._core.http.network import AsyncBackend
 
 
 def open_files() -> int:
@@ -311,3 +312,16 @@ def test_a_second_response_is_not_taken_for_that_of_the_next_call(server: Script
     else:
         with FollowUp(**options) as client:
             assert [client.patients.list(phone=each).data[0].id for each in "123"] == ["pat_1"] * 3
+
+
+def test_nothing_is_sent_on_a_connection_that_the_server_has_ended() -> None:
+    async def use(port: int) -> bool:
+        backend = AsyncBackend(0)
+        stream = await backend.connect_tcp("127.0.0.1", port)
+        assert await stream.read(1) == b""
+        with pytest.raises(httpcore.WriteError):
+            await stream.write(b"x")
+        return backend.limit.has_sent
+
+    with each_connection(lambda _: None) as port:
+        assert asyncio.run(use(port)) is False

@@ -91,7 +91,7 @@ class Body:
                 yield from self._inflate(self._inflater, chunk[start : start + _STEP])
 
     def response(self) -> Response:
-        """Return the response, after the last chunk; if there is a problem, it has the beginning of its body or none."""
+        """Return the response, after the last chunk; with a problem it has the beginning of its body, or nothing."""
         if self._raw_size and self._inflater and not self._inflater.eof and not self.problem:
             self._reject("ends in the middle of its compressed data")
         content = b"".join(self._parts)
