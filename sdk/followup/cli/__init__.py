@@ -6,7 +6,7 @@ import sys
 
 def main() -> None:
     """Run the program, or exit with the extra to install."""
-    if any(importlib.util.find_spec(module) is None for module in ("typer", "rich", "ijson")):
+    if any(importlib.util.find_spec(module) is None for module in ("typer", "rich")):
         from followup._version import installation
 
         sys.exit(f"followup needs packages that are not installed: {installation('cli')}")

@@ -230,7 +230,6 @@ def _nothing_done() -> Iterator[None]:
 
 @contextmanager
 def _progress(file: Path) -> Iterator[Callable[[float], object]]:
-    """Show on a terminal how much of a file was read."""
     from followup._core.privacy.redaction import visible
     from followup.cli.lists import progress
 

@@ -131,7 +131,7 @@ class Output:
             whole: the value to print as one line of JSON instead of the rows.
             title: a line above a table.
         """
-        if self.format == "table":
+        if self.format == "table":  # whose columns are as wide as their longest cell
             self._print_table([*rows], title)
         elif self.format == "json" and whole is not None:
             write_line(json_line(whole))
@@ -333,7 +333,6 @@ def _table(columns: Sequence[_Column], wrapped: str | None) -> "Table":
 
 
 def _heading(name: str) -> str:
-    """Return the name of a field in words."""
     return visible(re.sub("[A-Z]", lambda found: f" {found[0].lower()}", name))
 
 

@@ -1,7 +1,4 @@
-"""``followup events send-all``, which sends the events of a file of any length, read while they are sent.
-
-The file is JSON or JSON Lines.
-"""
+"""``followup events send-all``, which sends the events of a file: JSON, or JSON Lines of any length."""
 
 import codecs
 import contextlib
@@ -15,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple, TextIO
 
-import ijson
 import typer
 
 from followup import EventInput
@@ -94,7 +90,7 @@ def send_all(
 
 def _private_file(path: Path) -> TextIO:
     """Open a file to write, which only its owner can read; it may have been open to others."""
-    if path.is_file():
+    if path.is_file():  # an open mode changes only the file that it creates
         path.chmod(0o600)
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="\n")
 
@@ -155,40 +151,24 @@ def _read_events(file: Path, opened: io.BufferedReader) -> Iterator[_FileEvent]:
     shown = "standard input" if str(file) == STANDARD_INPUT else file
     if str(file) != STANDARD_INPUT and file.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
         raise _UnreadableFile(f"{file} must end in .json or .jsonl; 'followup import' sends the rows of a table")
-    if _skip_mark(opened).peek().lstrip()[:1] == b"[":
-        name, events = "JSON", _from_json(opened, "item")
-    elif file.suffix.lower() == ".json":
-        name, events = "JSON", _from_object(opened)
-    else:
-        name, events = "JSON Lines", _from_json_lines(opened)
+    is_json = file.suffix.lower() == ".json" or opened.peek().removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"["
     try:
+        events = _from_json(opened) if is_json else _from_json_lines(opened)
         yield from events
     except UnicodeDecodeError:
         raise _UnreadableFile(f"{shown} is not UTF-8; save it with this encoding, and send it again") from None
     except RecursionError:
         raise _UnreadableFile(f"{shown} is nested too deeply") from None
-    except (ijson.JSONError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise _UnreadableFile(f"{shown} is not {name}: {reason}") from None
+    except ValueError as error:
+        raise _UnreadableFile(f"{shown} is not {'JSON' if is_json else 'JSON Lines'}: {error}") from None
 
 
-def _skip_mark(opened: io.BufferedReader) -> io.BufferedReader:
-    """Skip the byte order mark that some programs write at the beginning."""
-    if opened.peek().startswith(codecs.BOM_UTF8):
-        opened.read(len(codecs.BOM_UTF8))
-    return opened
-
-
-def _from_object(opened: BinaryIO) -> Iterator[_FileEvent]:
-    """Read the body of ``events.create``: one event, or an object with an array of them."""
-    start = opened.tell()
-    is_batch = any(token[:2] == ("events", "start_array") for token in ijson.parse(opened, use_float=True))
-    opened.seek(start)
-    yield from _from_json(opened, "events.item" if is_batch else "")
-
-
-def _from_json(opened: BinaryIO, place: str) -> Iterator[_FileEvent]:
-    events = ijson.items(ijson.parse(opened, use_float=True), place)
+def _from_json(opened: BinaryIO) -> Iterator[_FileEvent]:
+    """Read the body of ``events.create``: one event, an array, or an object with an array."""
+    found = json.load(opened)  # as a whole: what follows an error in the middle would be sent, or not, by chance
+    if isinstance(found, dict) and isinstance(found.get("events"), list):
+        found = found["events"]
+    events = found if isinstance(found, list) else [found]
     return (_FileEvent(f"event {number}", event) for number, event in enumerate(events, start=1))
 
 

@@ -21,13 +21,7 @@ from followup._core.call.steps import Call, Steps, Wait
 from followup._core.codec.decode import decode
 from followup._core.codec.wire import WireError
 from followup._core.privacy.redaction import SentValues, redacted
-from followup._core.results.errors import (
-    APIConnectionError,
-    APIStatusError,
-    APITimeoutError,
-    FollowUpError,
-    RateLimitError,
-)
+from followup._core.results import errors
 from followup._core.results.results import Model, Result, personal
 from followup._core.time import random_fraction
 
@@ -153,18 +147,18 @@ def problem_of(result: EventResult) -> str:
     return without_position(result.error or f"the service reported the status {result.status}")
 
 
-def takes_too_long(error: FollowUpError, *, is_repeated: bool) -> bool:
+def takes_too_long(error: errors.FollowUpError, *, is_repeated: bool) -> bool:
     """Return whether a call may have failed because of the size of its batch: a smaller one may succeed.
 
     Args:
         error: the error of the call.
         is_repeated: whether the events had been sent before. A connection may break once for any reason.
     """
-    if isinstance(error, APIStatusError):
+    if isinstance(error, errors.APIStatusError):
         is_late, is_broken = (error.status_code == each for each in (504, 408))
     else:
-        is_broken = isinstance(error, APIConnectionError) and error.was_sent != "no"
-        is_late = is_broken and isinstance(error, APITimeoutError)
+        is_broken = isinstance(error, errors.APIConnectionError) and error.was_sent != "no"
+        is_late = is_broken and isinstance(error, errors.APITimeoutError)
     return is_late or (is_broken and is_repeated)
 
 
@@ -176,7 +170,7 @@ def larger_batch(size: int) -> int:
 _REASONS_SHOWN = 3
 
 
-class EventBatchError(APIStatusError):
+class EventBatchError(errors.APIStatusError):
     """400 or 500 of ``events.create``: no event of the batch was accepted (specification, section 4, Events).
 
     The message names the first three reasons with the positions of their events. Fix the events according to
@@ -263,6 +257,7 @@ class Sender:
             unsettled = [position for position in unsettled if outcome_of(results[position]) == "failed"]
             if not unsettled or sendings == self.max_rounds:
                 break
+            # What fails may wait for another event, such as the appointment that it reschedules.
             yield Wait(backoff(sendings, random_fraction()))
         return [results[position] for position in range(len(events))]
 
@@ -276,6 +271,7 @@ class Sender:
         return results
 
     def _send_once(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
+        # Nearly every batch is valid, so the events are checked one by one only if it is not.
         try:
             call = self.make_call(events)
         except (TypeError, ValueError) as error:
@@ -317,13 +313,13 @@ class Sender:
             if not put_in_order(error.results, call.event_ids or ()):
                 raise
             return _without_contradictions(error.results)
-        except (APIStatusError, APIConnectionError) as error:
+        except (errors.APIStatusError, errors.APIConnectionError) as error:
             is_too_large = getattr(error, "status_code", None) == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
             if not is_too_large and (len(events) == 1 or not takes_too_long(error, is_repeated=True)):
                 raise
             if not is_too_large:
                 self._largest = len(events) // 2
-            problem = error.message if isinstance(error, APIStatusError) else ""
+            problem = error.message if isinstance(error, errors.APIStatusError) else ""
         if len(events) == 1:
             return [_invalid(events[0], problem)]
         return (yield from self._send_in_parts(events, options, (len(events) + 1) // 2))
@@ -333,7 +329,7 @@ class Sender:
         for attempt in range(1, PATIENCE):
             try:
                 return (yield from run_call(call, options))
-            except RateLimitError as error:
+            except errors.RateLimitError as error:
                 wait = backoff(attempt, random_fraction()) if error.retry_after is None else error.retry_after
                 if wait > LONGEST_WAIT:
                     raise

@@ -87,8 +87,10 @@ def _attempts(call: Call[R], options: Options) -> Steps[R]:
         if isinstance(outcome, Response):
             if outcome.is_success:
                 return result_of(call, outcome, attempt)
+            # The first attempt may have deleted the object, and only its response was lost.
             if outcome.status_code == 404 and call.when_gone and may_be_done:
                 return with_response(call.when_gone(), outcome)
+        # "maybe" of one attempt is not undone by "no" of a later one, which never had a connection.
         if was_sent == "no" or outcome.was_sent == "yes":
             was_sent = outcome.was_sent
         may_be_done |= outcome.may_be_done
@@ -149,7 +151,7 @@ def _first_step(call: Call[Any], options: Options) -> Send:
         "Authorization": f"Bearer {options.api_key}",
         "Service-Version": options.service_version,
         "Accept": "application/json",
-        "Accept-Encoding": ACCEPT_ENCODING,
+        "Accept-Encoding": ACCEPT_ENCODING,  # httpx would also accept what `responses` does not read in steps
         "User-Agent": f"followup-python/{__version__}",
     }
     if call.content is not None:

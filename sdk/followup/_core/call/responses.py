@@ -183,6 +183,7 @@ def result_of(call: Call[R], response: Response, attempt: int) -> R:
 
 def put_in_order(results: list[Any], ids: Sequence[str]) -> bool:
     """Put the results of a batch in the order of its events; return False if they are about other events."""
+    # An id may be there twice: sending an event again in one batch is allowed, and has no effect.
     found = [each.id for each in results]
     if found != ids:
         if sorted(found) != sorted(ids):

@@ -339,6 +339,7 @@ class Declaration:
         for parameter, value in placed["whole_body"]:
             return json_bytes(value, parameter.name)
         body = {parameter.wire_name: value for parameter, value in placed["body"]}
+        # An update without a field is a request too, whose body is `{}`; a ping has no body at all.
         return json_bytes(body, "") if body or self.method == "PATCH" else None
 
     def _deleted(self, path_id: str) -> Any:

@@ -49,7 +49,6 @@ def import_transport() -> None:
 
 @functools.cache
 def _imported() -> Any:
-    """Return the module of the transports, imported."""
     try:  # in a thread, because an interrupt of this one would leave a module half imported
         result_within(None, import_transport)
     except NoThreadError:

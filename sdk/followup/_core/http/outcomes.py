@@ -50,6 +50,7 @@ def outcome_of(failure: Exception, *, has_sent: bool = True, timer: asyncio.Time
     kind = next((_KINDS[name] for name in names if name in _KINDS), None)
     if kind is None:
         raise failure
+    # Whatever broke before the first byte was written, the service has not received the request.
     if not has_sent and kind is not NotSendable:
         kind = NotSendable if "LocalProtocolError" in names else NotSent
     return kind(type(failure).__name__, _safe_detail(str(failure), names), timed_out="TimeoutException" in names)

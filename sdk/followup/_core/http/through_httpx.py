@@ -88,6 +88,7 @@ def _prepared(own: Own, step: Send, whole: float | None, method: str) -> Callabl
         content=step.content,
         extensions={"timeout": _at_most(parts, whole)},
     )
+    # A redirect would take the key and a patient's data to another server, and `auth` would replace the key.
     return functools.partial(own.send, request, stream=True, auth=None, follow_redirects=False)
 
 

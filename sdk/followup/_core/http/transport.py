@@ -92,11 +92,13 @@ class _Transport(Generic[B]):
         """Return a lane if there is one, and nobody waits longer than the owner of the turn."""
         if self._is_closed:
             raise ConfigurationError(CLOSED)
+        # Who comes later does not overtake those who wait, or under load some would wait until their deadline.
         if (first := self._first()) is not None and first is not turn:
             return None
         now = REAL_TIME.monotonic()
         while self._idle and now - self._idle[0].rests_since > _LONGEST_REST:
             self._idle.pop(0).close()
+        # The one that was used last is the least likely to have been closed by the server or by a firewall.
         while self._idle:
             lane = self._idle.pop()
             if lane.connection.is_available() and not lane.connection.has_expired():

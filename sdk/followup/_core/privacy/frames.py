@@ -156,7 +156,6 @@ def _is_cleared(frame: FrameType) -> bool:
 
 
 def _remove(error: BaseException, frame: FrameType) -> None:
-    """Remove a frame from the traceback of an error."""
     before, trace = None, error.__traceback__
     while trace is not None:
         if trace.tb_frame is not frame:

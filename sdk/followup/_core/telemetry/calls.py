@@ -17,7 +17,19 @@ from urllib.parse import urlsplit
 
 import attrs
 from opentelemetry import context as current
-from opentelemetry import propagate, trace
+from opentelemetry import propagate
+from opentelemetry.trace import (
+    INVALID_SPAN,
+    ProxyTracerProvider,
+    Span,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    get_current_span,
+    get_tracer,
+    get_tracer_provider,
+    set_span_in_context,
+)
 
 from followup._core.call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._core.results.errors import APIStatusError
@@ -75,7 +87,7 @@ class CallObserver:
             SERVER_ADDRESS: parts.hostname or "",
             SERVER_PORT: parts.port or (443 if parts.scheme == "https" else 80),
         }
-        self._tracer = trace.get_tracer(LIBRARY, __version__)
+        self._tracer = get_tracer(LIBRARY, __version__)
 
     def __call__(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
         """Return the steps of the call, which are recorded when they are carried out.
@@ -83,8 +95,7 @@ class CallObserver:
         They are returned as they are while the program has neither a tracer provider, which would record them, nor a
         trace that the service could continue.
         """
-        has_provider = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-        if not has_provider and trace.get_current_span() is trace.INVALID_SPAN:
+        if isinstance(get_tracer_provider(), ProxyTracerProvider) and get_current_span() is INVALID_SPAN:
             return steps
         return self._recorded(call, steps)
 
@@ -106,14 +117,14 @@ class CallObserver:
 class _Recording:
     """One call, while it is recorded."""
 
-    def __init__(self, call: Call[Any], server: dict[str, str | int], tracer: trace.Tracer) -> None:
+    def __init__(self, call: Call[Any], server: dict[str, str | int], tracer: Tracer) -> None:
         self._call = call
-        self._span: trace.Span = tracer.start_span(
+        self._span: Span = tracer.start_span(
             call.operation,
-            kind=trace.SpanKind.CLIENT,
+            kind=SpanKind.CLIENT,
             attributes={OPERATION: call.operation, METHOD: call.method, TEMPLATE: call.path_template, **server},
         )
-        self._context = trace.set_span_in_context(self._span)
+        self._context = set_span_in_context(self._span)
         self._headers = _headers_of(self._context)
         self._attempts = 0
         self._waited = 0.0
@@ -174,7 +185,7 @@ class _Recording:
             attributes[STATUS_CODE] = self._status_code
         if error_type is not None:
             attributes[ERROR_TYPE] = error_type
-            self._span.set_status(trace.StatusCode.ERROR)
+            self._span.set_status(StatusCode.ERROR)
         if self._attempts > 1:
             attributes[RESEND_COUNT] = self._attempts - 1
         self._span.set_attributes(attributes)
