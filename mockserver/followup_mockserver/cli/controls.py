@@ -86,7 +86,7 @@ def explain(
 
     On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
     """
-    if output.format == "table" and output.chosen is None and (lines := remote.call(routes.timeline, id)["data"]):
+    if output.format == "table" and (lines := remote.call(routes.timeline, id)["data"]):
         for line in tree_of(lines, terminal_width(), full_ids=full_ids):
             write_line(line)
         return
