@@ -29,8 +29,7 @@ CALENDAR = "CREATE TABLE calendar (event_id VARCHAR(255))"
 @pytest.fixture
 def connection(database_url: str) -> Iterator[Any]:
     """The connection of Django to a database with the tables; ``FOLLOWUP`` names its alias."""
-    alias = "sqlite" if database_url.startswith("sqlite") else "postgresql"
-    with using(alias, django_database(database_url)) as connection:
+    with using(database_url.partition(":")[0], django_database(database_url)) as connection:
         with connection.schema_editor() as editor:
             make_tables(None, editor)
             editor.execute(CALENDAR)

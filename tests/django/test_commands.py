@@ -35,7 +35,7 @@ def service() -> Any:
         client._stand_for(None)
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_relay_and_worker_end_when_nothing_waits(connection: Any, service: MockService) -> None:
     inbox.otherwise(lambda received: write(connection, received.event.id))
     with transaction.atomic(using=connection.alias):

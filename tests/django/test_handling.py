@@ -18,7 +18,7 @@ from followup.inbox import Inbox, InboxStatus, Received
 
 from .conftest import deliver, write, written
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 def test_the_work_and_the_mark_commit_and_roll_back_together(connection: Any) -> None:

@@ -23,8 +23,7 @@ from .conftest import EVENT, forget
 @pytest.fixture
 def empty(database_url: str) -> Iterator[Any]:
     """The connection to a database without tables."""
-    alias = "sqlite" if database_url.startswith("sqlite") else "postgresql"
-    with using(alias, django_database(database_url)) as connection:
+    with using(database_url.partition(":")[0], django_database(database_url)) as connection:
         yield connection
 
 
@@ -32,7 +31,7 @@ def migrate(connection: Any, *target: str) -> None:
     call_command("migrate", "followup_django", *target, database=connection.alias, verbosity=0)
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_the_tables_can_be_made_and_are_kept(empty: Any) -> None:
     migrate(empty)
     with transaction.atomic(using=empty.alias):
@@ -54,7 +53,7 @@ def test_the_tables_are_those_of_ddl(empty: Any, sqlite_url: str, tmp_path: Path
     assert schema_of(tmp_path / "clinic.db") == schema_of(tmp_path / "other.db")
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_tables_that_are_there_are_taken_over(empty: Any, database_url: str) -> None:
     for each in (Outbox(database_url), Inbox(database_url)):
         each.create_tables()
@@ -69,7 +68,7 @@ def test_tables_that_are_there_are_taken_over(empty: Any, database_url: str) -> 
     assert outbox.status().waiting == 0
 
 
-@pytest.mark.on_both
+@pytest.mark.on_all
 def test_tables_of_an_earlier_version_are_brought_up_to_date(empty: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a migration of a later release does."""
     migrate(empty)
@@ -80,7 +79,7 @@ def test_tables_of_an_earlier_version_are_brought_up_to_date(empty: Any, monkeyp
     with empty.cursor() as cursor:
         cursor.execute("SELECT note FROM followup_outbox")
         cursor.execute("SELECT version FROM followup_schema WHERE component = 'outbox'")
-        assert cursor.fetchall() == [(2,)]
+        assert [*cursor.fetchall()] == [(2,)]
     monkeypatch.undo()
     with pytest.raises(ConfigurationError, match=r"version 2, and this release .* knows version 1 only"):
         tables.missing_tables(empty)

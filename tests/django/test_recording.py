@@ -14,7 +14,7 @@ from followup_mockserver import MockService
 
 from .conftest import EVENT
 
-pytestmark = pytest.mark.on_both
+pytestmark = pytest.mark.on_all
 
 
 def test_an_event_commits_and_rolls_back_with_the_transaction(connection: Any) -> None:

@@ -16,7 +16,16 @@ from followup.outbox.events import RATES
 
 VIEW_PERSONAL_DATA = "view_personal_data"
 
-_FIELDS = {int: models.BigIntegerField, str: models.TextField, bool: models.BooleanField, bytes: models.BinaryField}
+
+class ExactText(models.TextField):
+    """A text that MySQL has as its bytes."""
+
+    def from_db_value(self, value: Any, *_: object) -> str | None:
+        """Return the text."""
+        return value.decode() if isinstance(value, bytes) else value
+
+
+_FIELDS = {int: models.BigIntegerField, str: ExactText, bool: models.BooleanField, bytes: models.BinaryField}
 
 
 def _field(column: sa.Column[Any], *, is_key: bool) -> Any:

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from django.db import Error
+
 from followup._store.dialects import dialect_of
+from followup._store.execution import number_of
 from followup.inbox.arrivals import SCHEMA as INBOX
 from followup.outbox.events import SCHEMA as OUTBOX
 
@@ -33,5 +36,10 @@ def missing_tables(connection: Any) -> list[str]:
 
 def make_tables(_: object, editor: Any) -> None:
     """Make the tables, or bring those that are there up to date. What a migration runs, also one of a later version."""
+    dialect = dialect_of(editor.connection.vendor)
     for each in missing_tables(editor.connection):
-        editor.execute(each, params=None)
+        try:
+            editor.execute(each, params=None)
+        except Error as error:  # MySQL commits each statement, so a migration that is repeated meets what it has done
+            if number_of(error) not in dialect.done_before:
+                raise
