@@ -49,7 +49,6 @@ def set_up() -> None:
             "sqlite": {"ENGINE": "django.db.backends.sqlite3", "NAME": "unused"},
             "postgresql": {"ENGINE": "django.db.backends.postgresql", "NAME": "unused"},
             "mysql": {"ENGINE": "django.db.backends.mysql", "NAME": "unused"},
-            "mysql": {"ENGINE": "django.db.backends.mysql", "NAME": "unused"},
         },
         INSTALLED_APPS=[*(f"django.contrib.{each}" for each in contrib), "followup.django"],
         MIDDLEWARE=[f"django.contrib.{each}Middleware" for each in middleware],
