@@ -189,23 +189,6 @@ def test_a_missing_scope_and_a_missing_line_are_reasons(server: MockServer) -> N
     assert run.created == {}
 
 
-def test_an_error_of_one_question_does_not_end_the_others(server: MockServer) -> None:
-    altered(server).on("PATCH", "/v1/appointments/.*", lambda reply: setattr(reply, "body", ["unexpected"]))
-    server.add_fault(operation="webhook_endpoints.create", kind="status", status=503, times=1000)
-    found = {each.id: each.text for each in all_findings(new_run(server))}
-    reason = "not asked: the environment responded 200 to PATCH /v1/appointments/"
-    assert found["appointment_status"].startswith(reason)
-    assert found["ref"] == "not asked: the environment responded 503 api_error fault to POST /v1/webhook_endpoints"
-    assert found["intake_required"].endswith("(the mock: the same)")
-
-
-def test_an_unexpected_response_is_a_reason(server: MockServer) -> None:
-    altered(server).on("POST", "/v1/appointments", lambda reply: reply.body.pop("status"))
-    assert ask(server, "appointment_status")[1].text == (
-        "not asked: a response is not as the specification says (KeyError)"
-    )
-
-
 def test_texts_of_the_service_are_not_repeated(server: MockServer) -> None:
     def talkative(reply) -> None:  # type: ignore[no-untyped-def]
         if reply.status == 400:

@@ -67,11 +67,6 @@ def test_the_country_is_recovered_without_storing_a_number(server: MockServer, c
         assert [each.phone for each in client.patients.list()] == [run.patient["phone"]]
 
 
-def test_the_time_zone_decides_between_countries_with_one_calling_code(server: MockServer) -> None:
-    server.update_organization(country="CA", time_zone="America/Toronto")
-    assert ask(server, "phone_formats")[0].settings == {"country": "CA"}
-
-
 @pytest.mark.parametrize(("country", "phone"), [("AD", "+376312345"), ("SM", "+3780549886377"), ("UY", "+59894231234")])
 def test_a_number_of_the_country_recovers_any_country(server: MockServer, country: str, phone: str) -> None:
     server.update_organization(country=country)
@@ -99,16 +94,3 @@ def test_a_word_that_no_field_satisfies_leaves_the_setting_out(server: MockServe
     run, finding = ask(server, "intake_required")
     assert run.settings == {}
     assert "requestedService, consent (no field of the API)" in finding.text
-
-
-def test_the_order_of_missing_data_that_changes_is_no_error(server: MockServer) -> None:
-    orders = iter([["dni", "address"], ["address", "dni"]])
-    altered(server).on("POST", "/v1/intake_requests", lambda reply: reply.body.update(missing=next(orders)))
-    assert sorted(ask(server, "intake_required")[0].settings["intake_required"]) == ["address", "dni"]
-
-
-def test_any_text_can_be_read_back() -> None:
-    text = "".join(map(chr, range(0x250))) + '"\\ 👩🏽‍⚕️ \u2028'
-    findings = [Finding("a_point", "same", text)]
-    document = tomllib.loads(settings_file({"intake_required": [text], "country": text}, findings))
-    assert document == {"settings": {"intake_required": [text], "country": text}, "asked": {"a_point": text}}

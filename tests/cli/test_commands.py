@@ -116,23 +116,6 @@ class TestSend:
         result = shell.run("events", "send-all", "events.jsonl")
         assert result.returncode == 0, result.stderr
 
-    def test_a_file_may_be_nested(self, shell: Shell, server: MockServer) -> None:
-        nested = event(1)
-        nested["data"]["remarks"] = json.loads("[" * 20 + "]" * 20)
-        (shell.directory / "events.json").write_text(json.dumps([nested] * 50))
-        assert shell.run("events", "send-all", "events.json").returncode == 0
-
-    def test_reasons_use_the_names_of_the_file(self, shell: Shell) -> None:
-        events = [{"id": "e-1", "type": "visit.completed", "data": {}}, event(2, ocurredAt="x")]
-        (shell.directory / "events.json").write_text(json.dumps(events))
-        shell.run("events", "send-all", "events.json")
-        reasons = (shell.directory / "events.json.rejected.jsonl").read_text()
-        assert "events[" not in reasons
-        assert '"event 1: data.patient: ' in reasons
-        assert '"event 2: ' in reasons
-        assert "occurredAt" in reasons
-        assert "occurred_at" not in reasons
-
     @pytest.mark.parametrize(
         ("name", "text", "place"),
         [
@@ -155,24 +138,6 @@ class TestSend:
         (line,) = (shell.directory / f"{name}.rejected.jsonl").read_text().splitlines()
         assert json.loads(line)["error"].startswith(f"{place}: ")
 
-    def test_both_spellings_of_a_key_reject_the_event_alone(self, shell: Shell) -> None:
-        events = [event(1, occurredAt="2026-09-28T11:00:00Z", occurred_at=None), event(2)]
-        shell.run("events", "send-all", "-", "--rejected", "bad.jsonl", stdin=json.dumps(events))
-        (rejected,) = (shell.directory / "bad.jsonl").read_text().splitlines()
-        assert "unknown key 'occurredAt'" in json.loads(rejected)["error"]
-
-    def test_a_file_without_events_says_so(self, shell: Shell) -> None:
-        (shell.directory / "events.json").write_text("[]")
-        result = shell.run("events", "send-all", "events.json")
-        assert (result.stderr, result.returncode) == ("The file has no events.\n", 0)
-
-    def test_the_place_is_that_of_the_file_in_every_batch(self, shell: Shell) -> None:
-        events = [event(number, **({"type": "visit.done"} if number == 149 else {})) for number in range(150)]
-        (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, events)))
-        shell.run("events", "send-all", "events.jsonl")
-        (line,) = (shell.directory / "events.jsonl.rejected.jsonl").read_text().splitlines()
-        assert json.loads(line)["error"].startswith("line 150: type")
-
     @pytest.mark.parametrize(
         "text",
         [
@@ -186,26 +151,6 @@ class TestSend:
         assert result.returncode == 0, result.stderr
         with server.client() as client:
             assert {each.source_ref for each in client.events.list()} == {"e-0", "e-1"}
-
-    def test_rejected_events_of_standard_input_go_to_a_file_too(self, shell: Shell) -> None:
-        stderr = shell.run("events", "send-all", "-", stdin=json.dumps(event(1, type="visit.done"))).stderr
-        assert "events.rejected.jsonl" in stderr
-        line = (shell.directory / "events.rejected.jsonl").read_text()
-        assert json.loads(line)["error"].startswith("line 1: type")
-
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ("{\n", "standard input is not JSON Lines: line 1"),
-            ("[{]", "standard input is not JSON"),
-            (b"\xff", "standard input is not UTF-8"),
-        ],
-    )
-    def test_standard_input_that_cannot_be_read_is_one_clear_line(
-        self, shell: Shell, text: str | bytes, expected: str
-    ) -> None:
-        assert expected in shell.error("events", "send-all", "-", stdin=text)
-        assert "events is not JSON" in shell.error("events", "create", "-", stdin=text)
 
     @pytest.mark.parametrize("notes", ['"a\\ud800"', "NaN"])
     def test_an_event_that_json_cannot_express_does_not_hold_up_the_others(
@@ -233,13 +178,6 @@ class TestSend:
             "events", "send-all", "events.json", "--rejected", "./events.json"
         )
         assert json.loads(file.read_text())
-
-    @pytest.mark.parametrize("wrapped", [{"events": [event(1), event(2)]}, event(1)])
-    def test_json_as_the_operation_takes_it(self, shell: Shell, server: MockServer, wrapped: Any) -> None:
-        (shell.directory / "events.json").write_text(f"\n {json.dumps(wrapped)}")
-        assert shell.run("events", "send-all", "events.json").returncode == 0
-        with server.client() as client:
-            assert len([*client.events.list()]) == len(wrapped.get("events", [1]))
 
     def test_an_interrupted_run_reports_its_progress_and_can_be_repeated(
         self, shell: Shell, server: MockServer

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from support.shell import Shell
@@ -49,26 +48,6 @@ def test_a_bug_is_one_line_without_personal_data() -> None:
     assert result.stderr.startswith("followup: internal error, please report it: KeyError at ")
     assert "5555" not in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "problem"),
-    [
-        ("deep.jsonl", "7\n" + '{"a":' * 100_000, "not JSON Lines: line 2: a number is too long, or it is nested too"),
-        ("long.jsonl", "7\n" + "1" * 5_000, "not JSON Lines: line 2: a number is too long"),
-        ("long.json", '[{"id": ' + "1" * 5_000 + "}]", "not JSON"),
-        ("long.json", '{"events": [{"id": ' + "1" * 5_000 + "}]}", "not JSON"),
-    ],
-)
-def test_a_file_that_python_cannot_parse_is_one_line(
-    shell: Shell, tmp_path: Path, name: str, text: str, problem: str
-) -> None:
-    (tmp_path / name).write_text(text)
-    assert f"{name} is {problem}" in shell.error("events", "send-all", name)
-
-
-def test_an_argument_that_is_nested_too_deeply_is_one_line(shell: Shell) -> None:
-    assert "events is nested too deeply" in shell.error("events", "create", "[" * 100_000)
 
 
 INTERRUPTED_IMPORT = """

@@ -125,12 +125,6 @@ class TestFormats:
             assert (result.returncode, len(result.stdout.splitlines())) == (1, lines)
             server.add_fault(operation="patients.list", kind="status", status=400, skip=1)
 
-    @pytest.mark.parametrize("pair", [("--json", "--csv"), ("--csv", "--ids"), ("--ids", "--json")])
-    def test_two_formats_exclude_each_other(self, shell: Shell, server: MockServer, pair: tuple[str, str]) -> None:
-        first, second = sorted(pair, key=("--json", "--csv", "--ids").index)
-        assert shell.error("patients", "list", *pair) == f"followup: {first} and {second} cannot be combined\n"
-        assert server.requests == []
-
 
 def test_a_foreign_web_server_is_named_with_the_command_that_examines_it(tmp_path: Path) -> None:
     with ScriptedServer([reply(404, b"<h1>Not Found</h1>", {"Content-Type": "text/html"})]) as foreign:

@@ -13,7 +13,6 @@ from support.services import ACCOUNT, SCOPES, contract, error, headers, listed, 
 from followup._core.declarations.operations import declarations_of
 from followup.cli.doctor import needs_follow_up, scope_of
 from followup.resources import all_groups
-from followup_mockserver import MockServer
 
 AFTER_SERVICE = "clock, key, mode, scopes, lines, version, contract, endpoints"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -207,15 +206,6 @@ class TestContract:
         (problem,) = found.problems
         assert problem.startswith("contract lacks doctors.list, visits.create. Do not use")
 
-    def test_a_contract_whose_paths_continue_those_of_its_servers(self, doctor: Doctor, server: ScriptedServer) -> None:
-        paths = {path.removeprefix("/v1"): item for path, item in contract()["paths"].items()}
-        server.script = [service(None, reply(200, {**contract(), "paths": paths}))]
-        assert doctor(server.url).status == 0
-
-    def test_a_base_url_that_ends_with_api(self, doctor: Doctor) -> None:
-        with MockServer() as mock:
-            assert doctor(f"{mock.url}/api/", mock.api_key).status == 0
-
 
 FAILED = {"at": "2026-09-28T13:00:00.000Z", "message": "The receiver responded with 500."}
 
@@ -250,10 +240,3 @@ class TestEndpoints:
         assert [outcome for outcome, check, _ in found.lines if check == "endpoints"] == ["OK", "FAIL", "OK"]
         assert found.lines[-1][2] == "only the newest 100 endpoints were checked"
         assert server.received[-1].target == "/v1/webhook_endpoints?limit=100"
-
-    def test_endpoints_that_cannot_be_listed(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(None, None, error(500, "api_error", "internal", "Something failed."))]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        assert problem.startswith("endpoints cannot be listed: 500 api_error (internal): Something failed.")

@@ -2,9 +2,8 @@
 
 import inspect
 import pydoc
-import re
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -44,18 +43,3 @@ def test_help_of_an_operation_shows_its_signature_and_its_docstring() -> None:
     text = pydoc.plain(pydoc.render_doc(CLIENT.patients.retrieve))
     assert "retrieve(id: PatientId, /) -> Patient" in text
     assert "Retrieve a patient (specification, section 4, Patients)." in text
-
-
-def test_help_of_a_group_shows_its_operations_as_methods() -> None:
-    text = pydoc.plain(pydoc.render_doc(type(CLIENT.patients)))
-    assert re.search(r"create\([\s|]*self,[\s|]*\*,[\s|]*phone: str,", text)  # Python 3.13 breaks it
-    assert "Create a patient, or return the existing one with this phone or DNI." in text
-    assert "Operation object" not in text
-    assert "Annotated" not in text
-
-
-def test_tools_still_find_the_declaration() -> None:
-    """Type hints and the source are those of the declaration, with all that the SDK checks."""
-    create = CLIENT.patients.create
-    assert get_type_hints(create, include_extras=True)["phone"].__metadata__
-    assert "phone: NonEmpty," in inspect.getsource(create)

@@ -237,17 +237,6 @@ class TestConnecting:
             released.set()
             eventually(lambda: threads_of_ours() == [])
 
-    def test_without_a_thread_nothing_was_sent(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def start(_: threading.Thread) -> None:
-            raise RuntimeError("can't start new thread")
-
-        client = FollowUp(api_key="k", base_url="http://localhost:1", timeout=5, max_retries=0)
-        monkeypatch.setattr(threading.Thread, "start", start)
-        with pytest.raises(APIConnectionError, match="thread") as caught:
-            client.patients.retrieve("pat_1")
-        assert caught.value.was_sent == "no"
-        client.close()
-
     def test_an_unknown_name_was_never_sent(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         def unknown(*_: Any, **__: Any) -> Any:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -256,20 +245,6 @@ class TestConnecting:
         with pytest.raises(APIConnectionError, match="Name or service not known") as caught:
             driver.call("http://unknown.example", retrieve, max_retries=0)
         assert caught.value.was_sent == "no"
-
-    def test_waiting_for_a_free_connection_ends_in_time(self, server: ScriptedServer) -> None:
-        server.script = [hang(server.released)]
-        with FollowUp(api_key="k", base_url=server.url, max_retries=0) as client, ThreadPoolExecutor(100) as pool:
-            for _ in range(100):
-                pool.submit(lambda: suppressed(client))
-            eventually(lambda: len(server.received) == 100)
-            try:
-                with pytest.raises(APITimeoutError) as caught:
-                    client.with_options(deadline=0.2).patients.retrieve("pat_1")
-                assert caught.value.was_sent == "no"
-            finally:
-                server.stop_listening()
-                server.released.set()
 
     @pytest.mark.parametrize("own", ["", "http_client=httpx.Client(), timeout=30"], ids=["ours", "http_client"])
     def test_a_call_at_the_end_of_the_program_is_made(self, server: ScriptedServer, own: str) -> None:
@@ -306,11 +281,6 @@ def shake_hands_for_ever(listener: socket.socket, sent: bytes) -> bool:
             except OSError:
                 return True
     return False
-
-
-def suppressed(client: FollowUp) -> None:
-    with suppress(APIConnectionError):
-        client.patients.retrieve("pat_1")
 
 
 @pytest.fixture

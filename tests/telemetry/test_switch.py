@@ -103,27 +103,6 @@ print(len(exported.spans()))
     assert run(server, code, PYTHONPATH="tests").stdout.strip() == "1"
 
 
-COUNTED = """
-import sys
-import followup
-calls = 0
-def count(frame, event, argument):
-    global calls
-    calls += event == "call" and "/telemetry/" in frame.f_code.co_filename
-client = followup.FollowUp()
-client.patients.list()
-sys.setprofile(count)
-client.patients.list()
-sys.setprofile(None)
-print(calls)
-"""
-
-
-def test_calls_are_not_wrapped_while_the_program_has_no_provider(server: ScriptedServer) -> None:
-    server.script = [reply(200, page(patient()))]
-    assert int(run(server, COUNTED).stdout) == 1
-
-
 def test_without_a_provider_the_trace_of_an_incoming_request_goes_on(server: ScriptedServer) -> None:
     server.script = [reply(200, page(patient()))]
     parent = f"00-{'ab' * 16}-{'cd' * 8}-01"
