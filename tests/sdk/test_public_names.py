@@ -30,8 +30,9 @@ def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:
     for package in (followup, followup_mockserver):
         stub = Path(package.__file__).with_suffix(".pyi")
         tree = ast.parse((stub if stub.exists() else Path(package.__file__)).read_text())
-        nodes = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom) and each.module != "typing"]
-        assert {alias.name for node in nodes for alias in node.names} == set(package.__all__)
+        nodes = [*tree.body, *(each for node in tree.body if isinstance(node, ast.If) for each in node.body)]
+        imports = [each for each in nodes if isinstance(each, ast.ImportFrom) and each.module != "typing"]
+        assert {alias.name for each in imports for alias in each.names} == set(package.__all__)
         assert all(getattr(package, name) is not None for name in package.__all__)
     assert dir(followup) == followup.__all__
 
