@@ -226,7 +226,7 @@ def _write_now(line: str) -> None:
 
 def _line_of(attempt: Mapping[str, Any]) -> str:
     """Return the line of an attempt: what the receiver responded."""
-    at = with_local_times(attempt["at"]) if sys.stdout.isatty() else attempt["at"]
+    at = with_local_times(attempt["at"], live=True) if sys.stdout.isatty() else attempt["at"]
     again = "" if attempt["trigger"] == "schedule" else f" ({attempt['trigger']})"
     outcome = str(attempt["error"] or attempt["statusCode"])
     first = (attempt["response"] or {}).get("body", "").strip().partition("\n")[0].rstrip()

@@ -144,7 +144,8 @@ class Output:
         """Return the function that prints a row at once, instead of a table as a line. CSV begins with its header."""
         if self.format == "table":
             names = self.listing.columns
-            return lambda row: say(with_local_times("  ".join(str(row[name]) for name in names if row.get(name))))
+            joined = "  ".join
+            return lambda row: say(with_local_times(joined(str(row[n]) for n in names if row.get(n)), live=True))
         if self.format == "ids":
             return lambda row: say(str(row[self.listing.id]))
         if self.format == "json":

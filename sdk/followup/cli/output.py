@@ -204,19 +204,21 @@ def _local(text: str) -> "datetime":
         return time
 
 
-def with_local_times(text: str, zone: str | None = None) -> str:
-    """Return a text with its times in the local time zone, to the minute.
+def with_local_times(text: str, zone: str | None = None, *, live: bool = False) -> str:
+    """Return a text with its times in the local time zone.
 
     Args:
         text: the text, with timestamps of the API.
         zone: the name of the time zone that the reader assumes. A time at which another one applies, such as after a
             change of the clocks, names its own.
+        live: whether the text tells what has just happened: then times are to the second, else to the minute.
     """
+    shape = "%Y-%m-%d %H:%M:%S" if live else "%Y-%m-%d %H:%M"
 
     def local(found: re.Match[str]) -> str:
         time = _local(found[0])
         own = zone_of(time)
-        return f"{time:%Y-%m-%d %H:%M}" + ("" if own == zone else f" {own}")
+        return time.strftime(shape) + ("" if own == zone else f" {own}")
 
     return re.sub(_TIMESTAMP, local, text)
 

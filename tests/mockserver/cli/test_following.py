@@ -1,5 +1,6 @@
 """``--follow`` and ``listen``: equal rows, a reader that is gone, and a reset of the mock."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from support.receivers import Inbox, listening
 from support.shell import clean_environment
+from support.terminal import Terminal
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.following import follow
@@ -61,6 +63,14 @@ def test_a_reader_that_is_gone_ends_the_command(server: MockServer, arguments: t
                 process.kill()  # else a failure waits for its end
             assert b"Traceback" not in process.stderr.read()
         assert [*client.webhook_endpoints.list()] == []
+
+
+def test_a_line_on_a_terminal_has_the_time_to_the_second(server: MockServer) -> None:
+    with server.client() as client:
+        client.patients.create(phone="+5491155550000")
+    command = [sys.executable, "-m", "followup_mockserver", "requests", "--follow", "--url", server.url]
+    with Terminal(command, clean_environment() | {"TZ": "Etc/UTC"}, width=200) as terminal:
+        terminal.wait_for(lambda output: re.search(r"patients\.create.*\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", output))
 
 
 def test_listen_goes_on_after_a_reset(server: MockServer) -> None:
