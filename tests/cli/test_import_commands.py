@@ -185,6 +185,30 @@ class TestInit:
                 ['kind = "appointments"  # guess: a column has times. Or: "appointments", "patients", "visits"'],
             ),
             (
+                """Event UUID,Invitee Name,Start (UTC),Teléfono 1,Teléfono 2,Canceled
+                u1,Ana,2030-05-13 10:00,+34 612 345 678,+34 612 345 679,false""",
+                [
+                    'external_id = "Event UUID"',
+                    '"patient.full_name" = "Invitee Name"',
+                    (
+                        'start_at = { column = "Start (UTC)", format = "%Y-%m-%d %H:%M" }  # guess by the values; '
+                        'check this: the header names UTC; if the times are in it, zone = "UTC"'
+                    ),
+                    '"patient.phone" = "Teléfono 1"  # guess: it could also be "Teléfono 2"',
+                    '# "false" = ""  # fill in, and remove the first #; 1 row',
+                ],
+            ),
+            (
+                "Appt ID,Patient,Mobile,Appt Time\n9001,Ana,212-555-0143,930",
+                [
+                    (
+                        'kind = "appointments"  # guess: a header names an appointment. '
+                        'Or: "appointments", "patients", "visits"'
+                    ),
+                    'external_id = "Appt ID"',
+                ],
+            ),
+            (
                 "Fecha,Turno,Paciente,Fecha#2\n13/05/2030,a,Ana,b",
                 [
                     (
@@ -248,12 +272,21 @@ class TestCheck:
         clinic.run(*CHECK, "--html", "doubts.html", "--show-personal-data")
         assert "4812-0117" in (clinic.directory / "doubts.html").read_text()
 
-    @pytest.mark.parametrize(("language", "word"), [("es", "rechazadas"), ("pt", "rejeitadas"), ("en", "rejected")])
-    def test_the_page_is_in_a_language(self, clinic: Shell, language: str, word: str) -> None:
+    @pytest.mark.parametrize(
+        ("language", "word", "day", "event"),
+        [
+            ("es", "rechazadas", "lunes 13 de mayo de 2030 08:00", "46 turnos nuevos"),
+            ("pt", "rejeitadas", "segunda-feira 13 de maio de 2030 08:00", "46 agendamentos novos"),
+            ("en", "rejected", "Monday 13 May 2030 08:00", "46 appointment.created"),
+        ],
+    )
+    def test_the_page_is_in_a_language(self, clinic: Shell, language: str, word: str, day: str, event: str) -> None:
         clinic.run(*CHECK, "--html", "doubts.html", "--language", language)
         page = (clinic.directory / "doubts.html").read_text()
         assert f'<html lang="{language}">' in page
         assert word in page
+        assert f"<td>{day}</td>" in page
+        assert event in page
         assert ("so the row was rejected" in page) == (language == "en")
         assert ("or set mobiles = " in page) == (language == "en")
         assert "{" not in page.partition("</style>")[2]
@@ -264,6 +297,23 @@ class TestCheck:
         for language in ("es", "pt"):
             assert texts[language].keys() == CODES.keys()
             assert {code for code, text in texts[language].items() if "{detail}" in text} == details
+        assert texts["es_details"].keys() == texts["pt_details"].keys()
+
+    @pytest.mark.parametrize(
+        ("language", "expected"),
+        [
+            ("es", ["(más que las 12 del encabezado)", "(un DNI tiene de 6 a 8 cifras)", "full_name es un error"]),
+            ("pt", ["(mais que as 12 do cabeçalho)", "(um DNI tem de 6 a 8 dígitos)", "full_name é um erro"]),
+        ],
+    )
+    def test_details_are_translated(self, clinic: Shell, language: str, expected: list[str]) -> None:
+        start = "9;13/05/2030;08:00;Confirmado;;;"
+        rows = [f"{start}H9;Paz;Eva;30111009;;;x\n", f"{start};Paz;#N/A;30111008;;\n", f"{start};Paz;Luz;9;;\n"]
+        header = (clinic.directory / "turnos.csv").read_text(encoding="cp1252").partition("\n")[0]
+        lines = [header + "\n", *(row.replace("9;", f"{number};", 1) for number, row in enumerate(rows))]
+        (clinic.directory / "turnos.csv").write_text("".join(lines), encoding="cp1252")
+        shown = clinic.run(*CHECK, "--language", language).stdout
+        assert [each for each in expected if each not in shown] == [], shown
 
     def test_hostile_values_are_escaped(self, clinic: Shell) -> None:
         edit(clinic, "turnos.csv", "4812-0117", "<b>\x1b[31m")

@@ -3,10 +3,11 @@
 Values are personal data unless they are times, statuses or ids; those of all other columns are masked.
 """
 
+import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from html import escape
 from pathlib import Path
@@ -143,11 +144,14 @@ class Shown:
         """Return the report as an HTML page without any other file."""
         template = Template(package_text(__name__, "import_report.html"))
         groups = "".join(map(self._section, _grouped(self.report, _FIRST_ON_PAGE)))
-        summary = "".join(f"<li>{escape(visible(line))}</li>" for _, line in self.lines())
+        heading = self._say("understood")
+        lines = [line for indent, line in self.lines() if not indent and line != heading]
+        preview = [[str(each.row), *self._words_of(each)] for each in self.report.preview]
         return template.substitute(
             language=self.language,
             title=escape(visible(self.file.name)),
-            summary=summary,
+            summary="".join(f"<li>{escape(visible(line))}</li>" for line in lines),
+            preview=f"<h2>{heading}</h2>{self._table('preview_headings', preview)}" if preview else "",
             groups=groups or f"<p>{self._say('no_doubts')}</p>",
             values="" if self.shows_values else f"<p>{self._say('masked')}</p>",
             time=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
@@ -160,7 +164,9 @@ class Shown:
         yield "", self._say("rows", file=self.file.name, **numbers)
         if self.is_recorded is None:
             yield from self._preview()
-        events = ", ".join(f"{count:,} {kind}" for kind, count in report.types.items()) or self._say("nothing")
+        events = ", ".join(f"{count:,} {self._say(kind)}" for kind, count in report.types.items()) or self._say(
+            "nothing"
+        )
         if self.is_recorded is not None:
             yield "", self._say("recorded" if self.is_recorded else "not_recorded", events=events, **numbers)
             return
@@ -173,7 +179,7 @@ class Shown:
         if self.report.preview:
             yield "", self._say("understood")
         for each in self.report.preview:
-            yield "  ", self._say("row", row=each.row, what=self._in_words(each))
+            yield "  ", self._say("row", row=each.row, what=", ".join(filter(None, self._words_of(each))))
         yield from (("", line) for line in self._about(self.report.summary))
 
     def _say(self, name: str, **values: object) -> str:
@@ -192,13 +198,16 @@ class Shown:
         if translated is None:
             return group.text
         detail = group.text.removeprefix(before).removesuffix(after)
-        return translated.replace("{detail}", _DOUBTS[f"{self.language}_details"].get(detail, detail))
+        for words, others in _DOUBTS[f"{self.language}_details"].items():
+            detail = re.sub(words, others, detail)
+        return translated.replace("{detail}", detail)
 
-    def _in_words(self, understood: "Understood") -> str:
+    def _words_of(self, understood: "Understood") -> list[str]:
+        """Return name, day and time, phone and status of a row, as it was understood."""
         start = understood.start
         when = f"{self._weekday(start)} {self._day(start)} {start:%H:%M}" if start else ""
         texts = [self._shown(understood.name, "no_name"), when, self._shown(understood.phone, "no_phone")]
-        return ", ".join(filter(None, [*texts, self._say(understood.status)]))
+        return [*texts, self._say(understood.status)]
 
     def _shown(self, value: str, absent: str) -> str:
         if not value:
@@ -239,17 +248,19 @@ class Shown:
         return place, visible(doubt.column or ""), cut
 
     def _section(self, group: _Group) -> str:
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in self._cells(each)) + "</tr>" for each in group.first
-        )
         more = group.count - len(group.first)
-        headings = "".join(f"<th>{each}" for each in self._say("headings").split("|"))
         rest = f"<p>{self._say('more', count=f'{more:,}')}</p>" if more else ""
         return (
             f'<section class="{"rejects" if group.rejects else "doubts"}"><h2><code>{group.code}</code> '
-            f"{self._counted(group)}</h2><p>{escape(visible(self._text_of(group)))}</p><table><tr>{headings}</tr>{rows}"
-            f"</table>{rest}</section>"
+            f"{self._counted(group)}</h2><p>{escape(visible(self._text_of(group)))}</p>"
+            f"{self._table('headings', map(self._cells, group.first))}{rest}</section>"
         )
+
+    def _table(self, headings: str, rows: Iterable[Sequence[str]]) -> str:
+        cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+        head = "".join(f"<th>{each}" for each in self._say(headings).split("|"))
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        return f'<table class="{headings}"><tr>{head}</tr>{body}</table>'
 
 
 def _summary_of(report: "Report") -> dict[str, object]:

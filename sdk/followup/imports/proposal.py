@@ -51,7 +51,7 @@ _DATES, _CLOCKS = (tuple(_WORDS["formats"][each]) for each in ("dates", "clocks"
 _OFFSET = "ISO 8601 with an offset"
 _MOMENTS = (*(day + f" {clock}" for day in _DATES for clock in _CLOCKS), "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", _OFFSET)
 _NEVER, _SPECIFIC = (re.compile(_WORDS["times"][each]) for each in ("never", "specific"))
-_BOOKING = re.compile(rf"\b{_WORDS['parts']['booking']}s?\b")
+_BOOKING = re.compile(rf"\b({_WORDS['parts']['booking']}s?|hora|horario)\b")
 _LINE_NUMBERS = {"", "n", "no", "nro", "orden", "item", "sr", "linea", "linha"}
 """Headers such as # and Nº, without punctuation."""
 
@@ -410,6 +410,8 @@ class _Proposal:
         comments = [self._say("others", others=names)] if names else []
         if not all(each in named for each in used):
             comments.append(self._say("by_values_time"))
+        if any(re.search(r"\b(utc|gmt)\b", each.words) for each in used):
+            comments.append(self._say("utc"))
         return self._with_format(field, chosen, comments)
 
     def _with_format(self, field: str, parts: Sequence[tuple[_Column, Sequence[str]]], comments: list[str]) -> str:
