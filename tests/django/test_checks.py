@@ -40,7 +40,7 @@ def found(**options: Any) -> list[str]:
         ({"NAME": ""}, ""),
         ({"NAME": "n" * 256}, "E002 FOLLOWUP: name must be a string of 1 to 255 characters"),
         ({"WEBHOOK_SECRET": "whsec_…"}, "E002 FOLLOWUP: secret is a placeholder"),
-        ({"CIPHER": "clinic.keys.cipher"}, "E002 FOLLOWUP: CIPHER: No module named 'clinic'"),
+        ({"CIPHER": "clinic.keys.cipher"}, "E002 FOLLOWUP: No module named 'clinic'"),
         ({"CIPHER": object()}, "E002 FOLLOWUP: cipher must be an object with the methods"),
         ({"API_KEY": "fu_test_mock "}, "E002 FOLLOWUP: api_key begins or ends with white space"),
         ({"BASE_URL": "clinic.example"}, "E002 FOLLOWUP: base_url"),

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Value, When
 
 from followup._store.leases import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
 from followup._store.store import Store
 from followup.django import inbox, outbox
 from followup.django.late import database_alias
-from followup.django.models import VIEW_PERSONAL_DATA, InboxEvent, OutboxEvent
+from followup.django.models import VIEW_PERSONAL_DATA, ExactText, InboxEvent, OutboxEvent
 from followup.inbox.arrivals import UNHANDLED
 
 HELD = "held"
@@ -29,13 +29,7 @@ class _State(admin.SimpleListFilter):
         return [(each, each.replace("_", " ")) for each in model_admin.states]
 
     def queryset(self, _: Any, rows: Any) -> Any:
-        chosen = self.value()
-        if chosen == HELD:
-            return rows.filter(state=WAITING, is_held=True)
-        is_held = (
-            Q(is_held=True) if chosen == WAITING and HELD in [each for each, _ in self.lookup_choices] else Q(pk=None)
-        )
-        return rows.filter(state=chosen).exclude(is_held) if chosen else rows
+        return rows.filter(shown=self.value()) if self.value() else rows
 
 
 class _Events(admin.ModelAdmin):
@@ -52,7 +46,7 @@ class _Events(admin.ModelAdmin):
 
     def get_queryset(self, request: Any) -> Any:
         rows = super().get_queryset(request).using(database_alias())
-        return rows.filter(name=self.store.name, state__in=self.states)
+        return rows.filter(name=self.store.name, state__in=self.states).annotate(shown=F("state"))
 
     def has_add_permission(self, *_: Any) -> bool:
         return False
@@ -70,6 +64,10 @@ class _Events(admin.ModelAdmin):
 
     def get_readonly_fields(self, request: Any, obj: Any = None) -> Sequence[str]:
         return self.get_fields(request, obj)
+
+    @admin.display(description="state")
+    def shown_state(self, row: Any) -> str:
+        return str(row.shown).replace("_", " ")
 
     @admin.display(description="stored at")
     def stored_at(self, row: Any) -> Any:
@@ -116,17 +114,13 @@ class OutboxAdmin(_Events):
 
     def get_queryset(self, request: Any) -> Any:
         rows = super().get_queryset(request)
-        earlier = OutboxEvent.objects.using(rows.db).filter(
-            name=OuterRef("name"), subject=OuterRef("subject"), blocks_subject=True, state=DEAD, seq__lt=OuterRef("seq")
-        )
-        return rows.annotate(is_held=Exists(earlier))
+        of_subject = {each: OuterRef(each) for each in ("name", "subject")}
+        dead = OutboxEvent.objects.using(rows.db).filter(**of_subject, blocks_subject=True, state=DEAD)
+        is_held = When(Exists(dead.filter(seq__lt=OuterRef("seq"))), state=WAITING, then=Value(HELD, ExactText()))
+        return rows.annotate(shown=Case(is_held, default="state"))
 
     def type(self, row: Any) -> Any:
         return self._event_of(row).get("type")
-
-    @admin.display(description="state")
-    def shown_state(self, row: Any) -> str:
-        return HELD if row.is_held and row.state == WAITING else row.state.replace("_", " ")
 
     @admin.display(description="subject")
     def about(self, row: Any) -> str:
@@ -149,7 +143,7 @@ class InboxAdmin(_Events):
     store = inbox
     states = (WAITING, IN_FLIGHT, DEAD, UNHANDLED)
     content, stored, personal = "body", "received_at", ("reason", "payload")
-    list_display = ("event_id", "type", "ref", "state", "attempts", "stored_at")
+    list_display = ("event_id", "type", "ref", "shown_state", "attempts", "stored_at")
     list_filter = (_State, "type")
     actions = ("retry",)
     ordering = ("occurred_at", "seq")

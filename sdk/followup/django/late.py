@@ -51,7 +51,7 @@ def improperly_configured() -> Iterator[None]:
     """Turn what is wrong with an argument that is a setting into Django's own error."""
     try:
         yield
-    except (ConfigurationError, TypeError, ValueError) as error:
+    except (ConfigurationError, ImportError, TypeError, ValueError) as error:
         raise ImproperlyConfigured(f"FOLLOWUP: {error}") from None
 
 

@@ -3,10 +3,10 @@
 import collections
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NoReturn, TypedDict, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn, TypedDict
 
-import attrs
+from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db import close_old_connections, connections, transaction
@@ -14,7 +14,6 @@ from django.utils.module_loading import autodiscover_modules, import_string
 
 from followup import EventInput
 from followup._core.privacy.frames import clears_frames_of
-from followup._store.cipher import Cipher
 from followup._store.execution import Execution
 from followup._store.places import Comparison
 from followup._store.schema import from_ascii
@@ -28,8 +27,6 @@ from followup.inbox.worker import Worker
 from followup.outbox import NewEvent, Outbox
 from followup.outbox.connections import record_on
 from followup.outbox.events import Recording, as_input, checked_event
-
-M = TypeVar("M", bound=Callable[..., Any])
 
 _MOST_REMEMBERED = 10_000
 """Events of a transaction that ``recorded`` lists."""
@@ -48,6 +45,7 @@ class DjangoStore(Late, Store):
     """What outbox and inbox of a Django project share."""
 
     _database: DjangoDatabase
+    _new: ClassVar[Callable[..., Any]]
 
     def _described(self) -> object:
         connection = connections[database_alias()]
@@ -56,13 +54,11 @@ class DjangoStore(Late, Store):
         return connection.alias, *place, *values
 
     def _make(self) -> Any:
-        database = DjangoDatabase(database_alias())
-        made = self._new(database, setting("NAME") or "default", _cipher())
-        made._database = database
+        database, cipher = DjangoDatabase(database_alias()), setting("CIPHER")
+        cipher = import_string(cipher) if isinstance(cipher, str) else cipher
+        made = self._new(database.engine, name=setting("NAME") or "default", cipher=cipher)
+        made._database, made._comparison = database, _SameDatabase()
         return made
-
-    def _new(self, database: DjangoDatabase, name: str, cipher: Cipher | None) -> Any:
-        raise NotImplementedError
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self._current(), name, value)
@@ -78,27 +74,6 @@ class DjangoStore(Late, Store):
     def _check_tables(self, longest_wait: float | None = None) -> None:
         with migrations_advised():
             super()._check_tables(longest_wait)
-
-    def _rounds(self, *args: Any) -> Iterator[None]:
-        with self._database.kept_open():
-            yield from super()._rounds(*args)
-
-
-def _with_connections_kept(method: M) -> M:
-    @functools.wraps(method)
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        with self._database.kept_open():
-            return method(self, *args, **options)
-
-    return call  # type: ignore[return-value]
-
-
-def _cipher() -> Any:
-    found = setting("CIPHER")
-    try:
-        return import_string(found) if isinstance(found, str) else found
-    except ImportError as error:
-        raise ValueError(f"CIPHER: {error}") from None
 
 
 class RecordedEvent(TypedDict):
@@ -121,14 +96,11 @@ class RecordedEvent(TypedDict):
 class DjangoOutbox(DjangoStore, Outbox):
     """An ``Outbox`` in the database of ``FOLLOWUP["DATABASE"]``. ``record`` writes over Django's own connection."""
 
+    _new = Outbox
+
     def __init__(self) -> None:
         super().__init__()
         self.__dict__["_remembered"] = weakref.WeakKeyDictionary()
-
-    def _new(self, database: DjangoDatabase, name: str, cipher: Cipher | None) -> Outbox:
-        made = Outbox(database.engine, name=name, cipher=cipher)
-        made._comparison = Comparison(database, "outbox")
-        return made
 
     def record(self, event: NewEvent | EventInput, subject: str | None = None) -> str:  # type: ignore[override]
         """Store an event in the transaction of Django's connection: it is sent if and only if that commits.
@@ -155,10 +127,14 @@ class DjangoOutbox(DjangoStore, Outbox):
         check_of_tests(connection.alias)
         recorded = checked_event(event, subject, self._clock.now())
         with migrations_advised():
-            record_on(connection, attrs.evolve(self._storing(recorded), comparison=_SameDatabase()))
+            record_on(connection, self._storing(recorded))
         self._has_recorded = True
         self._ids_of(connection).append(recorded.id)
         return recorded.id
+
+    async def record_async(self, event: NewEvent | EventInput, subject: str | None = None) -> str:  # type: ignore[override]
+        """Store an event as ``record`` does, in the thread of Django's synchronous code."""
+        return await sync_to_async(self.record)(event, subject)
 
     def recorded(self) -> list[RecordedEvent]:
         """Return the events that the present transaction has recorded, in their order. For tests.
@@ -187,8 +163,6 @@ class DjangoOutbox(DjangoStore, Outbox):
             remembered[connection] = outermost, collections.deque(maxlen=_MOST_REMEMBERED)
         ids: collections.deque[str] = remembered[connection][1]
         return ids
-
-    drain = _with_connections_kept(Outbox.drain)
 
 
 class AtomicHandlers(Handlers):
@@ -225,10 +199,9 @@ class DjangoInbox(DjangoStore, Inbox):
         super().__init__()
         self.__dict__["_handlers"] = AtomicHandlers()
 
-    def _new(self, database: DjangoDatabase, name: str, cipher: Cipher | None) -> Inbox:
-        made = Inbox(database.engine, secret=setting("WEBHOOK_SECRET"), name=name, cipher=cipher)
-        made._comparison = _SameDatabase()
-        return made
+    @staticmethod
+    def _new(*args: Any, **options: Any) -> Inbox:
+        return Inbox(*args, secret=setting("WEBHOOK_SECRET"), **options)
 
     def _store_in_time(self, arrival: Arrival) -> None:
         connection = connections[database_alias()]
@@ -250,5 +223,3 @@ class DjangoInbox(DjangoStore, Inbox):
             )
         autodiscover_modules("followup_handlers")
         return super()._worker(raises=raises)
-
-    drain = _with_connections_kept(Inbox.drain)

@@ -4,14 +4,15 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.management.base import BaseCommand, CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup import FollowUpError
 from followup._store.execution import reason_of
-from followup._store.store import Store, begin_work
+from followup._store.store import begin_work
+from followup.django.stores import DjangoInbox, DjangoOutbox
 
 _LONGEST_END = 8.0
 """Seconds after SIGTERM or SIGINT in which the call or event in flight may end."""
@@ -37,25 +38,21 @@ class FollowUpCommand(BaseCommand):
 class WorkCommand(FollowUpCommand):
     """A command that works until SIGTERM or SIGINT."""
 
-    _is_quiet = False
-
     def add_arguments(self, parser: Any) -> None:
         """Add the options."""
         parser.add_argument("--until-empty", action="store_true", help="end when no event waits or is in flight")
         parser.add_argument("--quiet", action="store_true", help="log problems only")
 
+    store: ClassVar[DjangoOutbox | DjangoInbox]
+
     def work(self, stop: threading.Event, *, until_empty: bool) -> str:
         """Work until ``stop`` is set, or there is nothing to do; return what to print."""
         raise NotImplementedError
 
-    def begin(self, store: Store, limit: str) -> None:
-        """Check the tables, and log where the work is done, and what limits it."""
-        store._check_tables()
-        begin_work(store, limit, quiet=self._is_quiet)
-
     def run(self, *, until_empty: bool, quiet: bool, **_: Any) -> str:
         """Work, and end within ten seconds of a signal."""
-        self._is_quiet = quiet
+        self.store._check_tables()
+        begin_work(self.store, "with the settings of Django", quiet=quiet)
         stop = threading.Event()
         is_late = threading.Timer(_LONGEST_END, _exit)
         is_late.daemon = True
@@ -70,7 +67,8 @@ class WorkCommand(FollowUpCommand):
         if threading.current_thread() is threading.main_thread():  # no other may do so
             before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
-            return self.work(stop, until_empty=until_empty)
+            with self.store._database.kept_open():
+                return self.work(stop, until_empty=until_empty)
         finally:
             is_late.cancel()
             for number, handler in before.items():

@@ -13,10 +13,11 @@ class Command(WorkCommand):
 
     help = "Send the events of the outbox until the process is stopped. Any number of processes may do so at once."
 
+    store = outbox
+
     def work(self, stop: threading.Event, *, until_empty: bool) -> str:
         """Send events."""
         report = DrainReport()
-        self.begin(outbox, f"at most {outbox._limits.requests_per_minute} calls a minute")
         for unreadable in outbox._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
             if until_empty:
                 unreadable.check()  # such an event waits for ever

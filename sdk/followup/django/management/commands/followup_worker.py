@@ -11,9 +11,10 @@ class Command(WorkCommand):
 
     help = "Handle the events of the inbox until the process is stopped. Any number of processes may do so at once."
 
+    store = inbox
+
     def work(self, stop: threading.Event, *, until_empty: bool) -> str:
         """Handle events."""
-        self.begin(inbox, f"max_attempts {inbox._max_attempts}")
         for _ in inbox._handling(stop):
             if until_empty and not inbox._remaining():
                 break
