@@ -44,23 +44,3 @@ def test_a_message_says_which_reminder_it_is_and_others_messages_are_not_there(
         ("pending", "Reminder 3 h before the start of 10-01 17:30 due 10-01 14:30, planned by appointments.create"),
     ]
     assert views.text(f"patients/{booked.patient}").count(TEXT) == 1, "the timeline does not repeat it"
-
-
-def test_what_will_not_be_sent_says_so_before_it_is_due(views: Views, client: FollowUp, service: MockService) -> None:
-    booked = client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
-    visit = client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z")
-    service.update_patient(booked.patient, opted_out=True)
-    reason = "will not be sent: the patient has opted out"
-    assert reminders(views, booked.id) == [
-        f"{at} of 09-29 14:00: {reason} (planned by appointments.create 09-28 12:00)"
-        for at in ("09-28 14:00 reminder 24 h before the start", "09-29 11:00 reminder 3 h before the start")
-    ]
-    bubbles = [(classes, text) for classes, text in phone(views, booked.patient) if reason in text]
-    assert [classes for classes, _ in bubbles] == ["muted"] * 3
-    assert "sent: the patient has opted out" in views.text(f"visits/{visit.id}")
-    for page in ("clock", "overview"):
-        assert views.text(page).count(reason) == 3, page
-    service.update_patient(booked.patient, opted_out=False)
-    assert [": due " in text for text in reminders(views, booked.id)] == [True] * 2
-    for page in (f"patients/{booked.patient}", "clock", "overview"):
-        assert "will not be sent" not in views.text(page), page

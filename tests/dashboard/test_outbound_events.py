@@ -56,16 +56,6 @@ def test_nobody_is_subscribed(client: FollowUp, views: Views) -> None:
     assert became(views)[0] == ("patient.upserted", "Eva", "not sent: 2 not subscribed")
 
 
-def test_a_deleted_endpoint(service: MockService, client: FollowUp, views: Views) -> None:
-    deleted = endpoint(client, UP)
-    client.patients.create(phone=ANA["phone"])
-    client.webhook_endpoints.delete(deleted)
-    assert became(views)[0][2] == "1 deleted with the endpoint"
-    assert re.search(
-        r"we_\S+ \S+ \S+ \(deleted\): deleted with the endpoint", views.text(views.link(VIEW, "patient.upserted"))
-    )
-
-
 class TestFilters:
     @pytest.fixture(autouse=True)
     def events(self, service: MockService, client: FollowUp) -> None:

@@ -13,7 +13,6 @@ from followup_mockserver import MockService
 
 from .conftest import ANA, HOOKS
 from .html import Views
-from .test_timeline import timeline
 
 START = 1790596800  # 2026-09-28T12:00:00Z
 HOUR, DAY = 3_600, 86_400
@@ -88,25 +87,3 @@ class TestCounts:
         shown = strip(views, f"overview?window={window}")
         assert (shown["step"], shown["columns"]) == (step, columns)
         assert all(0 <= column < columns for _, column, _, _ in shown["marks"])
-
-
-class TestSelection:
-    def test_the_overview_shows_what_happened_then(self, views: Views, busy: str) -> None:
-        first = f"overview?time={START}..{START + 1}"
-        assert [line.text for line in timeline(views, first) if line.depth == 1] == [
-            "09-28 12:00 webhook_endpoints.create clinic.example/hooks: 200",
-            "09-28 12:00 appointments.create: 200",
-            "09-28 12:00 test control advance",
-        ]
-        retried = f"overview?time={START + 1}..{START + HOUR}"
-        assert [line.text for line in timeline(views, retried) if "attempt 2" in line.text] == [
-            "09-28 12:01 webhook to clinic.example/hooks, attempt 2 +5491155550001, 09-30 12:00: 204"
-        ]
-        due = f"overview?time={START + 45 * HOUR}..{START + 46 * HOUR}"
-        assert "will not be sent: the patient has opted out" in timeline(views, due)[-1].text
-        assert timeline(views, f"overview?time={START + DAY * 9}..{START + DAY * 10}") == []
-
-    @pytest.mark.parametrize("time", ["", "x", "1..", "1..2x", "-1..2", f"{9 * 10**12}..{10**13}"])
-    def test_an_invalid_time_selects_nothing(self, views: Views, busy: str, time: str) -> None:
-        assert "Timeline of the selected" not in views.html(f"overview?window={time}") or time == ""
-        assert 'aria-labelledby="timeline"' not in views.html(f"overview?time={time}")

@@ -1,23 +1,14 @@
 """The outcomes of calls in the journal: object, error code, replay and fault."""
 
-from contextlib import nullcontext
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from support.http import Api
 
-from followup import APIConnectionError, APIStatusError, EventBatchError, FollowUp
+from followup import APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.world.state.journal import (
-    LENGTH,
-    CallDetails,
-    CallOutcome,
-    Journal,
-    JournalEntry,
-    RecordedCall,
-)
+from followup_mockserver.world.state.journal import CallOutcome, RecordedCall
 
 ANA = "+5491155550001"
 
@@ -45,11 +36,6 @@ def test_a_call_is_about_the_object_that_it_created_or_named(service: MockServic
         client.patients.create(phone="12")
     assert (last(service).about, service.requests[0].error_code) == (None, "parameter_invalid")
     assert service.requests[0].param == "phone"
-
-
-def test_a_long_id_in_a_path_is_truncated(service: MockService, api: Api) -> None:
-    assert api.get("/v1/patients/pat_" + "x" * 5_000).status_code == 404
-    assert len(last(service).about or "") == 255
 
 
 def test_a_replay_is_about_the_same_object(service: MockService, client: FollowUp) -> None:
@@ -83,24 +69,6 @@ def test_a_fault_is_kept_as_it_was(service: MockService, client: FollowUp, when:
     assert (outcome.about is not None) is (when == "after")
 
 
-@pytest.mark.parametrize("fault", [{"kind": "disconnect"}, {"kind": "truncate"}, {"kind": "delay", "seconds": 3}])
-def test_a_fault_without_an_error_is_kept(service: MockService, client: FollowUp, fault: Any) -> None:
-    service.add_fault(operation="*", **fault)
-    with nullcontext() if "seconds" in fault else pytest.raises(APIConnectionError):
-        client.account.retrieve()
-    kept = last(service).fault
-    assert kept is not None
-    assert kept.kind == fault["kind"]
-
-
-def test_a_fault_that_an_error_prevented_is_not_blamed(service: MockService, client: FollowUp) -> None:
-    service.add_fault(operation="patients.create", kind="status", status=500, when="after")
-    with pytest.raises(APIStatusError):
-        client.patients.create(phone="12")
-    assert last(service) == CallOutcome()
-    assert (service.requests[0].error_code, service.requests[0].fault) == ("parameter_invalid", None)
-
-
 def test_the_refused_events_of_a_batch_are_counted(service: MockService, client: FollowUp) -> None:
     order: Any = {"type": "order.issued", "data": {}}
     invalid: Any = {"type": "patient.upserted", "data": {}}
@@ -124,30 +92,6 @@ def test_an_attempt_has_the_key_the_method_and_the_path_of_those_before(service:
         client.patients.create(phone=ANA, full_name="Another", idempotency_key="k")
     client.patients.create(phone=ANA, idempotency_key="k")
     assert [each.attempt for each in service.requests] == [3, 1, 2, 1, 1]
-
-
-def test_the_attempts_of_a_key_are_forgotten_with_its_last_call() -> None:
-    journal = Journal()
-    details = CallDetails(
-        query=[], request_headers={}, request_body=b"", response_headers={}, response_body=b"", seconds=0
-    )
-
-    def record(key: str | None) -> int:
-        attempt = journal.next_attempt(key, "POST", "/v1/patients")
-        entry = JournalEntry(
-            operation=None, method="POST", path="/v1/patients", status=200, request_id="req_1", idempotency_key=key,
-            at=datetime.now(UTC), attempt=attempt,
-        )  # fmt: skip
-        journal.record(entry, CallOutcome(), details)
-        return attempt
-
-    assert [record("a"), record("b"), record("a")] == [1, 1, 2]
-    for _ in range(LENGTH - 2):
-        record(None)
-    assert journal.next_attempt("a", "POST", "/v1/patients") == 3  # its second call is still there
-    record(None)
-    record(None)
-    assert [journal.next_attempt(key, "POST", "/v1/patients") for key in "ab"] == [1, 1]
 
 
 def test_calls_have_numbers_and_the_control_api_returns_its_documented_fields(

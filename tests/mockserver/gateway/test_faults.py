@@ -140,14 +140,6 @@ def test_section_4_a_500_of_events_has_a_result_for_each_event(
     assert all(each["error"] for each in results)
 
 
-def test_a_500_before_the_events_are_read_has_their_results_in_spite_of_an_unknown_field(
-    api: Api, service: MockService
-) -> None:
-    service.add_fault(operation="events.create", kind="status", status=500)
-    response = api.post("/v1/events", {"events": EVENTS, "shoe": 1})
-    assert [each["id"] for each in response.json()["results"]] == ["e-0", "e-1"]
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, {}]", b'{"events": 5}', b"\xff"])
 def test_a_500_of_events_comes_whatever_the_body_is(api: Api, service: MockService, content: bytes) -> None:
     service.add_fault(operation="events.create", kind="status", status=500)
@@ -208,26 +200,6 @@ def test_only_events_that_would_be_processed_are_counted(service: MockService, c
     invalid: Any = {"id": "e-9", "type": "patient.upserted", "data": {"patient": {"phone": 5}}}
     batch = client.events.create([event(1), invalid, event(2), event(3), event(4)])
     assert statuses(batch.results) == ["duplicate", "invalid", "processed", "failed", "processed"]
-
-
-def test_an_event_without_an_effect_can_fail_too(service: MockService, client: FollowUp) -> None:
-    service.add_fault(operation="events.create", kind="event")
-    order: EventInput = {"id": "o-1", "type": "order.issued", "data": {"order": {}}}
-    batch = client.events.create([order, event(1)])
-    assert statuses(batch.results) == ["failed", "processed"]
-    assert statuses(client.events.create(order).results) == ["unhandled"]
-
-
-def test_events_of_other_sources_are_not_concerned(service: MockService) -> None:
-    service.add_fault(operation="events.create", kind="event")
-    assert service.receive_event(event(1), source="pms").status == "processed"
-    assert [each.kind for each in service.unused_faults()] == ["event"]
-
-
-def test_a_probability_is_that_of_each_event(service: MockService, client: FollowUp) -> None:
-    service.add_fault(operation="events.create", kind="event", probability=0.5, times=None)
-    batch = client.events.create([event(number) for number in range(100)])
-    assert 25 < statuses(batch.results).count("failed") < 75
 
 
 def test_a_fault_of_events_leaves_calls_alone_and_the_other_way_round(service: MockService, client: FollowUp) -> None:

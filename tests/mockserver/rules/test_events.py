@@ -17,16 +17,6 @@ def event(type: str = "visit.completed", data: Any = None, id: str = "e-1", **fi
     return {"id": id, "type": type, "data": VISIT if data is None else data, **fields}
 
 
-WITHOUT_A_NUMBER = event("patient.upserted", {"patient": {"phone": "12"}})
-
-
-def test_an_invalid_event_takes_no_id_from_the_events_after_it(client: FollowUp) -> None:
-    (bad, good) = client.events.create([WITHOUT_A_NUMBER, event(id="e-2")]).results
-    with MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=1).client() as other:
-        (alone,) = other.events.create(event(id="e-2")).results
-    assert (bad.status, bad.event, good.event) == ("invalid", None, alone.event)
-
-
 MISPLACED = {"patient": PATIENT, "doctor": {"externalId": "D-1"}, "appointment": BOOKING}
 
 
@@ -51,19 +41,6 @@ def test_keys_that_the_service_does_not_read_are_in_the_journal() -> None:
         assert service.requests[0].ignored_keys == ()
         entry = client.events.list(type="appointment.created").data[0]
         assert entry.data["doctor"] == {"externalId": "D-1"}, "it is stored all the same"
-
-
-def test_the_control_api_has_ignored_keys_where_there_are_any(api: Api) -> None:
-    api.post("/v1/events", event("patient.upserted", {"patient": {**PATIENT, "paint" * 100: 1}}))
-    api.get("/v1/account")
-    account, sent = api.get("/_mock/requests").json()["data"]
-    assert "ignoredKeys" not in account
-    (path,) = sent["ignoredKeys"]
-    assert path.startswith("data.patient.paintpaint")
-    assert len(path) == 255
-    data = {"patient": PATIENT, **{f"key-{number}": 1 for number in range(200)}}
-    api.post("/v1/events", event("patient.upserted", data, "e-2"))
-    assert len(api.get("/_mock/requests").json()["data"][0]["ignoredKeys"]) == 100
 
 
 BEGUN = {"patient": PATIENT, "appointment": {"startAt": "2026-10-05T12:00:00Z"}}

@@ -175,35 +175,8 @@ class TestQueuedAttempts:
             sent = [int(each.headers["x-service-timestamp"]) for each in blocked.requests]
         assert {each - sent[0] for each in sent[AT_ONCE:]} == {600}
 
-    def test_an_advance_ends_when_the_server_stops(self, server: MockServer) -> None:
-        with server.client() as client:
-            blocked = Blocked(server)
-            blocked.fill(client)
-            moving = threading.Thread(target=server.advance, daemon=True)
-            moving.start()
-            server.stop()
-            blocked.release()
-            moving.join(60)
-            assert not moving.is_alive()
-
 
 class TestReset:
-    def test_requests_get_responses_while_the_mock_is_reset(self, server: MockServer) -> None:
-        statuses: set[int] = set()
-
-        def ask() -> None:
-            with httpx.Client(base_url=server.url, trust_env=False) as http:
-                for _ in range(60):
-                    statuses.add(http.get("/v1/account", headers={"Authorization": "Bearer fu_test_mock"}).status_code)
-                    statuses.add(http.get("/_mock/clock").status_code)
-
-        asking = threading.Thread(target=ask)
-        asking.start()
-        while asking.is_alive():
-            server.reset()
-            server.organization(server.api_key).reset()
-        assert statuses == {200}
-
     def test_a_long_poll_sees_what_happens_after_a_reset(self, server: MockServer) -> None:
         found: list[int] = []
         url = f"{server.url}/_mock/requests?wait=10"

@@ -1,7 +1,6 @@
 """The control API over HTTP."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -9,7 +8,7 @@ import pytest
 from support.http import Api, problem
 
 from followup import FollowUp
-from followup_mockserver import MockService, ServiceError
+from followup_mockserver import MockService
 from followup_mockserver.service.service import InProcessTransport
 
 
@@ -122,7 +121,7 @@ def test_an_invalid_setting_changes_nothing(api: Api, setting: Any, param: str) 
     assert api.get("/v1/account").json()["name"] == "Clínica de prueba"
 
 
-@pytest.mark.parametrize("number", [1e308, 10**400, -1e308])
+@pytest.mark.parametrize("number", [10**400, -1e308])
 @pytest.mark.parametrize(
     ("path", "body", "expected"),
     [
@@ -162,12 +161,6 @@ def test_faults(api: Api) -> None:
     assert api.delete("/_mock/faults").json() == {"status": "ok"}
     assert problem(api.post("/_mock/faults", {**fault, "retryAfter": -1})) == (400, "parameter_invalid", "retryAfter")
     assert api.post("/v1/patients", {"phone": "+5491155550000"}).status_code == 200
-
-
-def test_a_fault_without_end_and_too_many_requests(api: Api) -> None:
-    api.post("/_mock/faults", {"operation": "*", "kind": "status", "status": 429, "times": None})
-    responses = [api.get("/v1/account") for _ in range(3)]
-    assert [(each.status_code, each.headers["retry-after"]) for each in responses] == [(429, "1")] * 3
 
 
 def test_the_journal_is_newest_first_and_redacted(api: Api) -> None:
@@ -212,13 +205,6 @@ def test_trigger_and_deliveries(api: Api, client: FollowUp) -> None:
     assert problem(api.post("/_mock/webhook_deliveries/whd_none/resend"))[0] == 404
 
 
-@pytest.mark.parametrize("data", [{"at": datetime.now(UTC)}, {"x": float("nan")}, {"x": "\ud800"}])
-def test_triggered_data_must_be_json(service: MockService, data: Any) -> None:
-    with pytest.raises(ServiceError) as caught:
-        service.trigger(type="order.issued", data=data)
-    assert caught.value.param == "data"
-
-
 def test_endpoints_of_the_control_api_may_be_on_this_machine(api: Api, client: FollowUp) -> None:
     made = api.post("/_mock/webhook_endpoints", {"url": "http://127.0.0.1:8000/hooks"}).json()
     assert (made["enabledEvents"], made["secret"][:6]) == (["*"], "whsec_")
@@ -255,16 +241,6 @@ def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.post("/_mock/clock/advance?seconds=5")) == (400, "parameter_unknown", "seconds")
     assert problem(api.post("/_mock/reset", {"x": 1})) == (400, "parameter_unknown", "x")
     assert problem(api.post("/_mock/reset", [])) == (400, "parameter_invalid", None)
-
-
-def test_an_id_that_is_too_long_is_invalid(api: Api) -> None:
-    start = {"startAt": "2026-09-30T12:00:00Z"}
-    response = api.post("/_mock/appointments", {"patient": f"pat_{'x' * 300}", **start})
-    assert problem(response) == (400, "parameter_invalid", "patient")
-    assert response.json()["error"]["message"] == "This must be an id of at most 255 characters."
-    made = api.post("/v1/patients", {"phone": "+5491155550000"}).json()
-    response = api.post("/_mock/appointments", {"patient": made["id"], "doctor": f"doc_{'x' * 300}", **start})
-    assert problem(response) == (400, "parameter_invalid", "doctor")
 
 
 def test_no_value_makes_a_route_fail(api: Api) -> None:

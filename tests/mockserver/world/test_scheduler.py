@@ -1,7 +1,5 @@
 """Timers: run in order, cancelled by timer or by the object that they concern, against a sorted list as the model."""
 
-import gc
-import weakref
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import settings
@@ -22,44 +20,6 @@ def drain(scheduler: Scheduler, until: datetime) -> list[Job]:
     while (timer := scheduler.pop_due(until)) is not None:
         ran.append(timer.job)
     return ran
-
-
-class TestOrder:
-    def test_a_microsecond_counts(self) -> None:
-        scheduler = Scheduler()
-        timer = scheduler.schedule(NOON, Job("reminder", "apt_1"))
-        assert scheduler.pop_due(NOON - timedelta(microseconds=1)) is None
-        assert scheduler.pop_due(NOON) is timer
-
-    def test_zones_do_not_change_the_order(self) -> None:
-        scheduler = Scheduler()
-        later, earlier = Job("reminder", "apt_1"), Job("reminder", "apt_2")
-        scheduler.schedule(datetime.fromisoformat("2026-03-01T10:00:00-03:00"), later)
-        scheduler.schedule(datetime.fromisoformat("2026-03-01T12:30:00+00:00"), earlier)
-        assert drain(scheduler, after(60 * 24)) == [earlier, later]
-
-
-class TestCancelling:
-    def test_cancelled_jobs_do_not_pile_up(self) -> None:
-        scheduler = Scheduler()
-        scheduler.schedule(after(1), Job("delivery", "whd_1"))
-        jobs: list[weakref.ref[Job]] = []
-        for n in range(2_000):
-            scheduler.cancel_about("apt_1")
-            job = Job("reminder", "apt_1")
-            jobs.append(weakref.ref(job))
-            scheduler.schedule(after(1_000 + n), job)
-        del job
-        gc.collect()
-        assert sum(ref() is not None for ref in jobs) < 100
-        assert len(scheduler) == 2
-
-    def test_jobs_that_ran_are_released(self) -> None:
-        scheduler = Scheduler()
-        job = weakref.ref(scheduler.schedule(after(1), Job("reminder", "apt_1")).job)
-        assert scheduler.pop_due(after(1)) is not None
-        gc.collect()
-        assert job() is None
 
 
 @settings(max_examples=settings.default.max_examples // 2, stateful_step_count=40, deadline=None)
