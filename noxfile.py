@@ -183,6 +183,16 @@ def nightly(session: nox.Session) -> None:
 
 
 @nox.session
+def mysql(session: nox.Session) -> None:
+    """Run the tests of stores on MySQL itself, where the others run on MariaDB."""
+    if "FOLLOWUP_TEST_MYSQL_URL" not in os.environ:
+        session.skip("no MySQL: set FOLLOWUP_TEST_MYSQL_URL to the URL of a server, such as mysql://root@127.0.0.1/")
+    install_wheel(session)
+    folders = [f"tests/{each}" for each in ("store", "outbox", "inbox", "erasure", "imports", "reliability", "django")]
+    session.run("python", "-m", "pytest", "-k", "mysql", *folders, *session.posargs)
+
+
+@nox.session
 def audit(session: nox.Session) -> None:
     """Look for known vulnerabilities in the dependencies, and for unsafe patterns in our code."""
     session.install("bandit", "pip", "pip-audit", ".[all]")

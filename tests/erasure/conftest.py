@@ -1,7 +1,7 @@
 """Both stores of a database, and what tests look for in it."""
 
-from sqlalchemy import Engine, text
-from support.databases import content_of
+from sqlalchemy import Engine
+from support.databases import content_of, read
 from support.stores import engine, inbox, outbox
 
 __all__ = ["engine", "inbox", "outbox"]
@@ -27,6 +27,4 @@ def marks_in(url: str) -> set[bytes]:
 
 def rows(engine: Engine, table: str, *columns: str) -> list[tuple[object, ...]]:
     """Return columns of the rows of a table, in the order of storing."""
-    query = text(f"SELECT {', '.join(columns)} FROM {table} ORDER BY seq")
-    with engine.connect() as connection:
-        return [tuple(row) for row in connection.execute(query)]
+    return [*read(engine, f"SELECT {', '.join(columns)} FROM {table} ORDER BY seq")]

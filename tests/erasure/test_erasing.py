@@ -253,13 +253,12 @@ def test_nobody_waits_while_rows_are_read(engine: Engine) -> None:
     outbox = Outbox(engine, cipher=cipher)
     outbox.create_tables()
     record(outbox, engine, *(created(f"o{number}", f"T-{number}", OF_OTHERS) for number in range(3)))
-    impatient = {"lock_timeout": "1"} if engine.dialect.name == "postgresql" else {"busy_timeout": "1"}
-    ((setting, milliseconds),) = impatient.items()
+    impatient = {"postgresql": "SET lock_timeout = 1", "mysql": "SET innodb_lock_wait_timeout = 1"}
     written: list[int] = []
 
     def write() -> None:
         with engine.connect() as connection:
-            connection.exec_driver_sql(f"{'SET' if setting == 'lock_timeout' else 'PRAGMA'} {setting} = {milliseconds}")
+            connection.exec_driver_sql(impatient.get(engine.dialect.name, "PRAGMA busy_timeout = 1"))
             written.append(connection.exec_driver_sql("UPDATE followup_schema SET version = version").rowcount)
             connection.commit()
 

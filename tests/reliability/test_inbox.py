@@ -60,7 +60,7 @@ def inbox(database_url: str) -> Iterator[Inbox]:
     inbox.create_tables()
     engine = engine_of(database_url)
     with engine.begin() as connection:
-        key = "SERIAL" if engine.dialect.name == "postgresql" else "INTEGER"
+        key = {"postgresql": "SERIAL", "mysql": "INTEGER AUTO_INCREMENT"}.get(engine.dialect.name, "INTEGER")
         columns = "event_id TEXT, ref TEXT, at BIGINT, stale INTEGER"
         connection.exec_driver_sql(f"CREATE TABLE work (id {key} PRIMARY KEY, {columns})")
     yield inbox

@@ -122,7 +122,7 @@ def test_no_statement_reads_the_clock_of_the_database(
         outbox.purge(older_than=timedelta(0))
         inbox.purge(older_than=timedelta(0))
 
-    clocks = ("julianday", "clock_timestamp", "now(", "current_timestamp", "strftime", "datetime(")
+    clocks = ("julianday", "clock_timestamp", "now(", "current_timestamp", "utc_timestamp", "strftime", "datetime(")
     with virtual_time(None, lambda _: service._time_of(service.api_key)):
         everything()
     assert statements

@@ -9,10 +9,11 @@ import threading
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import ColumnElement, Delete, Row, Table, Update, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Delete, Row, Table, Update, bindparam, delete, func, select, update
 
 from followup._core.privacy.redaction import redacted
 from followup._core.results.errors import ConfigurationError, FollowUpError
@@ -209,8 +210,7 @@ class StoredRows(Store):
         count = 0
         for start in range(0, len(found), _IN_A_STEP):
             began = self._clock.monotonic()
-            with self._locked_transaction() as (connection, _):
-                count += connection.execute(change(found[start : start + _IN_A_STEP])).rowcount
+            count += self._locked(partial(_rows_changed, change(found[start : start + _IN_A_STEP])))
             if start + _IN_A_STEP < len(found):
                 self._give_way(began)
         return count
@@ -219,6 +219,10 @@ class StoredRows(Store):
         """Leave the database of SQLite to others, for as long as it was locked since then."""
         if not self._database.dialect.is_server:
             self._clock.wait(max(_PAUSE, self._clock.monotonic() - began), threading.Event())
+
+
+def _rows_changed(change: Update | Delete, connection: Connection, _: int) -> int:
+    return connection.execute(change).rowcount
 
 
 def _batches(store: StoredRows, last: int) -> Iterator[Sequence[Row[*tuple[Any, ...]]]]:

@@ -1,19 +1,21 @@
 """What an Outbox and an Inbox are both: the events of one name in a table, and the rounds of work on them."""
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import ClassVar
+from typing import ClassVar, Protocol, TypeVar
 
 import attrs
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
+from sqlalchemy.exc import DBAPIError
 
 from followup._core.results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database
-from followup._store.execution import Execution, executing, reason_of, run
+from followup._store.execution import Execution, executing, number_of, reason_of, run
 from followup._store.leases import StoreTime, retry_wait, take_lock
 from followup._store.places import Comparison
 from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
@@ -25,6 +27,20 @@ _LONGEST_PAUSE = 30.0
 """Seconds, at most, until the next round after one that failed."""
 
 
+_TRIES = 3
+"""How often work is begun that the database undoes because of other transactions."""
+
+T = TypeVar("T")
+
+
+class Locked(Protocol):
+    """Does work under the lock of all claims of a name, and returns what the work returns."""
+
+    def __call__(self, work: Callable[[Connection, int], T], clock: StoreTime | None = None) -> T:
+        """Begin a transaction, and pass it with the time under the lock; again after a deadlock."""
+        ...
+
+
 @attrs.frozen(eq=False)
 class Setting:
     """What the parts of a store work with.
@@ -32,7 +48,7 @@ class Setting:
     Attributes:
         name: name of the store.
         checked_transaction: begins a transaction on tables that exist and have the right version.
-        locked_transaction: begins one under the lock of all claims of this name.
+        locked: does work under the lock of all claims of this name.
     """
 
     name: str
@@ -41,7 +57,7 @@ class Setting:
     cipher: RowCipher
     comparison: Comparison
     checked_transaction: Callable[[], AbstractContextManager[Connection]]
-    locked_transaction: Callable[[StoreTime | None], AbstractContextManager[tuple[Connection, int]]]
+    locked: Locked
 
 
 class Store:
@@ -129,7 +145,7 @@ class Store:
             self._cipher,
             self._comparison,
             self._checked_transaction,
-            self._locked_transaction,
+            self._locked,
         )
 
     def _has_tables(self) -> bool:
@@ -152,6 +168,17 @@ class Store:
         with self._checked_transaction() as connection:
             take_lock(connection, self._schema.lock_of(self.name))
             yield connection, (clock or self._clock).milliseconds(connection)
+
+    def _locked(self, work: Callable[[Connection, int], T], clock: StoreTime | None = None) -> T:
+        """Do work in such a transaction, and return its result; again where MySQL has undone it, as in a deadlock."""
+        tries = itertools.count(1)
+        while True:
+            try:
+                with self._locked_transaction(clock) as (connection, now):
+                    return work(connection, now)
+            except DBAPIError as error:
+                if next(tries) == _TRIES or number_of(error) not in self._database.dialect.repeatable:
+                    raise
 
     def _rounds(
         self, work: Callable[[], object], stop: threading.Event, clock: StoreTime, *raised: type[Exception]

@@ -1,6 +1,7 @@
 """Webhooks that cannot be lost: stored before they are acknowledged, and handled in your own transaction.
 
-It needs the extra ``store`` (SQLAlchemy); for PostgreSQL also the extra ``postgres`` (psycopg 3).
+It needs the extra ``store`` (SQLAlchemy); for PostgreSQL also the extra ``postgres`` (psycopg 3), for
+MySQL and MariaDB ``mysql`` (PyMySQL).
 """
 
 from importlib.util import find_spec

@@ -140,6 +140,7 @@ async def mark_done_on(execute: Execution, claim: Claim, clock: StoreTime, secon
         claim: the event.
         clock: clock of the inbox.
         seconds: PostgreSQL ends the transaction if it is idle for so long, because claims wait for the lock of its row.
+            MySQL has no such limit of a transaction.
 
     Raises:
         ValueError: the lease is no longer one's own, the event is done already, or the connection has other tables.

@@ -266,7 +266,7 @@ class Received:
 
         Args:
             connection: an open transaction in the database of the inbox: a SQLAlchemy ``Connection`` or ``Session``, a
-                ``sqlite3.Connection``, a ``psycopg.Connection``, or a connection of Django.
+                ``sqlite3.Connection``, a ``psycopg.Connection``, or one of PyMySQL, mysqlclient or Django.
 
         Raises:
             ValueError: the connection is in autocommit mode, or to another database; or the event is marked already; or

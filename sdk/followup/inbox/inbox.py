@@ -34,7 +34,7 @@ LONGEST_WAIT_OF_RECEIVE = 2.5
 response."""
 
 LONGEST_RECEIVE = 8.0
-"""Seconds, at most, that ``receive`` waits for PostgreSQL altogether."""
+"""Seconds, at most, that ``receive`` waits for a server altogether."""
 
 logger: logging.Logger = logging.getLogger("followup.inbox")
 
@@ -71,7 +71,7 @@ class Inbox(ReceivedEvents):
         """Create an inbox. Nothing is connected yet.
 
         Args:
-            database: a SQLAlchemy URL or Engine, for SQLite or PostgreSQL.
+            database: a SQLAlchemy URL or Engine, for SQLite, PostgreSQL, MySQL or MariaDB.
             secret: the endpoint's ``whsec_...`` secret, or several of them during a rotation. By default the
                 environment variable ``FOLLOWUP_WEBHOOK_SECRET``, where a comma separates several; it is read when a
                 webhook arrives, because a process that only handles events needs no secret.

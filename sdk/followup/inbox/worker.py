@@ -101,10 +101,11 @@ class Worker:
             if not claims.is_work_due(connection, name, now, self._timeout, self.unreadable):
                 self._database.check_writable(connection)
                 return False
-        with self._setting.locked_transaction(None) as (connection, present):
-            claim, died = claims.claim_next(
-                connection, name, present, self._timeout, self._max_attempts, self.unreadable
+        claim, died = self._setting.locked(
+            lambda connection, now: claims.claim_next(
+                connection, name, now, self._timeout, self._max_attempts, self.unreadable
             )
+        )
         report.dead += died
         if claim is None:
             return died > 0
@@ -125,7 +126,7 @@ class Worker:
             with self._slowness_logged(claim):
                 call(self._handlers.watched(handler.function), claim)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
-            # PostgreSQL ends a transaction that is idle for too long, which looks like a lost connection.
+            # A server ends a transaction that is idle for too long, which looks like a lost connection.
             is_late = isinstance(error, SQLAlchemyError) and self._clock.monotonic() - began >= self._timeout
             failure = LeaseEndedError(claims.ABANDONED) if is_late else error
         else:

@@ -1,6 +1,7 @@
 """Events that cannot be lost: recorded in your own transaction, and sent by relays until the service accepts them.
 
-It needs the extra ``store`` (SQLAlchemy); for PostgreSQL also the extra ``postgres`` (psycopg 3).
+It needs the extra ``store`` (SQLAlchemy); for PostgreSQL also the extra ``postgres`` (psycopg 3), for
+MySQL and MariaDB ``mysql`` (PyMySQL).
 """
 
 from importlib.util import find_spec

@@ -50,7 +50,7 @@ class Outbox(RecordedEvents):
         """Create an outbox. Nothing is connected yet.
 
         Args:
-            database: a SQLAlchemy URL or Engine, for SQLite or PostgreSQL.
+            database: a SQLAlchemy URL or Engine, for SQLite, PostgreSQL, MySQL or MariaDB.
             name: keeps several organizations in one database apart: each has its own events, order and request rate.
             requests_per_minute: maximum number of calls in any 60 s by all relays of this outbox. Use the same number
                 in all of them; leave room for other programs that use the same key.
@@ -74,11 +74,12 @@ class Outbox(RecordedEvents):
         """Store an event in the transaction of a connection: it is sent if and only if that transaction commits.
 
         Recording an id that was recorded before changes nothing. If this fails, your transaction can go on, except
-        where SQLite itself has rolled it back, because its disk is full, for example; the error then says so.
+        where the database itself has rolled it back: SQLite because its disk is full, for example, or MySQL after a
+        deadlock. The error or its notes then say so.
 
         Args:
             connection: a SQLAlchemy ``Connection`` or ``Session``, a ``sqlite3.Connection``, a ``psycopg.Connection``,
-                or a connection of Django.
+                or a connection of PyMySQL, mysqlclient or Django.
             event: the event. If it has no id, one is generated; its ``occurred_at`` is by default the current time.
             subject: events of one subject are sent in the order in which they were recorded. By default
                 ``appointment:`` and the external id of the appointment, else ``patient:phone:`` and the digits of the

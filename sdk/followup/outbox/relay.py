@@ -10,9 +10,11 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
+from sqlalchemy import Connection
 
 from followup import FollowUp
 from followup._core.declarations.operations import declarations_of
@@ -126,17 +128,16 @@ class Relay:
                 self._send(claimed, report, began, left)
 
     def _claim(self, found: Sequence[int]) -> verdicts.Claim | claims.Wait | None:
-        with self._setting.locked_transaction(self.clock) as (connection, now):
-            return claims.claim(
-                connection,
-                self._setting.name,
-                now,
-                found,
-                requests_per_minute=self._limits.requests_per_minute,
-                largest=self._limits.largest_batch,
-                lease_seconds=self._lease_seconds,
-                unreadable=self.unreadable,
-            )
+        claim = partial(
+            claims.claim,
+            name=self._setting.name,
+            found=found,
+            requests_per_minute=self._limits.requests_per_minute,
+            largest=self._limits.largest_batch,
+            lease_seconds=self._lease_seconds,
+            unreadable=self.unreadable,
+        )
+        return self._setting.locked(lambda connection, now: claim(connection, now=now), self.clock)
 
     def _send(self, claimed: verdicts.Claim, report: DrainReport, began: float, left: float | None) -> None:
         slack = (self._lease_seconds - self._call_seconds) / 2
@@ -191,9 +192,12 @@ class Relay:
     def _settle(self, claimed: verdicts.Claim, settlement: verdicts.Settlement) -> bool:
         """Store the outcome of a claim, and return whether it still was this process's to store."""
         name, token = self._setting.name, claimed.lease_token
-        with self._setting.locked_transaction(self.clock) as (connection, now):
+
+        def settle(connection: Connection, now: int) -> bool:
             claims.note_health(connection, name, now, settlement)
-            is_ours = claims.settle(connection, self._setting.cipher, now, token, settlement, holds=self._limits.holds)
+            return claims.settle(connection, self._setting.cipher, now, token, settlement, holds=self._limits.holds)
+
+        is_ours = self._setting.locked(settle, self.clock)
         if not is_ours:
             logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", name)
         return is_ours
