@@ -48,10 +48,11 @@ class WebServer:
     """
 
     def __init__(self, app: WSGIApp, bound: socket.socket, error_response: Callable[[int], Response]) -> None:
+        self._threads: Any = _Threads()
         server: Any = create_server(
             app,
             sockets=[bound],
-            _dispatcher=_Threads(),
+            _dispatcher=self._threads,
             connection_limit=1000,
             max_request_header_size=MAX_HEAD_BYTES,
             max_request_body_size=_IN_MEMORY,
@@ -66,10 +67,9 @@ class WebServer:
 
     def stop(self) -> None:
         """Finish the requests that are being processed, close all connections and free the port."""
-        dispatcher = self._waitress.task_dispatcher
-        dispatcher.add_task = dispatcher.queue.append  # a further request starts no thread
+        self._threads.add_task = self._threads.queue.append  # a further request starts no thread
         # In a thread, because it measures its timeout with time.time, which a test may have frozen.
-        finishing = threading.Thread(target=dispatcher.shutdown, daemon=True)
+        finishing = threading.Thread(target=self._threads.shutdown, daemon=True)
         finishing.start()
         finishing.join(0.5)  # seconds that requests in progress have to finish
         # The thread that polls the socket closes it. If another one did, the port would not be free until it wakes up.

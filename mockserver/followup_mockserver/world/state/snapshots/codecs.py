@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import attrs
 
-from followup._for_mockserver import NOT_IN_JSON, Limits, Model, camel, decode, encode, kinds_in
+from followup._for_mockserver import NOT_IN_JSON, Limits, Model, camel, encode, kinds_in
 from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
 from followup_mockserver.world.schema.validation import EXACT_TIMESTAMP, Path, Problem, Reading, Shape
@@ -120,7 +120,7 @@ class _SavedShapes(Shapes):
             found = shape.read(data, how, path)
             if isinstance(found, Problem):
                 return found
-            return decode(cls, data) if issubclass(cls, Model) else cls(**found)
+            return cls(**found)
 
         return Shape(shape.schema, convert)
 
