@@ -220,9 +220,9 @@ class Exchange:
     fault: Fault | None = None
     is_fault_applied: bool = False
     late: bool = False
-    fingerprint: bytes | None = None
+    fingerprint: str | None = None
     claimed: IdempotencyRecord | None = None
-    replayed: bytes | None = None
+    replayed: str | None = None
     replay_of: str | None = None
     error: ServiceError | None = None
     request_id: str | None = None

@@ -27,7 +27,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
     if not request.operation.declaration.idempotent:
         return
     source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
-    fingerprint = exchange.fingerprint = hashlib.sha256(source).digest()
+    fingerprint = exchange.fingerprint = hashlib.sha256(source).hexdigest()
     if key is None:
         return
     if not _IDEMPOTENCY_KEY.fullmatch(key):
@@ -62,7 +62,9 @@ def respond(exchange: Exchange) -> None:
     """Replay the response of the idempotency key, or run the rule of the operation."""
     if exchange.replayed is not None:
         exchange.result = json.loads(exchange.replayed)
-        exchange.response = Response(status=200, headers={"Idempotent-Replayed": "true"}, body=exchange.replayed)
+        exchange.response = Response(
+            status=200, headers={"Idempotent-Replayed": "true"}, body=exchange.replayed.encode()
+        )
     else:
         exchange.response = Response(status=200, body=_run_rule(exchange))
     exchange.about = exchange.result.get("id")
@@ -92,7 +94,7 @@ def _run_rule(exchange: Exchange) -> bytes:
         exchange.result = _encoded(exchange, result)
         body = _json_bytes(exchange.result)
         if exchange.claimed is not None:
-            tenant.idempotency.finish(exchange.claimed, body, exchange.request_id)
+            tenant.idempotency.finish(exchange.claimed, body.decode(), exchange.request_id)
             exchange.claimed = None
         tenant.notify()
     return body

@@ -54,7 +54,7 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
         ("apiKeys[0].value", "a b", "1 to 255 printable ASCII characters without spaces."),
         ("webhookEndpoints[0].url", "http://clinic.example", "an https URL, or an http URL of a loopback address."),
         ("secrets", {}, "This must have a secret for each webhook endpoint."),
-        ("idempotency[0].response", "[", "the JSON text of an object."),
+        ("idempotency[0].response", 5, "null or a string."),
         ("organization.timeZone", "../../etc/passwd", "the IANA name of a time zone, such as Europe/Madrid."),
         ("webhookFaults.heldByOvertaker", {"whd_x": "whd_y"}, "the id of one of the webhook deliveries of the "),
         ("history.records.receipts[0]", 99, "Together, these must be as many as there are receipts."),

@@ -126,7 +126,7 @@ class CallOutcome(NamedTuple):
     about: str | None = None
     replay_of: str | None = None
     fault: Fault | None = None
-    fingerprint: bytes | None = None
+    fingerprint: str | None = None
 
 
 class RecordedCall(NamedTuple):

@@ -25,9 +25,9 @@ class IdempotencyRecord:
     """
 
     key: str
-    fingerprint: bytes
+    fingerprint: str
     at: datetime
-    response: bytes | None = None
+    response: str | None = None
     request_id: str | None = None
 
 
@@ -70,7 +70,7 @@ class IdempotencyRecords:
         record = self._records.get(key)
         return None if record is None or self._has_expired(record, now) else record
 
-    def begin(self, key: str, fingerprint: bytes, now: datetime) -> IdempotencyRecord:
+    def begin(self, key: str, fingerprint: str, now: datetime) -> IdempotencyRecord:
         """Create the record of a key; the caller must ``finish`` or ``release`` it."""
         record = self._records[key] = IdempotencyRecord(key, fingerprint, now)
         self._records.move_to_end(key)
@@ -78,7 +78,7 @@ class IdempotencyRecords:
             self._drop_oldest()
         return record
 
-    def finish(self, record: IdempotencyRecord, response: bytes, request_id: str) -> None:
+    def finish(self, record: IdempotencyRecord, response: str, request_id: str) -> None:
         """Store the response to a request, to be replayed when the request is repeated."""
         record.response, record.request_id = response, request_id
 

@@ -8,8 +8,6 @@ A new attribute of ``Tenant`` belongs into ``SavedTenant`` too: see ``state/regi
 """
 
 import itertools
-import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple
@@ -17,8 +15,8 @@ from typing import Annotated, Any, NamedTuple
 import attrs
 
 import followup
-from followup._for_mockserver import IDEMPOTENCY_KEY, Limits, MinItems, MinLength, camel
-from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, field, matching
+from followup._for_mockserver import Limits, MinItems, MinLength, camel
+from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Clock, Job, JobKind, Timer
@@ -161,28 +159,6 @@ class SavedJob:
     number: Annotated[int, Limits(1, LARGEST_INTEGER)]
 
 
-def _is_json_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _matching(pattern: str, expected: str) -> Any:
-    return field(matching(lambda text: re.fullmatch(pattern, text) is not None, expected))
-
-
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class SavedKey:
-    """An idempotency key that has a response."""
-
-    key: str = _matching(IDEMPOTENCY_KEY, "an idempotency key")
-    fingerprint: str = _matching("[0-9a-f]{64}", "64 hexadecimal digits")
-    at: datetime
-    response: str = field(matching(_is_json_object, "the JSON text of an object"))
-    request_id: str | None = None
-
-
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class SavedTenant:
     """A tenant. Jobs are in the order in which they run, records in the order in which they arrived."""
@@ -207,7 +183,7 @@ class SavedTenant:
     jobs: list[SavedJob]
     faults: Faults
     webhook_faults: WebhookFaults
-    idempotency: Annotated[list[SavedKey], Limits(0, MAX_RECORDS)]
+    idempotency: Annotated[list[IdempotencyRecord], Limits(0, MAX_RECORDS)]
     history: SavedHistory
 
     def tenant(self) -> Tenant:
@@ -222,12 +198,7 @@ class SavedTenant:
         tenant.clock = Clock.resumed(self.clock.time(), frozen=self.clock.frozen, advanced=self.clock.seconds_advanced)
         for job in self.jobs:
             tenant.scheduler.restore(Timer(job.at, job.number, Job(job.kind, job.about)))
-        tenant.idempotency.restore(
-            IdempotencyRecord(
-                each.key, bytes.fromhex(each.fingerprint), each.at, each.response.encode(), each.request_id
-            )
-            for each in self.idempotency
-        )
+        tenant.idempotency.restore(each for each in self.idempotency if each.response is not None)
         tenant.history = self.history.history()
         tenant.scheduler.scheduled = max(tenant.scheduler.scheduled, self.history.jobs)
         return tenant
@@ -244,16 +215,7 @@ def saved(tenant: Tenant) -> dict[str, Any]:
             {"at": timer.at, "kind": timer.job.kind, "about": timer.job.about, "number": timer.number}
             for timer in tenant.scheduler.pending()
         ],
-        "idempotency": [
-            {
-                "key": record.key,
-                "fingerprint": record.fingerprint.hex(),
-                "at": record.at,
-                "response": (record.response or b"").decode(),
-                "requestId": record.request_id,
-            }
-            for record in tenant.idempotency.finished()
-        ],
+        "idempotency": tenant.idempotency.finished(),
         "history": saved_history(tenant),
     }
     return {camel(each.name): plain(parts[each.name]) for each in attrs.fields(SavedTenant)}
