@@ -283,7 +283,7 @@ def test_the_control_api_shows_it(service: MockService, api: Api, path: str) -> 
 def test_the_responses_of_the_latest_attempts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
     service.mount(HOOKS, lambda _: httpx.Response(500, content=b"x" * 4096))
-    monkeypatch.setattr(attempts_module, "LARGEST_RESPONSES", 10_000)
+    monkeypatch.setattr(attempts_module, "RESPONSES", 2)
     with service.client() as client:
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
         client.patients.create(phone="+5491155550000")

@@ -3,13 +3,13 @@
 import json
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.world.state import journal as journal_module
 
 MEBIBYTE = 1024 * 1024
 
@@ -39,19 +39,13 @@ def test_long_values_are_truncated(service: MockService, local: httpx.Client) ->
     assert max(len(read.path), len(made.path), len(made.idempotency_key)) <= 255
 
 
-def test_the_size_of_all_entries_is_bounded(service: MockService, local: httpx.Client) -> None:
-    calls(local, 180)
+def test_the_details_of_the_latest_calls_are_kept(
+    service: MockService, local: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "DETAILED", 3)
+    calls(local, 4)
     journal = service._tenant.journal
     details = [journal.details(entry) for entry in journal.newest_first()]
-    kept = sum(
-        size(each.query) + size(each.request_headers.items()) + len(each.request_body or b"")
-        for each in details
-        if each
-    )
-    assert details[0] is not None
-    assert kept < 17 * MEBIBYTE
+    assert [each is None for each in details] == [False, False, False, True, True]
+    assert max(len(each.request_body or b"") for each in details if each) < 65_536
     assert sum(sys.getsizeof(entry.path) for entry in journal.newest_first()) < MEBIBYTE
-
-
-def size(pairs: Any) -> int:
-    return sum(len(name) + len(value) for name, value in pairs)

@@ -1,6 +1,5 @@
 """The journal of an organization's API calls, for tests to assert on, and the observers that learn what ends."""
 
-import itertools
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -30,9 +29,6 @@ LONGEST_BODY = 65_536
 LONGEST_TEXT = 255
 """Characters that are kept of a path and of an idempotency key; no valid one is longer."""
 
-LARGEST_DETAILS = 16 * 1024 * 1024
-"""Characters and bytes of the details of all calls together; beyond this the oldest are dropped."""
-
 
 def _beginning(text: str) -> str:
     return text[:LONGEST_TEXT]
@@ -40,10 +36,6 @@ def _beginning(text: str) -> str:
 
 def _beginnings(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(_beginning, texts))
-
-
-def _size_of(pairs: Iterable[tuple[str, str]]) -> int:
-    return sum(map(len, itertools.chain.from_iterable(pairs)))  # in C: this runs for every call
 
 
 def _cut_body(body: bytes) -> bytes:
@@ -164,12 +156,6 @@ class CallDetails(Value):
     seconds: float
 
     @property
-    def size(self) -> int:
-        """The number of characters and bytes that are kept."""
-        texts = _size_of(self.query) + _size_of(self.request_headers.items())
-        return texts + len(self.request_body or b"") + len(self.response_body)
-
-    @property
     def request_is_whole(self) -> bool:
         """Whether the whole body of the request was kept."""
         return self.request_body is not None and len(self.request_body) < LONGEST_BODY
@@ -192,8 +178,7 @@ class Journal:
         self._outcomes: deque[CallOutcome] = deque(maxlen=LENGTH)
         self._recorded = 0
         self._attempts: dict[tuple[str, str, str], int] = {}
-        self._details: OrderedDict[str, tuple[CallDetails, int]] = OrderedDict()
-        self._size = 0
+        self._details: OrderedDict[str, CallDetails] = OrderedDict()
 
     def next_attempt(self, key: str | None, method: str, path: str) -> int:
         """Return which attempt a call with this idempotency key, method and path is; 1 without a key."""
@@ -212,12 +197,9 @@ class Journal:
         self._entries.append(entry)
         self._outcomes.append(outcome)
         self._recorded += 1
-        size = details.size
-        self._details[entry.request_id] = details, size
-        self._size += size
-        while len(self._details) > DETAILED or (self._size > LARGEST_DETAILS and len(self._details) > 1):
-            _, (_, dropped) = self._details.popitem(last=False)
-            self._size -= dropped
+        self._details[entry.request_id] = details
+        if len(self._details) > DETAILED:
+            self._details.popitem(last=False)
 
     def find(self, request_id: str) -> JournalEntry | None:
         """Return the call with this request id; None if there was none, or it was dropped."""
@@ -230,8 +212,7 @@ class Journal:
 
     def details(self, entry: JournalEntry) -> CallDetails | None:
         """Return the details of a call; None if they were dropped."""
-        found = self._details.get(entry.request_id)
-        return None if found is None else found[0]
+        return self._details.get(entry.request_id)
 
     def __len__(self) -> int:
         return len(self._entries)

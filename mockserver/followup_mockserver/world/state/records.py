@@ -2,7 +2,7 @@
 
 import copy
 import functools
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from types import NoneType
@@ -60,11 +60,6 @@ class ReceiverResponse(FrozenValue):
     body: bytes = attrs.field(repr=lambda body: f"<{len(body)} bytes>", converter=_beginning_of_body)
     body_is_whole: bool
 
-    @property
-    def size(self) -> int:
-        """The number of characters and bytes that are kept."""
-        return len(self.status_line) + sum(map(len, (*self.headers, *self.headers.values(), self.body)))
-
 
 def joined_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return headers by names in lower case; values of the same name are joined by a comma."""
@@ -93,7 +88,7 @@ class Attempt(FrozenValue):
         signature: the signature header of the webhook.
         traceback: the traceback of the exception that a mounted receiver raised; None if it raised none.
         response: the response of the receiver; None if there was none in time, or it is no longer kept. The mock keeps
-            the latest, up to 16 MiB together.
+            those of the latest 4,096 attempts.
     """
 
     delivery: str
@@ -135,8 +130,8 @@ class AttemptInProgress:
     counted: bool = False
 
 
-LARGEST_RESPONSES = 16 * 1024 * 1024
-"""Bytes and characters of all responses together; beyond this the oldest are dropped."""
+RESPONSES = 4_096
+"""Number of attempts whose responses are kept: those of older ones are dropped."""
 
 
 class Attempts:
@@ -144,18 +139,18 @@ class Attempts:
 
     def __init__(self) -> None:
         self._by_delivery: dict[str, list[Attempt]] = {}
-        self._sizes: OrderedDict[tuple[str, int], int] = OrderedDict()
-        self._size = 0
+        self._responded: deque[tuple[str, int]] = deque()
 
     def add(self, attempt: Attempt) -> None:
-        """Record an attempt, and drop the oldest responses beyond the limit."""
+        """Record an attempt, and drop the oldest response beyond the limit."""
         of_delivery = self._by_delivery.setdefault(attempt.delivery, [])
-        of_delivery.append(attempt)
         if attempt.response is not None:
-            self._sizes[attempt.delivery, len(of_delivery) - 1] = attempt.response.size
-            self._size += attempt.response.size
-            while self._size > LARGEST_RESPONSES:
-                self._drop_oldest_response()
+            self._responded.append((attempt.delivery, len(of_delivery)))
+        of_delivery.append(attempt)
+        if len(self._responded) > RESPONSES:
+            delivery, position = self._responded.popleft()
+            if attempts := self._by_delivery.get(delivery):
+                attempts[position] = attrs.evolve(attempts[position], response=None)
 
     def of(self, delivery: str) -> list[Attempt]:
         """Return the attempts of a delivery, oldest first."""
@@ -163,27 +158,19 @@ class Attempts:
 
     def remove(self, delivery: str) -> None:
         """Remove the attempts of a delivery."""
-        for position in range(len(self._by_delivery.pop(delivery, ()))):
-            self._size -= self._sizes.pop((delivery, position), 0)
+        self._by_delivery.pop(delivery, None)
 
     def copy(self) -> "Attempts":
         """Return an independent copy."""
         copy = Attempts()
         copy._by_delivery = {delivery: list(attempts) for delivery, attempts in self._by_delivery.items()}
-        copy._sizes = self._sizes.copy()
-        copy._size = self._size
+        copy._responded = self._responded.copy()
         return copy
 
     def __iter__(self) -> Iterator[Attempt]:
         """Iterate over all attempts, delivery by delivery."""
         for of_delivery in self._by_delivery.values():
             yield from of_delivery
-
-    def _drop_oldest_response(self) -> None:
-        (delivery, position), size = self._sizes.popitem(last=False)
-        self._size -= size
-        of_delivery = self._by_delivery[delivery]
-        of_delivery[position] = attrs.evolve(of_delivery[position], response=None)
 
 
 T = TypeVar("T")
