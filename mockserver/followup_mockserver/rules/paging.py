@@ -22,7 +22,7 @@ def page(
         collection: the objects to list.
         query: the parameters of the request, by their snake_case names.
         where: names of the parameters that filter by the index of the same name.
-        between: bounds by range name.
+        between: bounds by the name of an attribute.
 
     Raises:
         ServiceError: 400: the query has both cursors, or the cursor is not the id of an object in the collection.

@@ -21,10 +21,7 @@ class Visit:
 
 
 def visits() -> Collection[Visit]:
-    return Collection(
-        indexes={"patient": lambda visit: visit.patient, "status": lambda visit: visit.status},
-        ranges={"at": lambda visit: visit.at},
-    )
+    return Collection(indexes={"patient": lambda visit: visit.patient, "status": lambda visit: visit.status})
 
 
 def filled(*many: Visit) -> Collection[Visit]:
@@ -180,8 +177,7 @@ class TestCost:
             indexes={
                 "status": lambda visit: noted(visit, visit.status),
                 "patient": lambda visit: noted(visit, visit.patient),
-            },
-            ranges={"at": lambda visit: noted(visit, visit.at)},
+            }
         )
         for n in range(20_000):
             collection.add(Visit(f"vis_{n}", f"pat_{n % 2}", "old" if n % 1_000 else "rare", n))
@@ -201,11 +197,3 @@ class TestCost:
         wanted = {"patient": "pat_1", "status": "rare"}
         assert collection.page(limit=10, where={name: wanted[name] for name in names}) == ([], False)
         assert len(set(looked_at)) <= 20
-
-    @pytest.mark.parametrize("way", [{}, {"after": "vis_19000"}])
-    def test_what_arrived_long_after_the_range_is_passed_over(
-        self, collection: Collection[Visit], looked_at: list[str], way: dict[str, str]
-    ) -> None:
-        page = collection.page(limit=10, between={"at": (None, 10_000)}, **way)  # type: ignore[arg-type]
-        assert ids(page)[0] == "vis_9999"
-        assert len(set(looked_at)) <= 1_100

@@ -8,7 +8,7 @@ import copy
 import itertools
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Key = Hashable
@@ -39,7 +39,7 @@ Bounds = tuple[Any, Any]
 
 
 def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
-    """Return indexes or ranges over the attributes with these names, each named like its attribute."""
+    """Return indexes over the attributes with these names, each named like its attribute."""
     return {name: attrgetter(name) for name in names}
 
 
@@ -89,40 +89,6 @@ class _Index(Generic[S]):
         return (numbers,) if isinstance(numbers, int) else numbers
 
 
-class _Range(Generic[S]):
-    """Arrival numbers, sorted by a value that has an order, such as a time."""
-
-    __slots__ = ("_entries", "key_of")
-
-    def __init__(self, key_of: Callable[[S], Any]) -> None:
-        self.key_of = key_of
-        self._entries: list[tuple[Any, int]] = []
-
-    def copy(self) -> "_Range[S]":
-        """Return an independent range."""
-        twin: _Range[S] = _Range(self.key_of)
-        twin._entries = self._entries.copy()
-        return twin
-
-    def add(self, value: Any, number: int) -> None:
-        """Add a number with its value."""
-        insort(self._entries, (value, number))
-
-    def remove(self, value: Any, number: int) -> None:
-        """Remove a number with its value."""
-        _remove(self._entries, (value, number))
-
-    def between(self, low: Any, high: Any) -> range:
-        """Return the positions of the values in these bounds."""
-        start = 0 if low is None else bisect_left(self._entries, low, key=itemgetter(0))
-        stop = len(self._entries) if high is None else bisect_left(self._entries, high, key=itemgetter(0))
-        return range(start, stop)
-
-    def numbers(self, positions: range) -> list[int]:
-        """Return the numbers at these positions, in ascending order."""
-        return sorted(number for _, number in self._entries[positions.start : positions.stop])
-
-
 def _remove(ascending: list[Any], item: Any) -> None:
     del ascending[bisect_left(ascending, item)]
 
@@ -141,17 +107,10 @@ class Collection(Generic[S]):
 
     Args:
         indexes: functions that return the key of an object, by filter name. An object whose key is None is not indexed.
-        ranges: functions that return a value that has an order, by filter name.
     """
 
-    def __init__(
-        self,
-        indexes: Mapping[str, Callable[[S], Key]] | None = None,
-        ranges: Mapping[str, Callable[[S], Any]] | None = None,
-    ) -> None:
+    def __init__(self, indexes: Mapping[str, Callable[[S], Key]] | None = None) -> None:
         self._indexes = {name: _Index(key_of) for name, key_of in (indexes or {}).items()}
-        self._ranges = {name: _Range(key_of) for name, key_of in (ranges or {}).items()}
-        self._orders: list[_Index[S] | _Range[S]] = [*self._indexes.values(), *self._ranges.values()]
         self._arrived = 0
         self._number_of: dict[str, int] = {}
         self._objects: dict[int, S] = {}
@@ -165,8 +124,6 @@ class Collection(Generic[S]):
         """
         twin: Collection[S] = Collection()
         twin._indexes = {name: index.copy() for name, index in self._indexes.items()}
-        twin._ranges = {name: order.copy() for name, order in self._ranges.items()}
-        twin._orders = [*twin._indexes.values(), *twin._ranges.values()]
         twin._arrived = self._arrived
         twin._number_of = self._number_of.copy()
         twin._objects = {number: copy.copy(obj) for number, obj in self._objects.items()}
@@ -194,7 +151,7 @@ class Collection(Generic[S]):
         self._number_of[obj.id] = number
         self._objects[number] = obj
         self._all.append(number)
-        for index in self._orders:
+        for index in self._indexes.values():
             index.add(index.key_of(obj), number)
 
     def remove(self, id: str) -> None:
@@ -202,13 +159,13 @@ class Collection(Generic[S]):
         number = self._number_of.pop(id)
         obj = self._objects.pop(number)
         _remove(self._all, number)
-        for index in self._orders:
+        for index in self._indexes.values():
             index.remove(index.key_of(obj), number)
 
     def update(self, obj: S, **changes: Any) -> None:
         """Change attributes of an object, and update the indexes. An object must not be changed in any other way."""
         number = self._number_of[obj.id]
-        keys = [(index, index.key_of(obj)) for index in self._orders]
+        keys = [(index, index.key_of(obj)) for index in self._indexes.values()]
         for name, value in changes.items():
             setattr(obj, name, value)
         for index, key in keys:
@@ -252,7 +209,7 @@ class Collection(Generic[S]):
             after: id of an object; the page has the objects that follow it in the list, which are older.
             before: id of an object; the page has the nearest objects that precede it, which are newer.
             where: keys by index name.
-            between: bounds by range name.
+            between: bounds by the name of an attribute, which every object has.
 
         Raises:
             UnknownCursor: the collection has no object with the id ``after`` or ``before``.
@@ -275,36 +232,17 @@ class Collection(Generic[S]):
     def _select(
         self, cursor: int | None, backwards: bool, where: Mapping[str, Key], between: Mapping[str, Bounds], wanted: int
     ) -> list[int]:
-        """Return the numbers nearest to the cursor that match every filter.
-
-        Candidates are filtered in order. The numbers in a range are sorted instead where they are few, or where a page
-        takes far more candidates than usual, because whole stretches of neighbours are out of bounds.
-        """
+        """Return the numbers nearest to the cursor that match every filter."""
         candidates: Sequence[int] = self._all
         for name, key in where.items():
             candidates = min(candidates, self._indexes[name].numbers(key), key=len)
-
-        def matching(numbers: Iterator[int]) -> list[int]:
-            matches = (number for number in numbers if self._matches(self._objects[number], where, between))
-            return [*itertools.islice(matches, wanted)]
-
-        for name, (low, high) in between.items():
-            positions = self._ranges[name].between(low, high)
-            if (size := len(positions)) >= len(candidates):
-                continue
-            if size * size > wanted * len(candidates):
-                # Sorting a number costs about a tenth of filtering a candidate.
-                usual = wanted * len(self._all) // size
-                remaining = _beyond(candidates, cursor, backwards)
-                found = matching(itertools.islice(remaining, max(2 * usual, size // 10)))
-                if len(found) == wanted or next(remaining, None) is None:
-                    return found
-            candidates = self._ranges[name].numbers(positions)
-        return matching(_beyond(candidates, cursor, backwards))
+        numbers = _beyond(candidates, cursor, backwards)
+        matches = (number for number in numbers if self._matches(self._objects[number], where, between))
+        return [*itertools.islice(matches, wanted)]
 
     def _matches(self, obj: S, where: Mapping[str, Key], between: Mapping[str, Bounds]) -> bool:
         return all(self._indexes[name].key_of(obj) == key for name, key in where.items()) and all(
             (low is None or value >= low) and (high is None or value < high)
             for name, (low, high) in between.items()
-            for value in (self._ranges[name].key_of(obj),)
+            for value in (getattr(obj, name),)
         )

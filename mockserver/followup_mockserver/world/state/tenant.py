@@ -117,9 +117,7 @@ class Tenant:
 
         self.patients: Collection[followup.Patient] = Collection(attributes("phone", "dni", "external_id"))
         self.doctors: Collection[followup.Doctor] = Collection(attributes("active", "external_id", "full_name"))
-        self.appointments: Collection[followup.Appointment] = Collection(
-            attributes("patient", "status", "external_id"), ranges=attributes("start_at")
-        )
+        self.appointments: Collection[followup.Appointment] = Collection(attributes("patient", "status", "external_id"))
         self.visits: Collection[followup.Visit] = Collection(attributes("patient", "external_id"))
         self.intake_requests: Collection[followup.IntakeRequest] = Collection(attributes("status", "patient"))
         self.treatments: Collection[followup.Treatment] = Collection(attributes("patient", "active"))
