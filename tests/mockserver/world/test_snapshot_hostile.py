@@ -56,7 +56,6 @@ TIME = "This must be an RFC 3339 timestamp in the years 0002 to 9998, such as 20
         ("secrets", {}, "This must have a secret for each webhook endpoint."),
         ("idempotency[0].response", 5, "null or a string."),
         ("organization.timeZone", "../../etc/passwd", "the IANA name of a time zone, such as Europe/Madrid."),
-        ("webhookFaults.heldByOvertaker", {"whd_x": "whd_y"}, "the id of one of the webhook deliveries of the "),
         ("history.records.receipts[0]", 99, "Together, these must be as many as there are receipts."),
         ("history.records.outcome[0]", 999, "These must be positions in the list of outcomes, or 0."),
     ],

@@ -44,49 +44,33 @@ def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
 
 
 class _Index(Generic[S]):
-    """An index from a key to the arrival numbers of the objects that have it, in ascending order.
-
-    Most keys belong to one object. Its number is stored without a list, which saves a quarter of a patient's memory.
-    """
-
-    __slots__ = ("_numbers", "key_of")
+    """An index from a key to the arrival numbers of the objects that have it, in ascending order."""
 
     def __init__(self, key_of: Callable[[S], Key]) -> None:
         self.key_of = key_of
-        self._numbers: dict[Key, int | list[int]] = {}
+        self._numbers: dict[Key, list[int]] = {}
 
     def copy(self) -> "_Index[S]":
         """Return an independent index."""
         twin: _Index[S] = _Index(self.key_of)
-        twin._numbers = {
-            key: numbers.copy() if type(numbers) is list else numbers for key, numbers in self._numbers.items()
-        }
+        twin._numbers = {key: numbers.copy() for key, numbers in self._numbers.items()}
         return twin
 
     def add(self, key: Key, number: int) -> None:
         """Add a number to a key. A key that is None is not indexed."""
-        if key is None:
-            return
-        numbers = self._numbers.setdefault(key, number)
-        if isinstance(numbers, list):
-            insort(numbers, number)
-        elif numbers != number:
-            self._numbers[key] = sorted((numbers, number))
+        if key is not None:
+            insort(self._numbers.setdefault(key, []), number)
 
     def remove(self, key: Key, number: int) -> None:
         """Remove a number from a key."""
-        if key is None:
-            return
-        numbers = self._numbers[key]
-        if isinstance(numbers, list):
-            _remove(numbers, number)
-        if not isinstance(numbers, list) or not numbers:
-            del self._numbers[key]
+        if key is not None:
+            _remove(self._numbers[key], number)
+            if not self._numbers[key]:
+                del self._numbers[key]
 
     def numbers(self, key: Key) -> Sequence[int]:
         """Return the numbers of a key."""
-        numbers = self._numbers.get(key, ())
-        return (numbers,) if isinstance(numbers, int) else numbers
+        return self._numbers.get(key, ())
 
 
 def _remove(ascending: list[Any], item: Any) -> None:

@@ -13,7 +13,6 @@ import attrs
 
 from followup_mockserver.world.settings import ALL_SCOPES, KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Job, Timer
-from followup_mockserver.world.state.collection import Collection
 from followup_mockserver.world.state.history import JOB_PREFIX
 from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.records import AttemptInProgress, copied
@@ -65,7 +64,6 @@ def copy_state(old: Tenant, new: Tenant) -> None:
     new.idempotency.kept_for = timedelta(hours=new.options.idempotency_hours)  # the options are not part of the state
     for attempt in old.attempts_in_progress:
         _requeue(new, attempt)
-    _forget_deleted(new)
 
 
 def _requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
@@ -78,18 +76,6 @@ def _requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
     if attempt.cause is not None and attempt.trigger != "manual":
         job = Job("delivery" if attempt.trigger == "schedule" else "repeated_delivery", delivery.id)
         tenant.scheduler.restore(Timer(tenant.now(), int(attempt.cause.removeprefix(JOB_PREFIX)), job))
-
-
-def _forget_deleted(tenant: Tenant) -> None:
-    """Remove what the webhook faults remember about deliveries that have been deleted; it has no effect any more."""
-    faults, deliveries, endpoints = tenant.webhook_faults, tenant.webhook_deliveries, tenant.webhook_endpoints
-    faults.applied = {delivery: fault for delivery, fault in faults.applied.items() if delivery in deliveries}
-    faults.held_by_endpoint = _with_held(faults.held_by_endpoint, endpoints, deliveries)
-    faults.held_by_overtaker = _with_held(faults.held_by_overtaker, deliveries, deliveries)
-
-
-def _with_held(held: dict[str, str], holders: Collection[Any], deliveries: Collection[Any]) -> dict[str, str]:
-    return {holder: delivery for holder, delivery in held.items() if holder in holders and delivery in deliveries}
 
 
 DEFAULT_KEY = "fu_test_mock"

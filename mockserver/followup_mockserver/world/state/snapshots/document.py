@@ -251,16 +251,7 @@ def _references(saved: "SavedTenant") -> Iterator[tuple[str, str | None, str]]:
             yield f"{camel(part)}[{position}].{camel(field)}", getattr(item, field), collection
     for position, job in enumerate(saved.jobs):
         yield f"jobs[{position}].about", job.about, SUBJECT_OF_JOB[job.kind]
-    faults = saved.webhook_faults
-    for path, ids, collection in (
-        ("secrets", saved.secrets, "webhook_endpoints"),
-        ("webhookFaults.applied", faults.applied, "webhook_deliveries"),
-        ("webhookFaults.heldByEndpoint", faults.held_by_endpoint, "webhook_endpoints"),
-        ("webhookFaults.heldByEndpoint", faults.held_by_endpoint.values(), "webhook_deliveries"),
-        ("webhookFaults.heldByOvertaker", faults.held_by_overtaker, "webhook_deliveries"),
-        ("webhookFaults.heldByOvertaker", faults.held_by_overtaker.values(), "webhook_deliveries"),
-    ):
-        yield from ((path, each, collection) for each in ids)
+    yield from (("secrets", each, "webhook_endpoints") for each in saved.secrets)
 
 
 _REPLACEMENTS: Mapping[str, Callable[[int], str]] = {
