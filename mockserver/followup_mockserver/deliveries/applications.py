@@ -6,7 +6,6 @@ shut down in the old one and started in the new one, because its objects may bel
 
 import asyncio
 import logging
-import os
 import threading
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
@@ -54,7 +53,6 @@ class Lifespan:
         self.mount = mount
         self.loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
         self.thread: int = threading.get_ident()
-        self._process = os.getpid()
         self.state: dict[str, Any] = {}
         self._timeout = timeout
         self._messages: asyncio.Queue[Message] = asyncio.Queue()
@@ -69,12 +67,7 @@ class Lifespan:
 
     @property
     def needs_shutdown(self) -> bool:
-        """Whether the application runs, or its event loop ended and cancelled it before its shutdown.
-
-        In a process that was forked since then it does not run: the fork has no thread of its event loop.
-        """
-        if self._process != os.getpid():
-            return False
+        """Whether the application runs, or its event loop ended and cancelled it before its shutdown."""
         return not self._task.done() or (self._complete and self._cancelled)
 
     async def startup(self) -> None:
@@ -240,15 +233,13 @@ _JOIN_TIMEOUT = 1.0
 class EventLoopThread:
     """An event loop in a thread of its own, which starts with the first coroutine. Thread-safe.
 
-    Objects that belong to an event loop, such as a database connection, survive from one coroutine to the next. A
-    process that was forked has no thread, and starts another one.
+    Objects that belong to an event loop, such as a database connection, survive from one coroutine to the next.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._process = os.getpid()
         self._closed = False
 
     def submit(self, function: Callable[[], Coroutine[Any, Any, T]]) -> "Future[T]":
@@ -262,8 +253,8 @@ class EventLoopThread:
                 cancelled: Future[T] = Future()
                 cancelled.cancel()
                 return cancelled
-            if self._loop is None or self._process != os.getpid():
-                self._loop, self._process = asyncio.new_event_loop(), os.getpid()
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
                     target=_run_loop, args=(self._loop,), name="followup-mock-event-loop", daemon=True
                 )

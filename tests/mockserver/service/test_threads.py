@@ -135,20 +135,6 @@ def test_a_cancelled_task_does_not_keep_its_turn() -> None:
     run(main())
 
 
-def test_a_task_waits_while_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    workers, done = Workers(), threading.Semaphore(0)
-
-    def fail(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(threading.Thread, "start", fail)
-        for _ in range(10):
-            workers.submit(URL, done.release)
-    workers.submit("https://other.example", done.release)
-    assert all(done.acquire(timeout=60) for _ in range(11))
-
-
 def test_a_task_that_fails_frees_the_slot_of_its_receiver(caplog: pytest.LogCaptureFixture) -> None:
     workers, done = Workers(), threading.Event()
     for _ in range(10):

@@ -128,14 +128,7 @@ class Workers:
         with self._lock:
             self._waiting.setdefault(receiver, deque()).append(task)
             while (taken := self._take()) is not None:
-                thread = threading.Thread(target=self._work, args=taken, name="followup-mock-delivery", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:  # the process has reached its limit: the task waits for the next end or submit
-                    receiver, task = taken
-                    self._free(receiver)
-                    self._waiting.setdefault(receiver, deque()).appendleft(task)
-                    return
+                threading.Thread(target=self._work, args=taken, name="followup-mock-delivery", daemon=True).start()
 
     def close(self) -> None:
         """Start no further task that waits for a thread. Those that run are not waited for."""
