@@ -18,20 +18,8 @@ from urllib.parse import urlsplit
 import attrs
 
 from followup import WebhookEndpoint
-from followup_mockserver.control.occurrences import (
-    ATTEMPT_JOBS,
-    JOB_TITLES,
-    REQUEST,
-    TONES,
-    WORDS,
-    Occurrence,
-    TimelineLine,
-    address,
-    planned_start,
-    progress_of,
-    state_of,
-    title_of,
-)
+from followup_mockserver.control import occurrences
+from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.history import Kind, Part, filled, joined
 from followup_mockserver.world.state.tenant import Tenant
@@ -100,24 +88,24 @@ class Entries:
     Args:
         tenant: the state of the organization.
         own: id of the object that the page shows, which its entries do not name again.
-        occurrences: the occurrences.
+        chain: the occurrences.
 
     Attributes:
         alone: the occurrences that stand below nothing else.
     """
 
-    def __init__(self, tenant: Tenant, own: str, occurrences: Sequence[Occurrence]) -> None:
+    def __init__(self, tenant: Tenant, own: str, chain: Sequence[Occurrence]) -> None:
         self._tenant = tenant
         self._own = own
         self._texts = {message.id: message.text for message in tenant.messages}
-        self._messages = {each.cause: each for each in occurrences if each.kind == history.MESSAGE}
-        self._causes = {each.cause for each in occurrences}
+        self._messages = {each.cause: each for each in chain if each.kind == history.MESSAGE}
+        self._causes = {each.cause for each in chain}
         self._known: dict[str | None, Occurrence] = {}  # the last entry with each id
         self._depths: dict[int, int] = {}
         self._below: dict[int, list[Occurrence]] = defaultdict(list)
-        self._folds_events = sum(each.kind == history.EVENT and each.cause == own for each in occurrences) > 1
+        self._folds_events = sum(each.kind == history.EVENT and each.cause == own for each in chain) > 1
         self.alone: list[Occurrence] = []
-        for each in filter(self._is_shown, occurrences):
+        for each in filter(self._is_shown, chain):
             self._place(each)
 
     def sent(self, job: Occurrence) -> Occurrence | None:
@@ -148,7 +136,7 @@ class Entries:
             title=title,
             more=None if more == self._own else more,
             subject=self._subject(occurrence),
-            start=planned_start(occurrence),
+            start=occurrences.planned_start(occurrence),
             outcome=outcome or None,
             tone=tone if outcome else "",
             causes=() if is_below else [*self._named_causes(occurrence)],
@@ -187,12 +175,12 @@ class Entries:
     def _counted(self, occurrence: Occurrence) -> tuple[str, str, str] | None:
         """Return the noun, the outcome and the tone of an effect in a summary; None if it does not count."""
         if is_job(occurrence):
-            word = WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
-            return JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
+            word = occurrences.WORDS.get(occurrence.outcome.kind, occurrence.outcome.what)
+            return occurrences.JOB_TITLES[occurrence.kind], f" {word}", occurrence.outcome.tone
         delivery = self._tenant.webhook_deliveries.get(occurrence.id) if occurrence.kind == history.DELIVERY else None
         if delivery is not None:
-            state = state_of(delivery)
-            return "webhook", f" {'delivered' if state == 'succeeded' else state}", TONES.get(state, state)
+            state = occurrences.state_of(delivery)
+            return "webhook", f" {'delivered' if state == 'succeeded' else state}", occurrences.TONES.get(state, state)
         return None
 
     def _is_shown(self, occurrence: Occurrence) -> bool:
@@ -200,7 +188,7 @@ class Entries:
         kind = occurrence.kind
         if occurrence.id == self._own:
             return True
-        if kind in ATTEMPT_JOBS:
+        if kind in occurrences.ATTEMPT_JOBS:
             return occurrence.outcome.kind is Kind.DUE
         if kind == history.MESSAGE and is_job(self._known.get(occurrence.cause)):
             return False
@@ -224,29 +212,34 @@ class Entries:
         """Return the title of an entry, the id of its page, its outcome and its tone."""
         is_attempt = self._is_alone(occurrence)
         if occurrence.kind != history.DELIVERY and not is_attempt:
-            return *title_of(occurrence), occurrence.outcome.tone
+            return *occurrences.title_of(occurrence), occurrence.outcome.tone
         delivery = self._tenant.webhook_deliveries.get((is_attempt and occurrence.about) or occurrence.id)
         endpoint = self._tenant.webhook_endpoints.get(occurrence.id if delivery is None else delivery.webhook_endpoint)
         title = f"webhook {occurrence.id}" if endpoint is None else f"webhook to {self._address(endpoint)}"
         if delivery is None:
             return title, None if endpoint is None else endpoint.id, occurrence.parts, "muted"
         if is_attempt:
-            return f"{title}, {title_of(occurrence)[0]}", delivery.id, occurrence.parts, occurrence.outcome.tone
-        state = state_of(delivery)
-        return title, delivery.id, progress_of(delivery), TONES.get(state, state)
+            return (
+                f"{title}, {occurrences.title_of(occurrence)[0]}",
+                delivery.id,
+                occurrence.parts,
+                occurrence.outcome.tone,
+            )
+        state = occurrences.state_of(delivery)
+        return title, delivery.id, occurrences.progress_of(delivery), occurrences.TONES.get(state, state)
 
     def _address(self, endpoint: WebhookEndpoint) -> str:
-        return address(endpoint.url)
+        return occurrences.address(endpoint.url)
 
     def _named_causes(self, occurrence: Occurrence) -> Iterator[Cause]:
         """Return what planned a job or caused anything else, and what withdrew a job."""
         cause = self._known.get(occurrence.cause)
         if cause is not None:
-            title, more, _ = title_of(cause)
+            title, more, _ = occurrences.title_of(cause)
             yield Cause("planned by" if is_job(occurrence) else "by", title, more, cause.at)
         withdrawn_by = self._known.get(occurrence.ended_by)
         if withdrawn_by is not None and occurrence.outcome.kind.is_withdrawn:
-            title, more, _ = title_of(withdrawn_by)
+            title, more, _ = occurrences.title_of(withdrawn_by)
             yield Cause(f"{occurrence.outcome.what} by", title, more, withdrawn_by.at)
 
     def _is_alone(self, occurrence: Occurrence) -> bool:
@@ -257,7 +250,7 @@ class Entries:
         delivery = self._tenant.webhook_deliveries.get(occurrence.about or "")
         if delivery is not None and self._is_alone(occurrence):
             return delivery.payload.get("ref")
-        if occurrence.kind in (REQUEST, history.DELIVERY, history.ATTEMPT):
+        if occurrence.kind in (occurrences.REQUEST, history.DELIVERY, history.ATTEMPT):
             is_of_endpoint = (occurrence.operation or "").startswith("webhook_endpoints.")
             return occurrence.about if is_of_endpoint and occurrence.about != self._own else None
         is_itself = occurrence.kind == history.CONTROL and occurrence.about == occurrence.id
@@ -265,7 +258,7 @@ class Entries:
 
     def _announced(self, job: Occurrence) -> Entry:
         """Return a line for a job that is due later, without the reason for its outcome."""
-        outcome = [WORDS.get(job.outcome.kind, job.outcome.what)]
+        outcome = [occurrences.WORDS.get(job.outcome.kind, job.outcome.what)]
         entry = self.entry(job, is_below=True)
         return attrs.evolve(entry, key=f"planned {job.id}", outcome=outcome, children=(), text=None, is_planned=True)
 
@@ -280,7 +273,7 @@ def _without_endpoint(event: Occurrence) -> Iterator[Entry]:
 def _planned(at: datetime, jobs: Sequence[Occurrence]) -> Iterator[Entry]:
     """Return a line for each kind of the jobs that a cause has planned, which have entries of their own."""
     for kind, count in Counter(each.kind for each in jobs).items():
-        title = _number(count, JOB_TITLES[kind])
+        title = _number(count, occurrences.JOB_TITLES[kind])
         yield Entry(key=f"planned {kind}", at=at, title=title, outcome=["planned"])
 
 
@@ -321,19 +314,19 @@ class _BriefEntries(Entries):
         elif occurrence.kind == history.ATTEMPT:
             title = "attempt"  # without its number, so that equal ones are one line
         elif is_job(occurrence) and occurrence.hours is not None:
-            title = f"{JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
+            title = f"{occurrences.JOB_TITLES[occurrence.kind]} ({occurrence.hours:g} h)"
         return title, more, parts, tone
 
 
-def lines_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence]) -> list[TimelineLine]:
+def lines_of(tenant: Tenant, id: str, chain: Sequence[Occurrence]) -> list[occurrences.TimelineLine]:
     """Return a timeline as lines, each below what caused it at once. Deliveries and events of a batch are folded.
 
     Args:
         tenant: the state of the organization, whose lock the caller holds.
         id: id of what the timeline is about.
-        occurrences: its chain of causes.
+        chain: its chain of causes.
     """
-    entries = _BriefEntries(tenant, id.partition(".")[0], occurrences)
+    entries = _BriefEntries(tenant, id.partition(".")[0], chain)
     now = tenant.now()
     top = (entries.entry(each) for each in sorted(entries.alone, key=attrgetter("at")))
     lines = [line for each in top for line in _lines(each, 0, upcoming=each.at > now)]
@@ -341,12 +334,12 @@ def lines_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence]) -> list
     return [attrs.evolve(first, times=1 + len([*others])) for _, (first, *others) in equal]
 
 
-def _lines(entry: Entry, depth: int, *, upcoming: bool) -> Iterator[TimelineLine]:
+def _lines(entry: Entry, depth: int, *, upcoming: bool) -> Iterator[occurrences.TimelineLine]:
     is_folded = bool(entry.summary) and entry.more is not None
     outcome = joined(entry.outcome or ())
     if is_folded and entry.title == "inbound event":
         outcome = "; ".join(filter(None, [outcome, ", ".join(text for text, _ in entry.summary)]))
-    yield TimelineLine(
+    yield occurrences.TimelineLine(
         at=entry.at,
         depth=depth,
         title=entry.title,

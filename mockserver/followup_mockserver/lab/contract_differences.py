@@ -5,21 +5,9 @@ from typing import Any, Literal
 
 import attrs
 
+from followup_mockserver.lab import contract_schemas as schemas
 from followup_mockserver.lab.contract_document import Raw
-from followup_mockserver.lab.contract_schemas import (
-    KEYWORDS,
-    KINDS,
-    OTHERS,
-    RESTRICTING,
-    TEXTS,
-    UPPER,
-    Direction,
-    Form,
-    Schemas,
-    canonical,
-    kinds_of,
-    types_of,
-)
+from followup_mockserver.lab.contract_schemas import Direction, Form, Schemas, canonical, kinds_of, types_of
 
 DifferenceClass = Literal["breaking", "mock differs", "added", "wording"]
 """The class of a difference.
@@ -113,7 +101,7 @@ class Comparer:
         yield from (self.accepted(where, detail, by_us=by_us) for by_us, _ in _only(one, other))
         yield from self._compare_texts(ours.get("texts", {}), theirs.get("texts", {}), where)
         types = one & other
-        for keyword in KEYWORDS:
+        for keyword in schemas.KEYWORDS:
             if ours.get(keyword) != theirs.get(keyword) and kinds_of(keyword) & types:
                 yield from self._compare_keyword(keyword, ours, theirs, where)
         if "array" in types and ("items" in ours or "items" in theirs):
@@ -127,7 +115,7 @@ class Comparer:
             yield from self._compare_further(ours, theirs, where)
 
     def _compare_texts(self, ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str) -> Iterator[Difference]:
-        yield from compare_texts({name: ours.get(name) for name in TEXTS}, theirs, where)
+        yield from compare_texts({name: ours.get(name) for name in schemas.TEXTS}, theirs, where)
         defaults = ours.get("default"), theirs.get("default")
         if canonical(defaults[0]) != canonical(defaults[1]):
             is_used = self._direction == "request" and None not in defaults
@@ -152,10 +140,12 @@ class Comparer:
                 yield attrs.evolve(found, class_="mock differs") if is_only_sent else found
         elif is_only_sent:
             yield Difference("mock differs", where, detail)
-        elif keyword in OTHERS or (keyword in RESTRICTING and is_both and not (one < other or other < one)):
+        elif keyword in schemas.OTHERS or (
+            keyword in schemas.RESTRICTING and is_both and not (one < other or other < one)
+        ):
             yield Difference("breaking", where, f"{detail}; {_NOT_COMPARED}")
         else:
-            by_us = one is None or (is_both and (one > other if keyword in UPPER else one < other))
+            by_us = one is None or (is_both and (one > other if keyword in schemas.UPPER else one < other))
             yield self.accepted(where, detail, by_us=by_us)
 
     def _compare_properties(self, ours: Form, theirs: Form, where: str) -> Iterator[Difference]:
@@ -202,9 +192,9 @@ def _only(ours: set[str], theirs: set[str]) -> Iterator[tuple[bool, set[str]]]:
 
 
 def _shown_types(types: set[str]) -> list[str]:
-    if len(types) > len(KINDS):
+    if len(types) > len(schemas.KINDS):
         return ["any"]
-    names = ["integer" if kind == "number" and "number" not in types else kind for kind in KINDS]
+    names = ["integer" if kind == "number" and "number" not in types else kind for kind in schemas.KINDS]
     return [name for name in names if name in types]
 
 

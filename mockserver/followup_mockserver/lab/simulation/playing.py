@@ -13,19 +13,10 @@ import attrs
 
 from followup import Patient, PatientInput
 from followup._for_mockserver import reproducible_randomness, virtual_time
+from followup_mockserver.lab.simulation import clinic as clinics
 from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation import promises
-from followup_mockserver.lab.simulation.clinic import (
-    START,
-    Clinic,
-    Entry,
-    Ledger,
-    Operation,
-    bookings_of,
-    handled_of,
-    patients_of,
-    time_of,
-)
+from followup_mockserver.lab.simulation.clinic import START, Clinic, Entry, Ledger, Operation, time_of
 from followup_mockserver.lab.simulation.commits import Commits
 from followup_mockserver.lab.simulation.history import History, Step, call_that_repeats
 from followup_mockserver.lab.simulation.network import Network, PendingFaults
@@ -255,7 +246,7 @@ class _Play:
         believed = self._believed()
         appointments = [(each.id, each.status, each.start_at, each.external_id) for each in self._appointments()]
         patients = [(each.id, each.external_id, each.full_name) for each in self._service._access.tenant.patients]
-        return believed, appointments, patients, deliveries, sorted(handled_of(clinic) or ())
+        return believed, appointments, patients, deliveries, sorted(clinics.handled_of(clinic) or ())
 
     def _judge(self) -> None:
         try:
@@ -276,16 +267,16 @@ class _Play:
         phones = {each.id: each.phone for each in tenant.patients}
         promises.check_persons(self._ledger.entries, self._appointments(), phones.get)
         promises.check_erased(self._network.erased())
-        names = patients_of(self._runner.up().clinic)
+        names = clinics.patients_of(self._runner.up().clinic)
         if names is not None:
             promises.check_patients(self._ledger.entries, believed, names, self._patient)
-        handled = handled_of(self._runner.up().clinic)
+        handled = clinics.handled_of(self._runner.up().clinic)
         if self._player.secret and handled is not None:
             genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}
             promises.check_events(handled, genuine, self._traffic.invented)
 
     def _believed(self) -> dict[str, datetime | None]:
-        return bookings_of(self._runner.up().clinic)
+        return clinics.bookings_of(self._runner.up().clinic)
 
     def _patient(self, key: str) -> Patient | None:
         """Return the patient at the service who has this external id, or this phone in any spelling."""

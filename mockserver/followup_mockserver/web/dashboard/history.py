@@ -17,32 +17,14 @@ from typing import Any
 
 import attrs
 
+from followup_mockserver.control import occurrences
 from followup_mockserver.control.causes import occurrences_among, occurrences_of
-from followup_mockserver.control.occurrences import (
-    ATTEMPT_JOBS,
-    MESSAGE_JOBS,
-    REQUEST,
-    RUNS,
-    TEST_CONTROL,
-    Occurrence,
-    job_title,
-    of_call,
-    of_records,
-    title_of,
-)
+from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.control.timeline import Entries, Entry
 from followup_mockserver.web.dashboard.objects import name_of
 from followup_mockserver.world.schema.errors import missing
-from followup_mockserver.world.state.history import (
-    ATTEMPT,
-    CONTROL,
-    CONTROL_PREFIX,
-    EVENT,
-    JOB_PREFIX,
-    MESSAGE,
-    Kind,
-    Record,
-)
+from followup_mockserver.world.state import history
+from followup_mockserver.world.state.history import Kind, Record
 from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.world.state.tenant import Tenant
 
@@ -58,12 +40,12 @@ _STEPS = [unit * number for unit, numbers in _UNITS.items() for number in number
 _DAY = 86_400
 _FAULTS = "Faults"
 _ROWS = {
-    REQUEST: "API calls",
-    EVENT: "Inbound events",
-    **dict.fromkeys((ATTEMPT, *ATTEMPT_JOBS), "Webhook attempts"),
-    **dict.fromkeys(MESSAGE_JOBS, "Messages"),
+    occurrences.REQUEST: "API calls",
+    history.EVENT: "Inbound events",
+    **dict.fromkeys((history.ATTEMPT, *occurrences.ATTEMPT_JOBS), "Webhook attempts"),
+    **dict.fromkeys(occurrences.MESSAGE_JOBS, "Messages"),
     "": _FAULTS,
-    CONTROL: "Test controls",
+    history.CONTROL: "Test controls",
 }
 """Kind of what happened to its row, in the order of the rows."""
 
@@ -85,7 +67,7 @@ def span_in(query: Mapping[str, str], name: str = "time") -> Span | None:
 def items_of(tenant: Tenant, about: Container[str | None] | None = None) -> list[Item]:
     """Return all that happened or is due; with ``about``, only what is about objects with these ids."""
     calls = tenant.journal.recorded_newest_first()
-    found: list[Item] = [of_call(each) for each in calls if about is None or each.outcome.about in about]
+    found: list[Item] = [occurrences.of_call(each) for each in calls if about is None or each.outcome.about in about]
     return [*found, *(each for each in tenant.history.records if about is None or each.about in about)]
 
 
@@ -153,17 +135,17 @@ def _tone(item: Item, ended: Container[str]) -> str | None:
     outcome = item.outcome
     if outcome is None:  # the beginning of something
         return None if item.due is None or item.id in ended else "due"
-    if outcome.kind.is_withdrawn or (item.kind in ATTEMPT_JOBS and outcome.kind is not Kind.DUE):
+    if outcome.kind.is_withdrawn or (item.kind in occurrences.ATTEMPT_JOBS and outcome.kind is not Kind.DUE):
         return None
-    if item.kind == CONTROL:
-        return "advanced" if outcome in RUNS else "done"
+    if item.kind == history.CONTROL:
+        return "advanced" if outcome in occurrences.RUNS else "done"
     return "failed" if outcome.kind is Kind.PARTLY_REFUSED else _TONES[outcome.tone]
 
 
 HISTORY = "history"
 """The name of the view, and the first part of its addresses."""
 
-PREFIXES = (CONTROL_PREFIX, JOB_PREFIX, MESSAGE_PREFIX)
+PREFIXES = (history.CONTROL_PREFIX, history.JOB_PREFIX, MESSAGE_PREFIX)
 """Prefixes of the ids that the view shows."""
 
 LAST_RUN = "last_run"
@@ -177,18 +159,18 @@ MAX_ENTRIES = 100
 """A timeline shows at most this many past entries, the newest, and as many to come, until the user asks for all."""
 
 
-def timeline_of(tenant: Tenant, id: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]) -> dict[str, Any]:
+def timeline_of(tenant: Tenant, id: str, chain: Sequence[Occurrence], query: Mapping[str, str]) -> dict[str, Any]:
     """Return the timeline of an object, a call, a job, a message or a control call.
 
     Args:
         tenant: the state of the organization, whose lock the caller holds.
         id: its id.
-        occurrences: its chain of causes.
+        chain: its chain of causes.
         query: the query of the page; ``timeline=all`` asks for all entries, and ``time`` for those of
             the time that was selected on the strip.
     """
     has_all = query.get("timeline") == "all"
-    entries = Entries(tenant, id, occurrences)
+    entries = Entries(tenant, id, chain)
     span = span_in(query)
     found = [each for each in sorted(entries.alone, key=attrgetter("at")) if span is None or entries.is_in(each, span)]
     past = bisect_right(found, tenant.now(), key=attrgetter("at"))
@@ -218,18 +200,19 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, An
         return moment_of(tenant, last_run(tenant) or "", query)
     run = next((each for each in tenant.history.records if each.id == id and _is_run(each)), None)
     if run is not None:
-        return {"id": id, "title": RUNS[run.outcome], "at": run.at, "groups": _groups(tenant, id), "max_jobs": MAX_JOBS}
-    occurrences = occurrences_of(tenant, id) if id.startswith(PREFIXES) else []
-    occurrence = next((each for each in occurrences if each.id == id), None)
+        title, groups = occurrences.RUNS[run.outcome], _groups(tenant, id)
+        return {"id": id, "title": title, "at": run.at, "groups": groups, "max_jobs": MAX_JOBS}
+    chain = occurrences_of(tenant, id) if id.startswith(PREFIXES) else []
+    occurrence = next((each for each in chain if each.id == id), None)
     if occurrence is None:
         raise missing("job, message or control call", param="id")
-    title, _, outcome = title_of(occurrence)
+    title, _, outcome = occurrences.title_of(occurrence)
     return {
         "id": id,
-        "title": title.removeprefix(f"{TEST_CONTROL} "),
+        "title": title.removeprefix(f"{occurrences.TEST_CONTROL} "),
         "occurrence": occurrence,
         "outcome": outcome,
-        "timeline": timeline_of(tenant, id, occurrences, query),
+        "timeline": timeline_of(tenant, id, chain, query),
     }
 
 
@@ -239,24 +222,24 @@ def last_run(tenant: Tenant) -> str | None:
 
 
 def _is_run(record: Record) -> bool:
-    return record.kind == CONTROL and record.outcome in RUNS
+    return record.kind == history.CONTROL and record.outcome in occurrences.RUNS
 
 
 def _groups(tenant: Tenant, control: str) -> list[tuple[tuple[str, str], list[Occurrence]]]:
     """Return the jobs that a control call ran, by what they did and the result, the largest group first."""
     records = tenant.history.records
-    ran = {each.id for each in records if each.cause == control and each.id.startswith(JOB_PREFIX)}
+    ran = {each.id for each in records if each.cause == control and each.id.startswith(history.JOB_PREFIX)}
     groups: dict[tuple[str, str], list[Occurrence]] = {}
-    for each in of_records(tenant, [record for record in records if record.id in ran]):
+    for each in occurrences.of_records(tenant, [record for record in records if record.id in ran]):
         if each.ended_by == control:
-            groups.setdefault((job_title(each.kind, each.detail), _result(each)), []).append(each)
+            groups.setdefault((occurrences.job_title(each.kind, each.detail), _result(each)), []).append(each)
     return sorted(groups.items(), key=lambda item: -len(item[1]))
 
 
 def _result(job: Occurrence) -> str:
     """Return the result of a job as a word: "21 sent", "2 delivered"."""
     if job.outcome.tone == "succeeded":
-        return "delivered" if job.kind in ATTEMPT_JOBS else "sent"
+        return "delivered" if job.kind in occurrences.ATTEMPT_JOBS else "sent"
     return {"failed": "failed", "muted": "not sent"}.get(job.outcome.tone, "done")
 
 
@@ -265,21 +248,21 @@ MAX_LINES = 200
 
 
 def conversation_of(
-    tenant: Tenant, patient: str, occurrences: Sequence[Occurrence], query: Mapping[str, str]
+    tenant: Tenant, patient: str, chain: Sequence[Occurrence], query: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the messages to a patient, and between them the changes of appointments, in the order of time.
 
     Args:
         tenant: the state of the organization.
         patient: id of the patient.
-        occurrences: the patient's chain of causes.
+        chain: the patient's chain of causes.
         query: the query of the page; ``timeline=all`` asks for all lines.
 
     Returns:
         The ``lines``, of which changes of appointments have the tone ``note``, and how many earlier ones are
         ``hidden``.
     """
-    entries = Entries(tenant, patient, occurrences)
+    entries = Entries(tenant, patient, chain)
 
     def time_of(found: Occurrence | Message) -> datetime:
         return found.sent_at if isinstance(found, Message) else (entries.sent(found) or found).at
@@ -291,11 +274,11 @@ def conversation_of(
                 key=found.id, at=found.sent_at, title=title, subject=found.about, text=found.text, tone="succeeded"
             )
         entry = attrs.evolve(entries.entry(found), at=time_of(found), subject=found.about or found.id)
-        return entry if found.kind in MESSAGE_JOBS else attrs.evolve(entry, tone="note")
+        return entry if found.kind in occurrences.MESSAGE_JOBS else attrs.evolve(entry, tone="note")
 
-    known = {each.id for each in occurrences if each.kind == MESSAGE}
+    known = {each.id for each in chain if each.kind == history.MESSAGE}
     lines: list[Occurrence | Message] = [
-        each for each in occurrences if each.kind in MESSAGE_JOBS or each.kind.startswith("appointment.")
+        each for each in chain if each.kind in occurrences.MESSAGE_JOBS or each.kind.startswith("appointment.")
     ]
     lines += [each for each in tenant.messages if each.patient == patient and each.id not in known]
     lines.sort(key=time_of)
