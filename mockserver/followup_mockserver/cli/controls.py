@@ -17,18 +17,11 @@ import typer
 
 from followup import WebhookDelivery
 from followup._for_mockserver import description_of
+from followup.cli import output as terminal
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, show_one
 from followup.cli.options import AsJson, sentence
-from followup.cli.output import (
-    fail,
-    file_errors,
-    reject,
-    terminal_width,
-    with_local_times,
-    write_line,
-    write_private_file,
-)
+from followup.cli.output import fail, reject, write_line
 from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.cli.tree import tree_of
 from followup_mockserver.control import Control, PendingJob
@@ -57,7 +50,7 @@ def _advance(
 ) -> None:
     result = remote.call(Control.advance, **parsed_duration(duration))
     ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
-    output.print(result["jobs"], whole=result, title=with_local_times(f"It is {result['now']}; {ran}."))
+    output.print(result["jobs"], whole=result, title=terminal.with_local_times(f"It is {result['now']}; {ran}."))
 
 
 @_control("clock", routes.jobs, defaults={"limit": 25})
@@ -66,7 +59,7 @@ def _clock(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None
     now = remote.call(routes.clock)
     jobs = remote.call(routes.jobs, **arguments)["data"]
     state = "frozen" if now["frozen"] else "running"
-    output.print(jobs, whole={**now, "jobs": jobs}, title=with_local_times(f"It is {now['now']} ({state})."))
+    output.print(jobs, whole={**now, "jobs": jobs}, title=terminal.with_local_times(f"It is {now['now']} ({state})."))
 
 
 @_control("reset")
@@ -87,7 +80,7 @@ def explain(
     On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
     """
     if output.format == "table" and (lines := remote.call(routes.timeline, id)["data"]):
-        for line in tree_of(lines, terminal_width(), full_ids=full_ids):
+        for line in tree_of(lines, terminal.terminal_width(), full_ids=full_ids):
             write_line(line)
         return
     output.print(remote.call(Control.explain, id)["data"])
@@ -255,8 +248,8 @@ def save(
     text = json.dumps(saved, ensure_ascii=False)
     if len(text.encode()) > MAX_BYTES:
         fail(f"the snapshot has more than {MAX_BYTES} bytes, and no mock could load it")
-    with file_errors(f"write {file}"):
-        write_private_file(file, text)
+    with terminal.file_errors(f"write {file}"):
+        terminal.write_private_file(file, text)
 
 
 @control(_snapshot, "load")
@@ -267,7 +260,7 @@ def load(remote: Remote, file: Annotated[Path, typer.Argument(help="File of the 
     snapshot was saved from it.
     """
     try:
-        with file_errors(f"read {file}"):
+        with terminal.file_errors(f"read {file}"):
             text = content_of(file)
     except SnapshotError as error:
         fail(f"cannot load {file}: {error}")

@@ -13,22 +13,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from followup._for_mockserver import visible
+from followup.cli import output as terminal
 from followup.cli.application import Application
 from followup.cli.options import parts_of
-from followup.cli.output import (
-    FAILURE,
-    USAGE,
-    fail,
-    file_errors,
-    json_line,
-    painted,
-    reject,
-    remark,
-    say,
-    say_wrapped,
-    style_of,
-    write_line,
-)
+from followup.cli.output import fail, reject, remark, say, say_wrapped, write_line
 
 if TYPE_CHECKING:
     from followup import Account
@@ -75,14 +63,14 @@ def check(
     try:
         report = compare_document(read_document(source))
     except DocumentError as error:
-        fail(f"cannot read {source}: {error}", USAGE)
+        fail(f"cannot read {source}: {error}", terminal.USAGE)
     if as_json:
-        write_line(json_line(report.to_dict()))
+        write_line(terminal.json_line(report.to_dict()))
     else:
         for line in lines_of(report):
             write_line(line)
     if not report.is_compatible:
-        raise typer.Exit(FAILURE)
+        raise typer.Exit(terminal.FAILURE)
 
 
 _MOST_PLACES = 5
@@ -101,7 +89,7 @@ def lines_of(report: "Report") -> Iterator[str]:
         for each in report.of_class(class_):
             groups.setdefault(each.detail, []).append(each)
         if groups:
-            yield painted(f"{class_}: {len(report.of_class(class_))}", style_of(class_))
+            yield terminal.painted(f"{class_}: {len(report.of_class(class_))}", terminal.style_of(class_))
             for group in groups.values():
                 yield from _group(group)
             yield ""
@@ -165,15 +153,15 @@ def check_receiver(
     try:
         report = check_receiver(url, usable, probe, on_step=remark)
     except Unreachable as error:
-        fail(str(error), USAGE)
+        fail(str(error), terminal.USAGE)
     if as_json:
-        write_line(json_line(report.to_dict()))
+        write_line(terminal.json_line(report.to_dict()))
     else:
         for each in report.cases:
             say_wrapped(f"{each.outcome:<8}  {each.case:<17}  ", each.detail, each.specification)
         say(f"{report.count('PASS')} passed, {report.count('FAIL')} failed, {report.count('NOT SEEN')} not seen.")
     if report.count("FAIL"):
-        raise typer.Exit(FAILURE)
+        raise typer.Exit(terminal.FAILURE)
 
 
 _ACCOUNT_DEADLINE = 30.0
@@ -227,7 +215,7 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
         run.close()
     _write(output, run, findings)
     if not is_clean:
-        fail("some objects could not be cleaned up; the list above names them", FAILURE)
+        fail("some objects could not be cleaned up; the list above names them", terminal.FAILURE)
 
 
 def _account(url: str, key: str) -> "Account":
@@ -272,7 +260,7 @@ def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:
     from followup_mockserver.lab.calibration import settings_file
 
     text = settings_file(run.settings, findings)
-    with file_errors(f"write {output}"):
+    with terminal.file_errors(f"write {output}"):
         output.write_text(text, encoding="utf-8")
     asked = [each for each in findings if each.outcome != "not asked"]
     different = sum(each.outcome == "different" for each in asked)

@@ -3,17 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from followup import (
-    NOT_GIVEN,
-    ContactInput,
-    CoverageInput,
-    Doctor,
-    IntakeRequest,
-    NotGiven,
-    Patient,
-    PatientInput,
-    SenderInput,
-)
+import followup
+from followup import NOT_GIVEN, NotGiven
 from followup._for_mockserver import IntakeRequests, PatientStage
 from followup_mockserver.control.arguments import arguments_of, rule_arguments, takes_body_of
 from followup_mockserver.rules import doctors, intake_requests, patients
@@ -53,7 +44,7 @@ class PeopleControls:
         license_number: str | None = None,
         external_id: str | None = None,
         active: bool = True,
-    ) -> Doctor:
+    ) -> followup.Doctor:
         """Add a doctor to the roster.
 
         Args:
@@ -83,7 +74,7 @@ class PeopleControls:
         license_number: str | None | NotGiven = NOT_GIVEN,
         external_id: str | None | NotGiven = NOT_GIVEN,
         active: bool | NotGiven = NOT_GIVEN,
-    ) -> Doctor:
+    ) -> followup.Doctor:
         """Update a doctor of the roster. Omitted fields stay unchanged; null clears a field.
 
         Args:
@@ -107,7 +98,7 @@ class PeopleControls:
 
     def update_patient(
         self, id: str, /, *, opted_out: bool | NotGiven = NOT_GIVEN, stage: PatientStage | NotGiven = NOT_GIVEN
-    ) -> Patient:
+    ) -> followup.Patient:
         """Update the two fields of a patient that cannot be set through the API. Omitted fields stay unchanged.
 
         Args:
@@ -132,15 +123,15 @@ class PeopleControls:
         id: str,
         /,
         *,
-        patient: PatientInput | None = None,
-        contacts: Iterable[ContactInput] | None = None,
-        coverage: CoverageInput | None = None,
+        patient: followup.PatientInput | None = None,
+        contacts: Iterable[followup.ContactInput] | None = None,
+        coverage: followup.CoverageInput | None = None,
         address: str | None = None,
         requested_service: str | None = None,
         summary: str | None = None,
         hospitalized: bool | None = None,
-        sender: SenderInput | None = None,
-    ) -> IntakeRequest:
+        sender: followup.SenderInput | None = None,
+    ) -> followup.IntakeRequest:
         """Supply data of an intake request, as the patient does by replying to the service's message.
 
         The arguments are those of ``intake_requests.create``. ``patient``, ``coverage`` and ``sender`` are merged into
@@ -169,7 +160,7 @@ class PeopleControls:
         data = rule_arguments(IntakeRequests.create, **arguments_of(locals()))
         return self._access.change_object("answer_intake_request", "intake request", id, intake_requests.answer, **data)
 
-    def load_intake_request(self, id: str, /) -> IntakeRequest:
+    def load_intake_request(self, id: str, /) -> followup.IntakeRequest:
         """Mark an intake request as loaded into the organization's own system.
 
         Args:
@@ -183,7 +174,7 @@ class PeopleControls:
         """
         return self._access.change_object("load_intake_request", "intake request", id, intake_requests.load)
 
-    def discard_intake_request(self, id: str, /, *, reason: str | None = None) -> IntakeRequest:
+    def discard_intake_request(self, id: str, /, *, reason: str | None = None) -> followup.IntakeRequest:
         """Discard an intake request, as the organization's staff can.
 
         Args:
@@ -200,7 +191,7 @@ class PeopleControls:
             "discard_intake_request", "intake request", id, intake_requests.discard, reason=reason
         )
 
-    def receive_reply(self, id: str, /) -> Patient:
+    def receive_reply(self, id: str, /) -> followup.Patient:
         """Receive a message of a patient, such as the reply to a reminder.
 
         The stage becomes ``in_conversation``. It changes again with the next appointment or visit, or with
@@ -217,7 +208,7 @@ class PeopleControls:
         """
         return self._access.change_object("receive_reply", "patient", id, patients.reply)
 
-    def report_silence(self, id: str, /) -> Patient:
+    def report_silence(self, id: str, /) -> followup.Patient:
         """Note that a patient stopped answering: the stage becomes ``lost``, and ``patient.silent`` occurs.
 
         The stage stays ``scheduled`` or ``discharged``. The service does not send this webhook yet: an
@@ -234,7 +225,7 @@ class PeopleControls:
         """
         return self._access.change_object("report_silence", "patient", id, patients.fall_silent)
 
-    def hand_off_conversation(self, id: str, /, *, reason: str | None = None) -> Patient:
+    def hand_off_conversation(self, id: str, /, *, reason: str | None = None) -> followup.Patient:
         """Hand the conversation with a patient off to the team: ``conversation.handoff`` occurs.
 
         The stage becomes ``in_conversation``. The service does not send this webhook yet: an organization gets

@@ -16,22 +16,16 @@ from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.rules import triggered_events
 from followup_mockserver.world.schema.errors import boolean, matching, one_of
 from followup_mockserver.world.settings import webhook_target
+from followup_mockserver.world.state import faults as planned
 from followup_mockserver.world.state.access import TenantAccess, existing
-from followup_mockserver.world.state.faults import (
-    EVERY_OPERATION,
-    FAULT_PREFIX,
-    Fault,
-    FaultKind,
-    FaultMoment,
-    WebhookFault,
-    WebhookFaultKind,
-)
+from followup_mockserver.world.state.faults import Fault, FaultKind, FaultMoment, WebhookFault, WebhookFaultKind
 from followup_mockserver.world.state.journal import JournalEntry
 from followup_mockserver.world.state.records import Attempt, copied
 from followup_mockserver.world.state.tenant import Tenant
 
 _operation_or_all = matching(
-    [EVERY_OPERATION, *OPERATIONS].__contains__, "the name of an operation, such as patients.create, or * for all"
+    [planned.EVERY_OPERATION, *OPERATIONS].__contains__,
+    "the name of an operation, such as patients.create, or * for all",
 )
 
 
@@ -101,7 +95,7 @@ class CallControls:
         fault = Fault(**arguments_of(locals()))
 
         def add(tenant: Tenant) -> list[Fault]:
-            fault.id = tenant.ids.new(FAULT_PREFIX)
+            fault.id = tenant.ids.new(planned.FAULT_PREFIX)
             tenant.faults.pending.append(fault)
             return [fault]  # not the fault itself: it is no object whose history has this call
 
@@ -318,7 +312,7 @@ class WebhookControls:
         fault = WebhookFault(kind=kind, type=type, times=times, seconds=seconds, optional=optional)
 
         def add(tenant: Tenant) -> list[WebhookFault]:
-            fault.id = tenant.ids.new(FAULT_PREFIX)
+            fault.id = tenant.ids.new(planned.FAULT_PREFIX)
             tenant.webhook_faults.pending.append(fault)
             return [fault]  # as in ``add_fault``
 
