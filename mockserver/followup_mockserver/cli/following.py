@@ -24,7 +24,7 @@ from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.cli.serving import remarks_on
 from followup_mockserver.control import PendingReminder
 from followup_mockserver.control.occurrences import STOPPED
-from followup_mockserver.deliveries.payloads import EVERY_TYPE, OUTBOUND_TYPES
+from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
 from followup_mockserver.world.state.journal import JournalEntry

@@ -10,7 +10,7 @@ from followup_mockserver.control.arguments import arguments_of, json_object
 from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.engine import Engine
 from followup_mockserver.control.occurrences import HistoryEntry
-from followup_mockserver.deliveries import payloads
+from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.deliveries.receivers import Mounts, Receiver
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.rules import triggered_events
@@ -231,7 +231,7 @@ class WebhookControls:
             ServiceError: 400: no endpoint would receive it; nothing is made.
             ValueError: an invalid argument; the message names it.
         """
-        one_of(payloads.OUTBOUND_TYPES)("type", type)
+        one_of(OUTBOUND_TYPES)("type", type)
         own = None if data is None else json_object("data", data)
 
         def send(tenant: Tenant) -> list[WebhookDelivery]:

@@ -12,7 +12,7 @@ import attrs
 
 from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
 from followup import _for_mockserver as sdk
-from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES, body_of, data_of, headers_of, is_subscribed
+from followup_mockserver.deliveries import OUTBOUND_TYPES, body_of, data_of, headers_of, is_subscribed
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.settings import NOT_YET_SENT
 from followup_mockserver.world.state.clock import Job

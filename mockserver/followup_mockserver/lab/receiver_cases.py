@@ -17,7 +17,7 @@ import attrs
 
 from followup import Appointment, WebhookDelivery
 from followup._for_mockserver import SIGNATURE_HEADER, package_text, sign
-from followup_mockserver.deliveries import deliveries, payloads
+from followup_mockserver.deliveries import body_of, deliveries, headers_of
 from followup_mockserver.rules import appointments, doctors, patients, webhook_endpoints
 from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.ids import IdFactory
@@ -126,10 +126,10 @@ def signed(
         age: seconds by which its timestamp is in the past; negative for the future.
         number: number of the attempt.
     """
-    body = payloads.body_of(delivery) if body is None else body
+    body = body_of(delivery) if body is None else body
     timestamp = int(time.time()) - age
     signature, event_type = sign(body, secret, timestamp), delivery.event_type
-    headers = payloads.headers_of(event_type=event_type, number=number, timestamp=timestamp, signature=signature)
+    headers = headers_of(event_type=event_type, number=number, timestamp=timestamp, signature=signature)
     return WebhookRequest(event=delivery.id, headers=headers, body=body)
 
 
@@ -187,7 +187,7 @@ class Case:
                 return [signed(event, f"whsec_{secrets.token_hex(12)}")]
             case "changed_body":
                 other = changed(event, data={"patient": {**data["patient"], "phone": "+12025550199"}})
-                return [attrs.evolve(genuine, body=payloads.body_of(other))]
+                return [attrs.evolve(genuine, body=body_of(other))]
             case "old_timestamp" | "future_timestamp":
                 age = _MINUTES_OFF * 60
                 return [signed(event, secret, age=age if self.name == "old_timestamp" else -age)]

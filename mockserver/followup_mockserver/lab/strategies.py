@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from followup import DoctorInput, EventInput, NotGiven, PatientInput, WebhookDelivery, inbound
 from followup import _for_mockserver as sdk
 from followup._for_mockserver import OutboundEventType
-from followup_mockserver.deliveries import payloads
+from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES, body_of, headers_of
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.lab import strategy_values as values
 from followup_mockserver.rules import appointments, doctors, intake_requests, patients, webhook_endpoints
@@ -162,7 +162,7 @@ def webhook_event(type: OutboundEventType | None = None) -> SearchStrategy[bytes
     Raises:
         ValueError: there is no such event type.
     """
-    return _deliveries(type).map(payloads.body_of)
+    return _deliveries(type).map(body_of)
 
 
 def signed_webhook(secret: str, type: OutboundEventType | None = None) -> SearchStrategy[tuple[bytes, dict[str, str]]]:
@@ -184,22 +184,20 @@ def signed_webhook(secret: str, type: OutboundEventType | None = None) -> Search
 
 
 def _signed(secret: str, delivery: WebhookDelivery, number: int) -> tuple[bytes, dict[str, str]]:
-    body, timestamp = payloads.body_of(delivery), int(time.time())
+    body, timestamp = body_of(delivery), int(time.time())
     signature = sdk.sign(body, secret, timestamp)
-    return body, payloads.headers_of(
-        event_type=delivery.event_type, number=number, timestamp=timestamp, signature=signature
-    )
+    return body, headers_of(event_type=delivery.event_type, number=number, timestamp=timestamp, signature=signature)
 
 
 def _deliveries(type: OutboundEventType | None) -> SearchStrategy[WebhookDelivery]:
     if type is None:
-        return st.one_of([_deliveries_of(each) for each in payloads.OUTBOUND_TYPES])
-    if type not in payloads.OUTBOUND_TYPES:
-        raise ValueError(f"there is no event type {type!r}; the types are {', '.join(payloads.OUTBOUND_TYPES)}")
+        return st.one_of([_deliveries_of(each) for each in OUTBOUND_TYPES])
+    if type not in OUTBOUND_TYPES:
+        raise ValueError(f"there is no event type {type!r}; the types are {', '.join(OUTBOUND_TYPES)}")
     return _deliveries_of(type)
 
 
-_ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [payloads.EVERY_TYPE]}
+_ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [EVERY_TYPE]}
 _EARLIEST, _LATEST = datetime(2020, 1, 1), datetime(2099, 1, 1)  # noqa: DTZ001 - the strategy adds the time zone
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES
+from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
 from followup_mockserver.rules.event_effects import effects
 from followup_mockserver.world.state.journal import OBSERVERS, EndedAttempt, EndedCall

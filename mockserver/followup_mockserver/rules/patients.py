@@ -11,7 +11,7 @@ from unicodedata import category
 
 from followup import Appointment, Patient, PatientInput, Visit
 from followup._for_mockserver import camel, phones
-from followup_mockserver.rules.paging import page
+from followup_mockserver.rules import page
 from followup_mockserver.world.schema.errors import invalid, missing
 from followup_mockserver.world.state.clock import Job, JobKind
 from followup_mockserver.world.state.collection import PageResult

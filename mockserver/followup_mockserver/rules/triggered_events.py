@@ -14,8 +14,7 @@ import attrs
 
 from followup import Appointment, Event, Patient, PatientInput, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import OutboundEventType, encode, package_text
-from followup_mockserver.deliveries import deliveries, payloads
-from followup_mockserver.deliveries.payloads import data_of
+from followup_mockserver.deliveries import OUTBOUND_TYPES, data_of, deliveries, is_subscribed
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits, webhook_endpoints
 from followup_mockserver.rules.doctors import add_roster
 from followup_mockserver.rules.event_effects import patient_of_order
@@ -172,7 +171,7 @@ def _receivers(tenant: Tenant, event_type: OutboundEventType) -> list[WebhookEnd
     """Return the endpoints to send an event to: a ping reaches every enabled one."""
     every = list(tenant.webhook_endpoints)
     is_ping = event_type == "webhook.ping"
-    subscribed = every if is_ping else [each for each in every if payloads.is_subscribed(each, event_type)]
+    subscribed = every if is_ping else [each for each in every if is_subscribed(each, event_type)]
     enabled = [each for each in subscribed if each.status == "enabled"]
     if not every:
         problem = "No webhook endpoint is registered: create one, or run followup-mock listen."
@@ -214,7 +213,7 @@ def examples() -> Mapping[str, Mapping[str, Any]]:
     """Return an example of the ``data`` of every outbound type (specification, section 6.2)."""
     options = Options(seed=0, start_time="2026-11-28T09:00:00Z")
     found = {}
-    for event_type in payloads.OUTBOUND_TYPES:
+    for event_type in OUTBOUND_TYPES:
         tenant = Tenant(options.organization("org_example"), (), options)
         with tenant.caused_by(None):
             add_roster(tenant)

@@ -16,12 +16,12 @@ from followup_mockserver.rules import (
     appointments,
     events,
     intake_requests,
+    list_of,
     patients,
     treatments,
     visits,
     webhook_endpoints,
 )
-from followup_mockserver.rules.paging import list_of
 from followup_mockserver.world.schema.shapes import shape_of_parameters
 from followup_mockserver.world.schema.validation import Shape
 from followup_mockserver.world.state.tenant import Tenant

@@ -16,7 +16,7 @@ import httpx
 
 from followup import WebhookDelivery
 from followup import _for_mockserver as sdk
-from followup_mockserver.deliveries.payloads import body_of, headers_of
+from followup_mockserver.deliveries import body_of, headers_of
 from followup_mockserver.lab.simulation.clinic import Crash, handled_of
 from followup_mockserver.lab.simulation.history import DelayDelivery, Forge, RepeatDelivery
 from followup_mockserver.lab.simulation.network import PendingFaults

@@ -16,7 +16,7 @@ from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.engine import jobs
 from followup_mockserver.control.occurrences import job_title, state_of
-from followup_mockserver.deliveries.payloads import OUTBOUND_TYPES
+from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.web.dashboard import calls, frame, history, search, webhooks
 from followup_mockserver.web.dashboard.columns import TABLES, noun_of, records_of_events
