@@ -38,8 +38,7 @@ _POLLING = """\
 With `?wait=SECONDS`, the mock responds as soon as there is something new: for requests, messages, deliveries and
 attempts, when more than `seen` (default 0) items match; for changes, when the version differs from `since`.
 
-At most 32 calls can wait at a time. Any further `?wait=` is ignored, and any further advance, step or resend is
-rejected with status 429.
+A call that waits occupies one of the server's 256 threads.
 """
 
 _ACCESS = """\
