@@ -29,8 +29,8 @@ from followup.outbox.events import recorded
 _BEST = ("patient.dni", "patient.external_id", "patient.phone")
 """What a number of a slot or a line is joined with, so that it becomes the number of an appointment."""
 
-_AT_ONCE = 1000
-"""Rows that are in memory at once."""
+_AT_ONCE = 100
+"""Rows that are in memory at once. Of more, Python's search for cyclic garbage would take long."""
 
 _IN_WIRE: Final = {each: camel(each) for each in (*PatientInput.__annotations__, *DoctorInput.__annotations__)}
 _CREATED: Final[Mapping[str, tuple[EventType, str]]] = {
@@ -328,7 +328,7 @@ def _in_wire(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {_IN_WIRE[name]: value for name, value in fields.items()}
 
 
-@functools.lru_cache(maxsize=_AT_ONCE)
+@functools.lru_cache(maxsize=1000)
 def _start_of(at: At) -> str:
     return format_exactly(at.instant)
 

@@ -7,7 +7,6 @@ remembered: dates, types and doctors come again and again.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -46,8 +45,8 @@ _WRITTEN = ("external_id", *TIMES, "patient.external_id", "patient.phone", "pati
 
 _DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 
-_REMEMBERED, _PHONES_REMEMBERED = 5_000, 50_000
-"""Cells of a field whose meaning is remembered. That of a phone takes longest to find."""
+_MOST, _MOST_SLOW = 5_000, 50_000
+"""Cells of a field whose meaning is remembered; of phones and times, which take longest to read, more."""
 
 
 @attrs.define
@@ -129,7 +128,6 @@ class _Field:
     Attributes:
         positions: the positions of its cells.
         pick: picks its cells out of a row.
-        read: returns what the cells mean.
     """
 
     def __init__(
@@ -137,11 +135,20 @@ class _Field:
     ) -> None:
         self.positions: list[int] = [header.index(each) for each in column.headers]
         self.pick: Callable[[Sequence[Cell]], tuple[Cell, ...]] = _picking(self.positions)
-        size = _PHONES_REMEMBERED if name in ("patient.phone", *TIMES) else _REMEMBERED
-        self.read: Callable[[tuple[Cell, ...]], _Found] = lru_cache(size)(self._read)
+        self._most = _MOST_SLOW if name in ("patient.phone", *TIMES) else _MOST
+        self._seen: dict[tuple[Cell, ...], _Found] = {}
         self._name = name
         self._column = column
         self._convert = convert
+
+    def read(self, cells: tuple[Cell, ...]) -> _Found:
+        """Return what the cells mean. Only the first are remembered: in a column of numbers, none come again."""
+        found = self._seen.get(cells)
+        if found is None:
+            found = self._read(cells)
+            if len(self._seen) < self._most:
+                self._seen[cells] = found
+        return found
 
     def _read(self, cells: tuple[Cell, ...]) -> _Found:
         column, name = self._column, self._name

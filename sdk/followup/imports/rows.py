@@ -19,8 +19,8 @@ from followup.imports.row_reader import Content, Row, RowReader
 from followup.imports.spool import temporary_database
 from followup.imports.who import Person, any_share_wrongly, are_all_one, are_joined, words_of
 
-_AT_ONCE = 1000
-"""Rows that are in memory at once."""
+_AT_ONCE = 100
+"""Rows that are in memory at once. Of more, Python's search for cyclic garbage would take long."""
 
 _REMEMBERED = 50_000
 """Names whose words are remembered while a file is read: most patients come again."""

@@ -16,8 +16,8 @@ from followup.outbox.events import Recorded, as_input
 
 T = TypeVar("T")
 
-_AT_ONCE = 1000
-"""Rows that are in memory at once."""
+_AT_ONCE, _READ_AT_ONCE = 100, 500
+"""Rows that are in memory at once, before they are written here, and when they are read again."""
 
 _TABLES = {
     "events": ("id", "subject", "text"),
@@ -141,5 +141,5 @@ class Spool:
 
     def _batches(self, query: str, make: Callable[..., T]) -> Iterator[Sequence[T]]:
         cursor: Any = self.rows(query)
-        while rows := cursor.fetchmany(_AT_ONCE):
+        while rows := cursor.fetchmany(_READ_AT_ONCE):
             yield [make(*row) for row in rows]

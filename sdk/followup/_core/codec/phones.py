@@ -56,15 +56,23 @@ def _plain_number(text: str, country: str) -> "PhoneNumber | None":
     import phonenumbers
 
     digits = _SEPARATORS.sub("", text)
-    metadata = phonenumbers.PhoneMetadata.metadata_for_region(country)
-    if metadata is None or not _PLAIN.fullmatch(digits) or digits.startswith(str(metadata.country_code)):
+    found = _PLAIN.fullmatch(digits) and _prefixes(country)
+    if not found or ((prefix := found[1].match(digits)) and prefix.end() > 0):
         return None
-    for prefix in (metadata.international_prefix, metadata.national_prefix_for_parsing):
-        found = re.match(prefix, digits) if prefix else None
-        if found is not None and found.end() > 0:
-            return None
     source = phonenumbers.CountryCodeSource.FROM_DEFAULT_COUNTRY
-    return phonenumbers.PhoneNumber(metadata.country_code, int(digits), country_code_source=source)
+    return phonenumbers.PhoneNumber(found[0], int(digits), country_code_source=source)
+
+
+@functools.lru_cache(maxsize=10)
+def _prefixes(country: str) -> "tuple[int, re.Pattern[str]] | None":
+    """Return the code of a country, and a pattern of what may be before a number there; None for an unknown one."""
+    import phonenumbers
+
+    metadata = phonenumbers.PhoneMetadata.metadata_for_region(country)
+    if metadata is None:
+        return None
+    parts = (str(metadata.country_code), metadata.international_prefix, metadata.national_prefix_for_parsing)
+    return metadata.country_code, re.compile("|".join(f"(?:{each})" for each in parts if each))
 
 
 def _type_of(number: "PhoneNumber") -> int:
