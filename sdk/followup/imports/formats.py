@@ -6,7 +6,7 @@ locale is, want two digits for minutes, and ignore the rest of a cell after a st
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from functools import lru_cache
 from typing import Final
@@ -22,35 +22,21 @@ _FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 - as a spreadsheet has no zo
 _CLOCK_YEARS = (1899, 1900)
 """The years of a day that means none: a spreadsheet or a database has only the time."""
 
-_MONTHS = [
-    each.split()
-    for each in [
-        "enero janeiro january",
-        "febrero fevereiro february",
-        "marzo marco march",
-        "abril april",
-        "mayo maio may",
-        "junio junho june",
-        "julio julho july",
-        "agosto august",
-        "septiembre setiembre setembro september",
-        "octubre outubro october",
-        "noviembre novembro november",
-        "diciembre dezembro december",
-    ]
-]
-_WEEKDAYS = [
-    each.split()
-    for each in [
-        "lunes segunda monday",
-        "martes terca tuesday",
-        "miercoles quarta wednesday",
-        "jueves quinta thursday",
-        "viernes sexta friday",
-        "sabado saturday",
-        "domingo sunday",
-    ]
-]
+_MONTHS, _WEEKDAYS = (
+    [*zip(*(language.split() for language in names), strict=True)]
+    for names in (
+        (
+            "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+            "janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro",
+            "january february march april may june july august september october november december",
+        ),
+        (
+            "lunes martes miercoles jueves viernes sabado domingo",
+            "segunda terca quarta quinta sexta sabado domingo",
+            "monday tuesday wednesday thursday friday saturday sunday",
+        ),
+    )
+)
 
 _WORD = r"(?P<{name}>[^\W\d_]+(?:-feira)?)\.?"
 _PATTERNS: Final[Mapping[str, str]] = {
@@ -227,10 +213,10 @@ def _clock(values: Mapping[str, str], number: str) -> time:
     return time(hour, minute, second, int(values.get(f"f{number}", "0").ljust(6, "0")))
 
 
-def _place(word: str, names: list[list[str]], shortest: int) -> list[int]:
+def _place(word: str, names: Sequence[Sequence[str]], shortest: int) -> list[int]:
     """Return which of the names, from 1, begin with a word."""
     bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", word)).casefold().removesuffix("-feira")
-    if bare == "sept":
+    if bare == "sept" or bare.startswith("seti"):
         return [9]
     found = [place for place, each in enumerate(names, 1) if any(name.startswith(bare) for name in each)]
     if len(bare) < shortest or not found:

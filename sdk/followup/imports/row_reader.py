@@ -1,52 +1,26 @@
-"""Reads the rows of a file: what each asks for, and the doubts about it.
+"""Reads the rows of a file: what each asks for, and the doubts about it."""
 
-How the cells of a field are read follows from the map. So it is decided once for a file, and what cells mean is
-remembered: dates, types and doctors come again and again.
-"""
-
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
 from typing import Any, Literal, NamedTuple, get_args
 
 import attrs
 
 from followup.imports.cells import Cell, has_text, text_of
-from followup.imports.documents import DocumentError, document_of
 from followup.imports.doubts import CODES, Doubt, column_in, doubt
+from followup.imports.fields import Field, Found, picking, text_in
 from followup.imports.files import Misquoted, Table
-from followup.imports.maps import DATE_OF_BIRTH, PLACEHOLDER, TIMES, Column, Map, Status
-from followup.imports.values import (
-    EMPTY,
-    EMPTY_STARTS,
-    At,
-    Invalid,
-    checked,
-    checked_length,
-    cleaned,
-    date_of,
-    instant_of,
-    is_damaged,
-    phone_of,
-)
+from followup.imports.maps import DATE_OF_BIRTH, TIMES, Map, Status
+from followup.imports.values import At
 
 REPLACED = "\ufffd"
 _STATUSES: Mapping[str, Status] = {each: each for each in get_args(Status)}
 _IDENTITY = ("patient.phone", "patient.dni", "patient.external_id")
-_AS_WRITTEN = ("external_id", "status", *TIMES)
-"""Fields in which ``-`` and ``0`` are values."""
-
 _DROPPED = ("patient.email", DATE_OF_BIRTH)
 """Fields without which a row is sent, if they are invalid."""
 
 _WRITTEN = ("external_id", *TIMES, "patient.external_id", "patient.phone", "patient.dni", "patient.full_name")
 """Fields whose texts a row keeps."""
-
-_DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
-
-_MOST, _MOST_SLOW = 5_000, 50_000
-"""Cells of a field whose meaning is remembered; of phones and times, which take longest to read, more."""
 
 
 @attrs.define
@@ -103,76 +77,6 @@ class Content(NamedTuple):
     doctor: int
 
 
-class _Found(NamedTuple):
-    """What the cells of a field mean.
-
-    Attributes:
-        text: their text, as the file has it; empty if they mean nothing.
-        value: the value as it is sent; None if there is none, or it is invalid.
-        code: code of the doubt about it, if any.
-        detail: the detail in the text of the doubt.
-    """
-
-    text: str
-    value: Any = None
-    code: str | None = None
-    detail: str = ""
-
-
-_NOTHING = _Found("")
-
-
-class _Field:
-    """Where a field comes from, and how it is read.
-
-    Attributes:
-        positions: the positions of its cells.
-        pick: picks its cells out of a row.
-    """
-
-    def __init__(
-        self, name: str, column: Column, header: Sequence[str], convert: Callable[[str, Sequence[Cell]], _Found]
-    ) -> None:
-        self.positions: list[int] = [header.index(each) for each in column.headers]
-        self.pick: Callable[[Sequence[Cell]], tuple[Cell, ...]] = _picking(self.positions)
-        self._most = _MOST_SLOW if name in ("patient.phone", *TIMES) else _MOST
-        self._seen: dict[tuple[Cell, ...], _Found] = {}
-        self._name = name
-        self._column = column
-        self._convert = convert
-
-    def read(self, cells: tuple[Cell, ...]) -> _Found:
-        """Return what the cells mean. Only the first are remembered: in a column of numbers, none come again."""
-        found = self._seen.get(cells)
-        if found is None:
-            found = self._read(cells)
-            if len(self._seen) < self._most:
-                self._seen[cells] = found
-        return found
-
-    def _read(self, cells: tuple[Cell, ...]) -> _Found:
-        column, name = self._column, self._name
-        texts = [_text(each) for each in cells]
-        parts: list[Cell] = [_cleaned(each) for each, text in zip(cells, texts, strict=True) if text]
-        text = " ".join(filter(None, texts))
-        if column.constant is not None:
-            text, parts = column.constant, [column.constant]
-        elif column.template is not None and parts:
-            rest = iter(texts)
-            text = " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split())
-            parts = [text]
-        if name == "patient.full_name":
-            text = _as_sent(text, column)
-        if text[:1] in EMPTY_STARTS and name not in _AS_WRITTEN and text.casefold() in EMPTY:
-            text = ""
-        if not text and name not in TIMES:
-            return _NOTHING
-        try:
-            return self._convert(checked_length(text, name), parts)
-        except Invalid as error:
-            return _Found(text, None, error.code, error.detail)
-
-
 class RowReader:
     """Reads rows.
 
@@ -182,20 +86,16 @@ class RowReader:
         now: the time; a visit after it is rejected.
 
     Attributes:
-        has_text_dates: whether dates of the times so far were text, and not dates of a workbook.
-        has_clocks: whether a time so far was another than midnight.
+        times: the field with the time; None if the map has none.
     """
-
-    has_text_dates: bool = False
-    has_clocks: bool = False
 
     def __init__(self, map: Map, table: Table, now: datetime) -> None:
         header = table.header
         self._map = map
         self._table = table
-        self._now = now
         self._width = len(header)
-        fields = {name: _Field(name, each, header, self._conversion(name, each)) for name, each in map.columns.items()}
+        fields = {name: Field(name, map, header, now) for name in map.columns}
+        self.times: Field | None = fields.get(map.time_field)
         self._fields = [(name, each.pick, each.read) for name, each in fields.items()]
         self._statuses = map.columns["status"].values or _STATUSES if "status" in fields else None
         self._of_patient = [(each, each.partition(".")[2]) for each in fields if each.startswith("patient.")]
@@ -211,8 +111,8 @@ class RowReader:
         places = {name: each.positions for name, each in fields.items()}
         of_doctor = [each for name, _ in self._of_doctor for each in places[name]]
         varying = {*of_doctor, *places.get("type", ())}
-        self._pick_doctor = _picking(of_doctor)
-        self._pick_own = _picking(sorted({each for found in places.values() for each in found} - varying))
+        self._pick_doctor = picking(of_doctor)
+        self._pick_own = picking(sorted({each for found in places.values() for each in found} - varying))
 
     def read(self, number: int, sheet: str, cells: Sequence[Cell]) -> tuple[Row, Content]:
         """Return what a row asks for, and what to compare with other rows that have its id."""
@@ -230,7 +130,7 @@ class RowReader:
         number: int,
         sheet: str,
         cells: Sequence[Cell],
-        found: Mapping[str, _Found],
+        found: Mapping[str, Found],
         problem: tuple[str, str] | None,
     ) -> Row:
         identified = found[self._map.id_field]
@@ -265,10 +165,10 @@ class RowReader:
             row.outcome = "rejected"
         return row
 
-    def _is_none(self, found: Mapping[str, _Found], cells: Sequence[Cell]) -> bool:
+    def _is_none(self, found: Mapping[str, Found], cells: Sequence[Cell]) -> bool:
         """Return whether the row is no object: ignored by the map, a total or a note."""
         for position, texts in self._ignored:
-            if " ".join(_text(cells[position]).split()).casefold() in texts:
+            if " ".join(text_in(cells[position]).split()).casefold() in texts:
                 return True
         has_id = bool(found[self._map.id_field].text)
         says_who = any(found[each].text for each in self._says_who if each in found)
@@ -290,7 +190,7 @@ class RowReader:
             return "row_long", f"more than the {self._width} cells of the header"
         return None
 
-    def _data(self, row: Row, found: Mapping[str, _Found]) -> dict[str, Any]:
+    def _data(self, row: Row, found: Mapping[str, Found]) -> dict[str, Any]:
         """Return the data of an object that is to be there, without its id and time."""
         data: dict[str, Any] = {}
         if patient := self._patient(row, found):
@@ -302,7 +202,7 @@ class RowReader:
             data[each] = self._value(row, found, each)
         return data
 
-    def _patient(self, row: Row, found: Mapping[str, _Found]) -> dict[str, str]:
+    def _patient(self, row: Row, found: Mapping[str, Found]) -> dict[str, str]:
         """Return the patient, without what is invalid as long as something else says who it is."""
         patient: dict[str, str] = {}
         invalid: list[str] = []
@@ -326,7 +226,7 @@ class RowReader:
             self._doubt(row, "patient_missing")
         return patient
 
-    def _value(self, row: Row, found: Mapping[str, _Found], name: str) -> Any:
+    def _value(self, row: Row, found: Mapping[str, Found], name: str) -> Any:
         """Return the value of a field; None if it is empty or invalid, which is a doubt."""
         if found[name].code:
             self._doubt_about(row, name, found[name])
@@ -345,78 +245,9 @@ class RowReader:
             column = column_in(row.sheet, " + ".join(texts))
             row.doubts.append(doubt("encoding_replaced", row.number, column, " ".join(texts.values())))
 
-    def _doubt_about(self, row: Row, name: str, found: _Found) -> None:
+    def _doubt_about(self, row: Row, name: str, found: Found) -> None:
         self._doubt(row, str(found.code), name, found.text, found.detail)
 
     def _doubt(self, row: Row, code: str, name: str | None = None, text: str | None = None, detail: str = "") -> None:
         column = column_in(row.sheet, None if name is None else self._map.column_of(name))
         row.doubts.append(doubt(code, row.number, column, text, detail=detail))
-
-    def _conversion(self, name: str, column: Column) -> Callable[[str, Sequence[Cell]], _Found]:
-        """Return what makes the value of a field of its text or of its cells."""
-        country = self._map.country
-        match name:
-            case "start_at" | "visited_at":
-                return lambda text, cells: self._time(text, cells, column)
-            case "patient.date_of_birth":
-                return lambda text, cells: _Found(text, date_of(cells, column.formats, name))
-            case "patient.phone":
-                return lambda text, _: self._phone(text)
-            case "patient.dni":
-                return lambda text, _: _Found(text, *_document(_undamaged(text), country))
-            case "external_id" | "patient.external_id":
-                return lambda text, _: _Found(text, checked(_undamaged(text), name))
-        return lambda text, _: _Found(text, checked(text, name))
-
-    def _phone(self, text: str) -> _Found:
-        phone, code = phone_of(text, self._map.country, self._map.mobiles)
-        is_argentine_landline = code == "phone_landline" and self._map.country == "AR"
-        return _Found(text, phone, code, ', or set mobiles = "assume" in the map' if is_argentine_landline else "")
-
-    def _time(self, text: str, cells: Sequence[Cell], column: Column) -> _Found:
-        zone = self._map.zone
-        try:
-            at = instant_of(cells, column.formats, zone, is_alone=len(column.headers) == 1)
-        except Invalid:
-            self.has_text_dates |= any(isinstance(each, str) and _DATE.fullmatch(each) for each in cells)
-            raise
-        self.has_text_dates |= at.is_text
-        self.has_clocks |= not at.is_written_midnight
-        if self._map.kind == "visits" and at.instant > self._now:
-            return _Found(text, at, "visit_in_future")
-        return _Found(text, at, "time_ambiguous", zone.key) if at.is_ambiguous else _Found(text, at)
-
-
-def _picking(positions: Sequence[int]) -> Callable[[Sequence[Cell]], tuple[Cell, ...]]:
-    """Return what picks the cells at these positions out of a row."""
-    if len(positions) > 1:
-        return itemgetter(*positions)
-    return (lambda cells: (cells[positions[0]],)) if positions else lambda _: ()
-
-
-def _text(cell: Cell) -> str:
-    text = text_of(cell)
-    return cleaned(text) if text[:1] in ("'", "=") else text
-
-
-def _cleaned(cell: Cell) -> Cell:
-    return _text(cell) if isinstance(cell, str) else cell
-
-
-def _undamaged(text: str) -> str:
-    if is_damaged(text):
-        raise Invalid("id_damaged")
-    return text
-
-
-def _document(text: str, country: str) -> tuple[str, str | None]:
-    try:
-        return document_of(checked(text, "patient.dni"), country)
-    except DocumentError as error:
-        raise Invalid("dni_invalid", str(error)) from None
-
-
-def _as_sent(name: str, column: Column) -> str:
-    """Return a name in one line, with the surname last if the map says that it is first."""
-    surname, comma, given = " ".join(name.split()).partition(",")
-    return f"{given} {surname}".strip() if comma and column.is_surname_first else " ".join(name.split())

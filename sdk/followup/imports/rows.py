@@ -119,12 +119,12 @@ class Rows:
             row.reject(self._doubt(row, "id_repeated", self.map.id_field))
         if row.outcome == "wanted" and common.is_joined and not row.shares_number:
             row.doubts = [*row.doubts, self._doubt(row, "patient_joined", "patient.full_name")]
-        at = row.at
-        if row.outcome != "wanted" or at is None or row.status == "cancelled":
+        at, times = row.at, self._reader.times
+        if row.outcome != "wanted" or at is None or times is None or row.status == "cancelled":
             return
-        if at.may_be_mixed and self._reader.has_text_dates and self.map.mixed_dates == "reject":
+        if at.may_be_mixed and times.has_text_dates and self.map.mixed_dates == "reject":
             row.reject(self._doubt(row, "date_mixed", self.map.time_field))
-        is_midnight = at.local.hour == at.local.minute == 0 or not self._reader.has_clocks
+        is_midnight = at.local.hour == at.local.minute == 0 or not times.has_clocks
         if self.map.kind == "appointments" and is_midnight and self.map.midnight == "reject":
             row.reject(self._doubt(row, "time_midnight", self.map.time_field))
 

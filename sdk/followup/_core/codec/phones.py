@@ -64,7 +64,7 @@ def _plain_number(text: str, country: str) -> "PhoneNumber | None":
 
 
 @functools.lru_cache(maxsize=10)
-def _prefixes(country: str) -> "tuple[int, re.Pattern[str]] | None":
+def _prefixes(country: str) -> "tuple[int | None, re.Pattern[str]] | None":
     """Return the code of a country, and a pattern of what may be before a number there; None for an unknown one."""
     import phonenumbers
 
