@@ -43,6 +43,22 @@ def run(folder: Path, *arguments: str) -> str:
     return ran.stdout + ran.stderr
 
 
+OWN_ENDPOINT = """
+from bookings.models import Booking, book
+from followup.django import client, inbox
+
+def test_an_endpoint_of_the_test_takes_the_place_of_ours(followup_django, settings):
+    assert [each.url for each in client.webhook_endpoints.list()] == [followup_django.url]
+    own = client.webhook_endpoints.create(url=followup_django.url, enabled_events=["appointment.created"])
+    settings.FOLLOWUP = {"WEBHOOK_SECRET": own.secret}
+    book("+54 9 11 5555-0000", "2030-03-01T10:00:00-03:00")
+    followup_django.settle()
+    assert inbox.status().done == 1
+    assert Booking.objects.get().service_id
+    assert [each.id for each in client.webhook_endpoints.list()] == [own.id]
+"""
+
+
 def test_a_project_made_of_the_page_works(tmp_path: Path) -> None:
     set_up()
     (tmp_path / "bookings").mkdir()
@@ -55,9 +71,10 @@ def test_a_project_made_of_the_page_works(tmp_path: Path) -> None:
         file = tmp_path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(file.read_text() + text if name.endswith("settings.py") else text)
+    (tmp_path / "tests/test_endpoint.py").write_text(OWN_ENDPOINT)
     made = run(tmp_path, "-c", COMMANDS, "makemigrations bookings", "migrate", "check --database default")
     assert "no issues" in made
-    assert "3 passed" in run(tmp_path, "-m", "pytest", "-q", "tests")
+    assert "4 passed" in run(tmp_path, "-m", "pytest", "-q", "tests")
     with sqlite3.connect(tmp_path / "db.sqlite3") as connection:  # the tests have a database of their own
         assert connection.execute("SELECT count(*) FROM followup_outbox").fetchone() == (0,)
 

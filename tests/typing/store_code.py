@@ -13,6 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
 from followup import Appointment, EventInput, FollowUp, WebhookEvent, inbound
+from followup.django import client as django_client
+from followup.django import inbox as django_inbox
+from followup.django import outbox as django_outbox
 from followup.imports import Difference, Doubt, Import, ImportRefused, Report
 from followup.inbox import CatchUpReport, Inbox, InboxStatus, Received
 from followup.inbox import DeadEvent as DeadWebhook
@@ -147,3 +150,13 @@ def encrypts(database_url: str) -> None:
     own: Cipher = keys[0]
     Outbox(database_url, cipher=own)
     Outbox(database_url, cipher=None)
+
+
+def in_a_django_project() -> None:
+    assert_type(django_outbox.record(inbound.patient_upserted(patient={"phone": "+5491155550000"})), str)
+    assert_type(django_outbox.drain(django_client).sent, int)
+    assert_type([each["id"] for each in django_outbox.recorded()], list[str])
+
+    @django_inbox.on("appointment.created")
+    def handle(received: Received) -> None:
+        assert_type(received.event.appointment, Appointment | None)

@@ -8,7 +8,8 @@ from cryptography.fernet import Fernet
 from sqlalchemy import Connection, Engine
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from followup import AsyncFollowUp, FollowUp, inbound
+from followup import AsyncFollowUp, EventInput, FollowUp, inbound
+from followup.django import outbox as django_outbox
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 
@@ -46,3 +47,8 @@ def handles(inbox: Inbox, client: AsyncFollowUp) -> None:
     inbox.catch_up(since="2030-01-01")  # type: ignore[call-arg, arg-type]  # pyright: ignore[reportCallIssue]
     inbox.purge(older_than=timedelta(30), states=["waiting"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     Inbox("sqlite:///clinic.db", secret=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def in_a_django_project(event: EventInput) -> None:
+    django_outbox.recorder()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    django_outbox.record(event, 5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -23,6 +23,7 @@ class DjangoFollowUp(Late, FollowUp):
         return self.__dict__["_stand_in"], setting("API_KEY"), setting("BASE_URL"), *variables
 
     def _make(self) -> Any:
+        self.close()  # that of before
         return self.__dict__["_stand_in"] or FollowUp(api_key=setting("API_KEY"), base_url=setting("BASE_URL"))
 
     def close(self) -> None:

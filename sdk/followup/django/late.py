@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.conf import settings
@@ -89,10 +89,12 @@ class Late:
                 made = self.__dict__["_made"] = (described, self._make())
         return made[1]
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # of copy, pickle and others, which ask every object
-            raise AttributeError(name)
-        return getattr(self._current(), name)
+    if not TYPE_CHECKING:  # for which a misspelt name is an error
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):  # of copy, pickle and others, which ask every object
+                raise AttributeError(name)
+            return getattr(self._current(), name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of the settings>"
