@@ -117,9 +117,9 @@ class APITimeoutError(APIConnectionError):
 class ResponseDecodeError(FollowUpError):
     """A 2xx response that does not match the specification.
 
-    It is not JSON, is too large, lacks a field, has one of the wrong type, describes another object than the one in the
-    path, or has results of other events than those that were sent. The service carried out the request. The message
-    names the problem, and never shows the body.
+    It is not JSON, is too large, lacks a field, or has one of the wrong type. Or it describes another object than the
+    one in the path, or other events than those that were sent. The service carried out the request. The message names
+    the problem, and never shows the body.
 
     Attributes:
         status_code: HTTP status of the response; 0 in an error that was restored from its text alone.
