@@ -22,7 +22,7 @@ if find_spec("starlette") is None:
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.routing import Route
+from starlette.responses import Response
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -89,7 +89,8 @@ def inbox_router(inbox: "Inbox", path: str) -> "APIRouter":
     """Return a router of FastAPI that stores webhooks in an inbox, for ``app.include_router``.
 
     It responds as ``inbox.receive`` does: 204, 400 or 503; 413 to a body of more than 2 MiB. It is not in the OpenAPI
-    document of the application. In Starlette, add ``Route(path, inbox.asgi_app)`` to your routes instead.
+    document of the application, and does not block the event loop. In Starlette, add ``Route(path, inbox.asgi_app)`` to
+    your routes instead.
 
     Args:
         inbox: the inbox. Its handlers are called by its own ``run`` or ``drain``.
@@ -101,5 +102,11 @@ def inbox_router(inbox: "Inbox", path: str) -> "APIRouter":
     from fastapi import APIRouter
 
     router = APIRouter()
-    router.routes.append(Route(path, inbox.asgi_app))
+
+    @router.post(path, include_in_schema=False)
+    @clears_frames
+    async def store(request: Request) -> Response:
+        body = await _read(request)
+        return Response(status_code=await run_in_threadpool(inbox.receive, body, request.headers))
+
     return router
