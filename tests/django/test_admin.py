@@ -125,6 +125,7 @@ def test_personal_data_is_for_those_who_may_see_it(browser: Client, *, is_shown:
             shown = browser.get(address)
             assert shown.status_code == 200
             assert "_save" not in shown.content.decode()
+            assert re.search(r"<h2>\s*(dead-1|held-1|waiting-1|whd_1)\s*</h2>", shown.content.decode())
             text += shown.content.decode()
     for personal in ("phone 5550", "Ana Núñez", "+54 9 11"):
         assert (personal in text) == is_shown

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import Case, Exists, F, OuterRef, Value, When
+from django.utils.html import format_html
 
 from followup._store.leases import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
@@ -80,8 +81,8 @@ class _Events(admin.ModelAdmin):
     def reason(self, row: Any) -> str:
         return self.store._cipher.reason_in(vars(row))
 
-    def payload(self, row: Any) -> str:
-        return json.dumps(self._event_of(row), indent=2, ensure_ascii=False)
+    def payload(self, row: Any) -> Any:
+        return format_html("<pre>{}</pre>", json.dumps(self._event_of(row), indent=2, ensure_ascii=False))
 
     def _event_of(self, row: Any) -> Any:
         stored: Any = getattr(row, self.content)

@@ -34,11 +34,15 @@ def _field(column: sa.Column[Any], *, is_key: bool) -> Any:
     return _FIELDS[column.type.python_type](primary_key=is_key, null=bool(column.nullable))
 
 
+def _shown(row: Any) -> str:
+    return str(getattr(row, "event_id", row.name))
+
+
 def _model(name: str, table: sa.Table, title: str, **meta: object) -> Any:
     key = next(iter(table.primary_key.columns))  # of several; no row is ever looked up by it
     options = {"db_table": table.name, "default_permissions": ("view", "change"), "verbose_name": title, **meta}
     fields = {each.name: _field(each, is_key=each is key) for each in table.columns}
-    own = {"__module__": __name__, "__doc__": title, "Meta": type("Meta", (), options)}
+    own = {"__module__": __name__, "__doc__": title, "__str__": _shown, "Meta": type("Meta", (), options)}
     return type(name, (models.Model,), {**fields, **own})
 
 
@@ -46,10 +50,10 @@ OutboxEvent = _model(
     "OutboxEvent",
     RECORDED,
     "event of the outbox",
-    verbose_name_plural="outbox: events to send",
+    verbose_name_plural="events to send (outbox)",
     permissions=[(VIEW_PERSONAL_DATA, "Can view subjects, errors and payloads of events")],
 )
-InboxEvent = _model("InboxEvent", RECEIVED, "event of the inbox", verbose_name_plural="inbox: events to handle")
+InboxEvent = _model("InboxEvent", RECEIVED, "event of the inbox", verbose_name_plural="events to handle (inbox)")
 OutboxRate = _model("OutboxRate", RATES, "request rate of an outbox")
 InboxCursor = _model("InboxCursor", CURSORS, "cursor of an inbox")
 
