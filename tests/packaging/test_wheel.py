@@ -81,8 +81,8 @@ def test_the_sbom_lists_each_required_package_and_the_extras_that_need_it(wheel:
     scopes = {each["name"]: each["scope"] for each in sbom["components"]}
     assert {name for name, scope in scopes.items() if scope == "required"} == {"httpx", "httpcore", "attrs", "cattrs"}
     assert {name for name, scope in scopes.items() if scope == "optional"} == {
-        "flask", "hypothesis", "opentelemetry-api", "phonenumberslite", "psycopg", "pymysql", "python-calamine", "respx",
-        "rich", "sqlalchemy", "typer", "tzdata", "waitress",
+        "flask", "hypothesis", "opentelemetry-api", "phonenumberslite", "psycopg", "pymysql", "python-calamine",
+        "respx", "rich", "sqlalchemy", "typer", "tzdata", "waitress",
     }  # fmt: skip
     properties = {each["name"]: {p["name"]: p["value"] for p in each["properties"]} for each in sbom["components"]}
     assert properties["typer"] == {"followup:versions": "<0.29,>=0.19", "followup:extras": "cli"}
