@@ -1,6 +1,7 @@
 """Excel workbooks: what a cell shows is what is read; damaged and hostile ones are errors of one line."""
 
 import re
+import struct
 import zipfile
 from datetime import date, datetime, time
 from pathlib import Path
@@ -306,3 +307,39 @@ def test_an_open_document_is_read_and_a_hostile_one_is_not(tmp_path: Path) -> No
     ):
         with pytest.raises(ConfigurationError, match="too large for a workbook"):
             importer(tmp_path).check(open_document(tmp_path, *rows, open_row("x", attributes=attributes, cell=cell)))
+
+
+END_OF_CHAIN = 0xFFFF_FFFE
+
+
+def old_workbook(folder: Path, stream: bytes, end: int = END_OF_CHAIN) -> Path:
+    """Write a workbook of Excel 97 with a directory of one sector and a stream of eight."""
+    numbers = struct.pack("<5H6x9I", 62, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, END_OF_CHAIN, 0, END_OF_CHAIN, 0)
+    header = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".ljust(24, b"\0") + numbers + struct.pack("<2I", 0, 0xFFFF_FFFF)
+    links = struct.pack("<10I", 0xFFFF_FFFD, end, *range(3, 10), END_OF_CHAIN)
+    entries = b"".join(
+        struct.pack("<64sH2B3I36xIQ", f"{name}\0".encode("utf-16-le"), 18, kind, 1, *3 * [0xFFFF_FFFF], start, size)
+        for name, kind, start, size in (("Root Entry", 5, END_OF_CHAIN, 0), ("Workbook", 2, 2, 4096))
+    )
+    sectors = [
+        header.ljust(512, b"\xff"),
+        links.ljust(512, b"\xff"),
+        entries.ljust(512, b"\0"),
+        stream.ljust(4096, b"\0"),
+    ]
+    (folder / "turnos.xls").write_bytes(b"".join(sectors))
+    return folder / "turnos.xls"
+
+
+@pytest.mark.parametrize(
+    ("record", "end", "problem"),
+    [
+        (b"", 1, "is no workbook that can be read (ValueError)"),
+        (struct.pack("<4H", 0x0203, 14, 65535, 65535), END_OF_CHAIN, "is too large for a workbook"),
+        (struct.pack("<2H2I2H", 0x0200, 14, 0, 65536, 0, 65535), END_OF_CHAIN, "is too large for a workbook"),
+        (struct.pack("<6H", 0x0200, 10, 3, 1, 18, 20), END_OF_CHAIN, "is no workbook that can be read (ValueError)"),
+    ],
+)
+def test_an_old_workbook_that_would_take_all_memory(tmp_path: Path, record: bytes, end: int, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(f"turnos.xls {problem}")):
+        importer(tmp_path).check(old_workbook(tmp_path, record, end))

@@ -30,26 +30,8 @@ class Invalid(Exception):
 LONGEST = 5_000
 """Characters of a text that the service takes."""
 
-EMPTY: Final = frozenset(
-    [
-        "-",
-        "--",
-        "---",
-        ".",
-        "..",
-        "0",
-        "s/d",
-        "s/n",
-        "n/a",
-        "n/d",
-        "null",
-        "none",
-        "ninguno",
-        "00/00/0000",
-        "00-00-0000",
-        "0000-00-00",
-    ]
-) | {"no tiene", "não tem", "nao tem", "sin datos", "sem dados"}
+_EMPTY_WORDS = "- -- --- . .. 0 s/d s/n n/a n/d null none ninguno 00/00/0000 00-00-0000 0000-00-00"
+EMPTY: Final = frozenset(_EMPTY_WORDS.split()) | {"no tiene", "não tem", "nao tem", "sin datos", "sem dados"}
 """What people and systems write where there is nothing, in lower case."""
 
 EMPTY_STARTS: Final = frozenset(each[0] for word in EMPTY for each in (word, word.upper()))

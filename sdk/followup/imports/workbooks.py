@@ -18,6 +18,7 @@ import python_calamine as calamine
 
 from followup import ConfigurationError
 from followup.imports.cells import Cell, rounded, time_of_day, visible_part
+from followup.imports.old_workbooks import most_cells
 
 OLD_WORKBOOK: Final = b"\xd0\xcf\x11\xe0"
 ZIPPED: Final = b"PK\x03\x04"
@@ -158,9 +159,10 @@ def sheets_of(stream: BinaryIO, path: object) -> list[Sheet]:
         ConfigurationError: it is another kind of file, damaged, encrypted, or too large.
     """
     is_zipped = stream.read(len(ZIPPED)) == ZIPPED
-    if not is_zipped and _ENCRYPTED_PART in stream.read():
-        _fail(path, _IS_ENCRYPTED)
     seen = _checked_archive(stream, path) if is_zipped else {}
+    if not is_zipped:
+        stream.seek(0)
+        _check_old(stream.read(), path)
     stream.seek(0)
     with _errors(path):
         workbook = calamine.CalamineWorkbook.from_filelike(stream)
@@ -189,11 +191,21 @@ def _errors(path: object) -> Iterator[None]:
         raise
     except calamine.PasswordError:
         reason = _IS_ENCRYPTED
-    except Exception as error:  # noqa: BLE001 - a damaged workbook
+    except BaseException as error:  # a damaged workbook; a panic of calamine is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         reason = f"is no workbook that can be read ({type(error).__name__}): save it again, or save it as CSV"
     else:
         return
     raise ConfigurationError(f"{path} {reason}")
+
+
+def _check_old(content: bytes, path: object) -> None:
+    if _ENCRYPTED_PART in content:
+        _fail(path, _IS_ENCRYPTED)
+    with _errors(path):
+        if most_cells(content) > _MOST_CELLS:
+            _fail(path, f"is too large for a workbook: {_AS_CSV}")
 
 
 def _checked_archive(stream: BinaryIO, path: object) -> dict[str, Seen]:
