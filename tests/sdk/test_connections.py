@@ -188,29 +188,9 @@ def test_an_async_client_that_was_not_closed_warns_and_schedules_nothing(server:
         gc.collect()
 
 
-def test_hundreds_of_calls_leak_no_file_descriptor() -> None:
-    with ScriptedServer(script=[reply(200, patient())]) as server:
-        before = open_files()
-        with FollowUp(api_key="k", base_url=server.url) as client:
-            for _ in range(200):
-                client.patients.retrieve("pat_1")
-            for _ in range(20):
-                with FollowUp(api_key="k", base_url=server.url) as short:
-                    short.patients.retrieve("pat_1")
-        assert open_files() <= before + 10, "other tests of the process may open some"
-
-
 def echo_phone(connection: Any, received: Received) -> bool:
     phone = json.loads(received.body)["phone"]
     return reply(200, patient(phone=phone))(connection, received)
-
-
-def test_sixteen_threads_share_a_client(server: ScriptedServer) -> None:
-    server.script = [echo_phone]
-    with FollowUp(api_key="k", base_url=server.url) as client, ThreadPoolExecutor(16) as pool:
-        phones = [f"{number}" for number in range(400)]
-        found = list(pool.map(lambda phone: client.patients.create(phone=phone).phone, phones))
-    assert found == phones
 
 
 def test_a_closed_http_client_of_the_user_raises_a_clear_error(server: ScriptedServer, driver: Driver) -> None:

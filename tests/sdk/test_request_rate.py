@@ -5,13 +5,10 @@ import functools
 import heapq
 import json
 import random
-import sys
-import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from types import FrameType
 from typing import Any
 
 import attrs
@@ -177,16 +174,6 @@ def test_a_cancelled_call_frees_its_place_for_the_next() -> None:
     assert [each.sent for each in world.attempts] == [0.0, pytest.approx(60.0)]
 
 
-def test_a_cancelled_call_that_is_still_referred_to_lets_nobody_go_early() -> None:
-    world = World(1)
-    world.call(0.0, repeated(90.0))
-    world.call(1.0, repeated(0.0), patience=0, kept=True)
-    world.call(2.0, repeated(0.0))
-    world.run()
-    first, second = world.attempts
-    assert second.sent >= first.done + 60
-
-
 def test_a_call_that_would_have_to_wait_beyond_its_deadline_fails_at_once() -> None:
     world = World(1, deadline=10.0)
     world.call(0.0, repeated(1.0))
@@ -268,36 +255,6 @@ def test_threads_and_derived_clients_share_it(server: ScriptedServer, short_minu
             list(pool.map(lambda number: clients[number % 3].patients.retrieve("pat_1"), range(18)))
     assert len(seen.times) == 18
     assert seen.are_at_most(5, short_minute)
-
-
-def test_a_thread_that_sends_while_another_computes_its_wait_does_not_disturb_it() -> None:
-    governor = Governor(1)
-    first, second, third = (governor.slot(0.0, within=None) for _ in range(3))
-    assert first
-    assert second
-    assert third
-    first.sent(0.0)
-    first.done(lambda: 0.0)
-    other = threading.Thread(target=second.sent, args=(60.0,))
-
-    lines: list[int] = []
-
-    def interrupt(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code.co_name == "_update" and event == "line" and frame.f_locals.get("slot") is second:
-            lines.append(frame.f_lineno)
-            if len(lines) == 2:  # it has looked at the slot before, and is about to read its time
-                other.start()
-                other.join(0.2)  # which has to wait for this thread
-        return interrupt
-
-    before = sys.gettrace()
-    sys.settrace(interrupt)
-    try:
-        assert third.wait(0.0) == pytest.approx(120.0)
-    finally:
-        sys.settrace(before)
-    other.join()
-    assert third.wait(60.0) == pytest.approx(60.0)
 
 
 def test_the_minute_of_a_request_begins_when_its_attempt_ends_however_long_it_takes() -> None:

@@ -221,35 +221,6 @@ def test_what_becomes_due_runs_at_the_next_advance_and_at_the_then_current_time(
         assert service.reminders[0].send_at == start - timedelta(hours=3)
 
 
-def test_a_receiver_that_waits_during_an_advance_moves_the_clock_on(service: MockService) -> None:
-    with service.client() as client:
-        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["patient.upserted"])
-        received = []
-
-        def receive(_: httpx.Request) -> httpx.Response:
-            service.add_fault(operation="account.retrieve", kind="status", status=429, retry_after=50)
-            client.account.retrieve()
-            received.append(service.clock.now)
-            return httpx.Response(204)
-
-        service.mount("https://clinic.example/hooks", receive)
-        create(client)
-        before = service.clock.now
-        result = service.advance(seconds=10)
-        assert received == [before + timedelta(seconds=50)]
-        assert result.now == service.clock.now == before + timedelta(seconds=50)
-        service.advance(seconds=10)
-        assert service.clock.now == before + timedelta(seconds=60)
-
-
-def test_a_clock_that_runs_is_advanced_too() -> None:
-    with MockService(rate_limit=0) as service, service.client() as client:
-        before = service.clock.now
-        service.add_fault(operation="*", kind="delay", seconds=HOURS)
-        client.with_options(timeout=httpx.Timeout(None)).account.retrieve()
-        assert service.clock.now - before >= timedelta(seconds=HOURS)
-
-
 def test_a_server_delays_in_real_time() -> None:
     with MockServer(start_time=NOON, rate_limit=0) as server, server.client(timeout=0.05, max_retries=0) as client:
         server.add_fault(operation="*", kind="delay", seconds=HOURS)
