@@ -17,16 +17,9 @@ from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
 from followup._for_mockserver import Time
 from followup_mockserver.deliveries.applications import running_loop
+from followup_mockserver.lab.simulation import tasks
 from followup_mockserver.lab.simulation.promises import RETURNS, PromiseBroken
-from followup_mockserver.lab.simulation.tasks import (
-    UNDECIDED,
-    NotSimulated,
-    TaskOrder,
-    UnconnectedLoop,
-    module_of,
-    name_of,
-    place_of,
-)
+from followup_mockserver.lab.simulation.tasks import NotSimulated, TaskOrder, UnconnectedLoop
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -155,11 +148,11 @@ class SimulatedLoop(UnconnectedLoop):
                 if not self._step():
                     break
             else:
-                self._never_rest(f"{name} does not return, {place_of(task)}. ")
+                self._never_rest(f"{name} does not return, {tasks.place_of(task)}. ")
             if not self._wait(self.seconds_to_timer()):
                 break
             self._check()
-        raise PromiseBroken(RETURNS, f"{name} waits for something that never happens, {place_of(task)}.")
+        raise PromiseBroken(RETURNS, f"{name} waits for something that never happens, {tasks.place_of(task)}.")
 
     def settle(self) -> None:
         """Run what is ready, until all tasks wait for time to pass or for something from outside."""
@@ -169,7 +162,7 @@ class SimulatedLoop(UnconnectedLoop):
         self._never_rest()
 
     def _never_rest(self, what: str = "") -> NoReturn:
-        names = ", ".join(map(name_of, self._order.tasks)) or "callbacks of the event loop"
+        names = ", ".join(map(tasks.name_of, self._order.tasks)) or "callbacks of the event loop"
         raise PromiseBroken(RETURNS, f"{what}Without waiting, these go on for ever: {names}.")
 
     def seconds_to_timer(self) -> float | None:
@@ -252,7 +245,7 @@ class SimulatedLoop(UnconnectedLoop):
             with contextlib.suppress(asyncio.CancelledError):
                 task.exception()  # a task in Python 3.11 keeps its CancelledError, and what its frames hold, for ever
         elif not getattr(task, "is_watched", True) and isinstance(error := task.exception(), Exception):
-            self._errors.append((f"A background task ({name_of(task)})", error))
+            self._errors.append((f"A background task ({tasks.name_of(task)})", error))
 
     def _take_timers(self) -> None:
         """Take those of the timers that are due that come first."""
@@ -268,13 +261,13 @@ class SimulatedLoop(UnconnectedLoop):
         One that belongs to no task does not wait for tasks, unless it has run since a task went on: anyio cancels a
         task by a callback that schedules itself again and again until the task has ended.
         """
-        tasks: dict[int, asyncio.Task[Any]] = {}
+        ready: dict[int, asyncio.Task[Any]] = {}
         for position, handle in enumerate(self._handles):
             if handle.task is not None:
-                tasks[position] = handle.task
+                ready[position] = handle.task
             elif handle.call not in self._repeated:
                 return position
-        return self._order.choice(tasks) if tasks else None
+        return self._order.choice(ready) if ready else None
 
     def _collect(self) -> None:
         """Wait for the threads that work for tasks, and take what they passed on, in the order of the work."""
@@ -319,7 +312,7 @@ class SimulatedLoop(UnconnectedLoop):
         if not self.is_closed():
             self._handles.append(handle)
             if handle.task is not None:
-                self._order.tasks.setdefault(handle.task, UNDECIDED)
+                self._order.tasks.setdefault(handle.task, tasks.UNDECIDED)
         return handle
 
     def call_at(
@@ -346,7 +339,7 @@ class SimulatedLoop(UnconnectedLoop):
         future = super().create_future()
         frame = inspect.currentframe()
         caller = frame and frame.f_back
-        if caller is not None and module_of(caller) in _THREADED:
+        if caller is not None and tasks.module_of(caller) in _THREADED:
             self._owed[future] = None
             connection = caller.f_locals.get("self")
             if caller.f_code.co_name == "stop":
@@ -383,6 +376,6 @@ class SimulatedLoop(UnconnectedLoop):
         """Keep the exception of a callback, or that of a task that is freed before anybody has retrieved it."""
         error, task = context.get("exception"), context.get("future")
         if isinstance(error, Exception) and isinstance(task, asyncio.Task):
-            self._errors.append((f"A background task ({name_of(task)})", error))
+            self._errors.append((f"A background task ({tasks.name_of(task)})", error))
         elif isinstance(error, Exception) and "handle" in context:
             self._errors.append(("A callback of the event loop", error))
