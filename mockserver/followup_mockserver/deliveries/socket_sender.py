@@ -131,14 +131,21 @@ _REASONS: Mapping[type[Exception], str] = {
 
 
 class _Response(http.client.HTTPResponse):
-    """A response after any number of interim ones, of which http.client itself skips only 100."""
+    """A response whose status line decides: http.client has limits for headers, and rejects what exceeds them."""
 
     def begin(self) -> None:
-        """Read status and headers."""
-        super().begin()
-        while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
-            self.version, self.headers = 0, None  # type: ignore[assignment]  # otherwise nothing is read
+        """Read status and headers; headers that cannot be read are dropped, and the body with them."""
+        try:
             super().begin()
+            # Interim responses, of which http.client itself skips only 100.
+            while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
+                self.version, self.headers = 0, None  # type: ignore[assignment]  # otherwise nothing is read
+                super().begin()
+        except (OSError, http.client.HTTPException) as error:
+            if self.version not in (10, 11) or isinstance(error, TimeoutError):
+                raise
+            self.headers = self.msg = http.client.HTTPMessage()
+            self.chunked, self.length, self.will_close = False, 0, True
 
 
 class Connection(http.client.HTTPConnection):
