@@ -9,7 +9,6 @@ import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -30,10 +29,6 @@ from followup import (
     InternalServerError,
 )
 from followup._core.http.network import AsyncBackend
-
-
-def open_files() -> int:
-    return len([*Path("/proc/self/fd").iterdir()])
 
 
 def test_a_closed_client_raises_a_clear_error(server: ScriptedServer) -> None:

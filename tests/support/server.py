@@ -104,12 +104,6 @@ class ScriptedServer:
         """The base URL."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
-    @property
-    def open_connections(self) -> int:
-        """The number of connections that neither side has closed."""
-        with self._lock:
-            return len(self._open)
-
     def __enter__(self) -> Self:
         self._start(self._accept)
         return self
