@@ -51,26 +51,30 @@ class WorkCommand(FollowUpCommand):
 
     def run(self, *, until_empty: bool, quiet: bool, **_: Any) -> str:
         """Work, and end within ten seconds of a signal."""
-        self.store._check_tables()
-        begin_work(self.store, "with the settings of Django", quiet=quiet)
-        stop = threading.Event()
-        is_late = threading.Timer(_LONGEST_END, _exit)
-        is_late.daemon = True
+        stop, ended = threading.Event(), threading.Event()
+
+        def watch() -> None:
+            stop.wait()
+            if not ended.wait(_LONGEST_END):
+                _exit()
 
         def end(*_: object) -> None:
             if stop.is_set():
                 _exit()
             stop.set()
-            is_late.start()
 
+        threading.Thread(target=watch, name="followup-end", daemon=True).start()
         before = {}
         if threading.current_thread() is threading.main_thread():  # no other may do so
             before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
+            self.store._check_tables()
+            begin_work(self.store, "with the settings of Django", quiet=quiet)
             with self.store._database.kept_open():
                 return self.work(stop, until_empty=until_empty)
         finally:
-            is_late.cancel()
+            ended.set()
+            stop.set()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
