@@ -5,6 +5,7 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
+import openpyxl
 import pytest
 from support.exports import MORNING, export, import_of, row
 
@@ -118,3 +119,81 @@ def test_the_service_has_what_the_last_export_says(database_url: str, tmp_path: 
 @pytest.mark.parametrize("seed", range(60))
 def test_many_histories(database_url: str, tmp_path: Path, missing: str, seed: int):
     play(seed, database_url, tmp_path, missing)
+
+
+SLOTS = """
+kind = "appointments"
+zone = "UTC"
+country = "AR"
+missing = "cancel"
+max_rejected = 100
+max_gone = 100
+sheets = ["*"]
+[columns]
+external_id = { template = "{Turno}-{HC}" }
+start_at = { columns = ["Fecha", "Hora"], format = "%d/%m/%Y %H:%M" }
+"patient.full_name" = "Paciente"
+"patient.external_id" = "HC"
+"patient.phone" = "Celular"
+[ignore]
+"Paciente" = ["LIBRE"]
+"""
+
+
+def agenda(folder: Path, patients: list[int | None]) -> Path:
+    """Write the slots of two days, the even ones in the sheet of one doctor; None is a free slot."""
+    book = openpyxl.Workbook()
+    book.active.title = "Dra. Ruiz"
+    for sheet in (book.active, book.create_sheet("Dr. Almada")):
+        sheet.append(["Turno", "Fecha", "Hora", "Paciente", "HC", "Celular"])
+    for slot, patient in enumerate(patients):
+        about = (
+            ["LIBRE"] if patient is None else [f"Ana {chr(65 + patient)}", f"H{patient}", f"11 15-4812-000{patient}"]
+        )
+        start = MORNING + timedelta(days=slot % 3, hours=slot)
+        book.worksheets[slot % 2].append([str(slot), start.date(), start.time(), *about])
+    book.save(folder / "agenda.xlsx")
+    return folder / "agenda.xlsx"
+
+
+def play_slots(seed: int, folder: Path) -> None:
+    choose = random.Random(seed)
+    (folder / "map.toml").write_text(SLOTS, encoding="utf-8")
+    job = Import.load(folder / "map.toml")
+    patients: list[int | None] = [None] * 8
+    cancelled: set[str] = set()
+    with (
+        closing(Outbox(f"sqlite:///{folder}/clinic.db")) as outbox,
+        MockService(rate_limit=0) as service,
+        service.client() as client,
+    ):
+        outbox.create_tables()
+        booked: set[str] = set()
+        for _ in range(6):
+            for slot in choose.sample(range(8), 4):
+                patients[slot] = choose.choice([None, *range(5)])
+            report = job.run(agenda(folder, patients), outbox)
+            outbox.drain(client)
+            wanted = {f"{slot}-H{patient}" for slot, patient in enumerate(patients) if patient is not None}
+            cancelled |= booked - wanted
+            booked = wanted - cancelled
+            assert {each.code for each in report.doubts} <= {"gone", "booked_again"}
+            assert (report.rejected, report.ignored) == (len(wanted & cancelled), patients.count(None))
+            found = {each.external_id: each for each in client.appointments.list(limit=100)}
+            assert {each for each in found if found[each].status != "cancelled"} == booked
+            assert {each for each in found if found[each].status == "cancelled"} == cancelled
+        names = {each.id: each.full_name for each in client.patients.list(limit=100)}
+        for number, there in found.items():
+            slot, patient = int(number.partition("-")[0]), int(number[-1])
+            assert there.start_at == MORNING + timedelta(days=slot % 3, hours=slot)
+            assert names[there.patient] == f"Ana {chr(65 + patient)}"
+
+
+def test_slots_that_come_to_other_patients_on_two_sheets(tmp_path: Path) -> None:
+    play_slots(3, tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(60))
+def test_many_histories_of_slots(tmp_path: Path, seed: int) -> None:
+    play_slots(seed, tmp_path)
