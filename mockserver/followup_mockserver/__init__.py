@@ -42,18 +42,20 @@ __all__ += ["KeyRecord", "Message", "MockEnvironment", "MockOptions", "MockServe
 __all__ += ["PendingJob", "PendingReminder", "RejectedRequest", "ServiceError", "WebhookFault"]
 
 
-def __getattr__(name: str) -> Any:
-    # Imported on first use: the command has to start without Flask, to report which extra is missing, and a test
-    # run with the pytest plugin should not load a mock that it does not use.
-    for module, names in _MODULES.items():
-        if name in names.split():
-            try:
-                return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-            except ModuleNotFoundError as error:
-                if error.name == "django":
-                    raise
-                from followup._for_mockserver import installation
+if not TYPE_CHECKING:  # to whom a name that is misspelt has to be an error
 
-                text = f"{__name__} needs {error.name}, which is not installed: {installation('mockserver')}"
-                raise ImportError(text, name=error.name) from None
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        # Imported on first use: the command has to start without Flask, to report which extra is missing, and a test
+        # run with the pytest plugin should not load a mock that it does not use.
+        for module, names in _MODULES.items():
+            if name in names.split():
+                try:
+                    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+                except ModuleNotFoundError as error:
+                    if error.name == "django":
+                        raise
+                    from followup._for_mockserver import installation
+
+                    text = f"{__name__} needs {error.name}, which is not installed: {installation('mockserver')}"
+                    raise ImportError(text, name=error.name) from None
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

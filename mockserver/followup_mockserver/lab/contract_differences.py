@@ -125,7 +125,7 @@ class Comparer:
     def _compare_keyword(self, keyword: str, ours: Form, theirs: Form, where: str) -> Iterator[Difference]:
         one: Any = ours.get(keyword)
         other: Any = theirs.get(keyword)
-        is_both = one is not None and other is not None
+        is_both = None not in (one, other)
         detail = changed(keyword, _values(one), _values(other))
         # The types of the SDK have enums, dates and times. Constants, as in the envelope of a list, and other formats
         # are properties of the mock's responses only.

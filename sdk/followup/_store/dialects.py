@@ -39,14 +39,14 @@ class _Utf8(UserDefinedType[str]):
     def get_col_spec(self, **_: object) -> str:
         return f"VARBINARY({self.length})"
 
-    def bind_processor(self, _: sa.Dialect) -> Callable[[Any], str]:
-        return lambda text: text.encode().hex()
+    def bind_processor(self, dialect: sa.Dialect) -> Any:  # noqa: ARG002
+        return lambda value: value.encode().hex()
 
     def bind_expression(self, bindvalue: sa.BindParameter[str]) -> ColumnElement[Any]:
         return sa.func.UNHEX(bindvalue)
 
-    def result_processor(self, _: sa.Dialect, __: object) -> Callable[[bytes | bytearray], str]:
-        return lambda stored: stored.decode()
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Any:  # noqa: ARG002
+        return lambda value: value.decode()
 
 
 def exact_text(length: int) -> TypeEngine[str]:

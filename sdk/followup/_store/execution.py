@@ -202,8 +202,8 @@ def sqlstate_of(error: BaseException) -> str | None:
 def number_of(error: BaseException) -> int | None:
     """Return the number of an error of MySQL; None if it is another error."""
     cause = _cause_of(error)
-    is_numbered = len(cause.args) > 1 and isinstance(cause.args[0], int) and not isinstance(cause, OSError)
-    return cause.args[0] if is_numbered else None
+    number = cause.args[0] if len(cause.args) > 1 and not isinstance(cause, OSError) else None
+    return number if isinstance(number, int) else None
 
 
 def is_read_only(error: BaseException) -> bool:

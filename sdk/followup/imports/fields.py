@@ -92,7 +92,8 @@ class Field:
         parts: list[Cell] = [_cleaned(each) for each, text in zip(cells, texts, strict=True) if text]
         text = " ".join(filter(None, texts))
         if column.constant is not None:
-            text, parts = column.constant, [column.constant]
+            text = column.constant
+            parts = [text]
         elif column.template is not None and parts:
             rest = iter(texts)
             text = " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split())

@@ -106,7 +106,7 @@ class Spool:
         """Return whether a key was added. No others are added afterwards."""
         if not self._has_index:
             self._has_index = True
-            [*self.rows("CREATE INDEX keys_by_key ON keys (key)")]
+            self.rows("CREATE INDEX keys_by_key ON keys (key)")
         return self._database.execute("SELECT 1 FROM keys WHERE key = ?", (key,)).fetchone() is not None
 
     def patients(self) -> tuple[int, int, int]:

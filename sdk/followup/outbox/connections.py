@@ -72,11 +72,16 @@ class MySQLConnection(Protocol):
 
 if TYPE_CHECKING:
     RecordingConnection: TypeAlias = (
-        "Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | "
-        "MySQLConnection | DjangoConnection"
+        Connection
+        | Session
+        | scoped_session[Any]
+        | sqlite3.Connection
+        | psycopg.Connection[Any]
+        | MySQLConnection
+        | DjangoConnection
     )
     AsyncRecordingConnection: TypeAlias = (
-        "AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]"
+        AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]
     )
 else:  # not all of these drivers are installed
     RecordingConnection = AsyncRecordingConnection = Any
