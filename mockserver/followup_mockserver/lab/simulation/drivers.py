@@ -1,6 +1,7 @@
 """Drivers of databases that report their commits while a simulation runs: sqlite3, psycopg, and what is built on them.
 
 SQLAlchemy, Django and aiosqlite open their connections with these drivers, so their commits are seen here as well.
+Those with other drivers, as that of MySQL, are seen in SQLAlchemy and Django themselves.
 """
 
 import contextvars
@@ -31,7 +32,7 @@ def observed_drivers() -> Iterator[None]:
     connect = sqlite3.connect
     with ExitStack() as stack:
         stack.enter_context(_everywhere(connect, functools.partial(opening, connect)))
-        for each in (*_of_threads(), *_of_psycopg(), *_of_sqlalchemy()):
+        for each in (*_of_threads(), *_of_psycopg(), *_of_sqlalchemy(), *_of_django()):
             stack.enter_context(_replaced(*each))
         yield
 
@@ -248,3 +249,38 @@ def _committing(commit: Any, dialect: Any, connection: Any) -> None:
     databases = None if dialect.driver in _OBSERVED_DRIVERS else databases_of_thread()
     with nullcontext() if databases is None else databases.committing(dialect.name):
         commit(dialect, connection)
+
+
+# --- Django on MySQL and MariaDB -------------------------------------------------------------------------------------
+
+
+def _of_django() -> list[_Replacement]:
+    try:
+        from django.db.backends.base.base import BaseDatabaseWrapper
+        from django.db.backends.utils import CursorWrapper
+    except ImportError:
+        return []
+    return [
+        (BaseDatabaseWrapper, "connect", _connecting_django),
+        (BaseDatabaseWrapper, "_commit", _within(lambda django: _reported_by_django(django, "COMMIT"))),
+        (CursorWrapper, "_execute", _within(lambda cursor, sql, *_: _reported_by_django(cursor.db, sql))),
+        (CursorWrapper, "_executemany", _within(lambda cursor, sql, *_: _reported_by_django(cursor.db, sql))),
+    ]
+
+
+def _connecting_django(connect: Any, django: Any) -> None:
+    databases = databases_of_thread()
+    if databases is not None:
+        databases.process.check()
+    connect(django)
+    if databases is not None and django.vendor == "mysql":
+        databases.connections[django.connection] = type(django.connection).close
+
+
+def _reported_by_django(django: Any, sql: str) -> AbstractContextManager[None]:
+    databases = databases_of_thread()
+    if databases is None or django.vendor != "mysql":
+        return nullcontext()
+    databases.process.check()
+    is_commit = commits(sql, in_transaction=not django.autocommit)
+    return databases.committing(django.vendor) if is_commit else nullcontext()
