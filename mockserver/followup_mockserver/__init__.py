@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from followup_mockserver.control import ClockState, NewOrganization, PendingJob, PendingReminder
     from followup_mockserver.control.occurrences import HistoryEntry
-    from followup_mockserver.pytest_plugin.django_project import DjangoProject
+    from followup_mockserver.pytest_plugin.django_project import DjangoProject as DjangoProject
     from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
     from followup_mockserver.service.server import MockServer
     from followup_mockserver.service.service import MockService
@@ -37,7 +37,8 @@ _MODULES = {
 }
 """The public names of each module."""
 
-__all__ = ["Advanced", "Attempt", "ClockState", "DjangoProject", "Fault", "HistoryEntry", "JobRun", "JournalEntry"]
+# Without the class that needs Django, because `import *` imports all of these.
+__all__ = ["Advanced", "Attempt", "ClockState", "Fault", "HistoryEntry", "JobRun", "JournalEntry"]
 __all__ += ["KeyRecord", "Message", "MockEnvironment", "MockOptions", "MockServer", "MockService", "NewOrganization"]
 __all__ += ["PendingJob", "PendingReminder", "RejectedRequest", "ServiceError", "WebhookFault"]
 
