@@ -5,6 +5,7 @@ import signal
 import sys
 
 from support.connections import django_database
+from support.django_apps import let_django_find_a_mysql_driver
 from support.webhook_events import SECRET
 
 from followup.inbox import Inbox, Received
@@ -21,6 +22,7 @@ def reach(now: str) -> None:
 import django  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+let_django_find_a_mysql_driver()
 settings.configure(DATABASES={"default": django_database(url)}, INSTALLED_APPS=[])
 django.setup()
 

@@ -27,14 +27,19 @@ def asgi_view(view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
     return _handler(ASGIHandler, view, is_async=is_async)
 
 
-def set_up() -> None:
-    """Configure Django in this process: once, for all tests, whatever they need of it."""
-    if settings.configured:
-        return
+def let_django_find_a_mysql_driver() -> None:
+    """Let Django use PyMySQL if mysqlclient is not installed."""
     try:
         import MySQLdb  # noqa: F401 - mysqlclient
     except ImportError:
         pymysql.install_as_MySQLdb()
+
+
+def set_up() -> None:
+    """Configure Django in this process: once, for all tests, whatever they need of it."""
+    if settings.configured:
+        return
+    let_django_find_a_mysql_driver()
     contrib = ("admin", "auth", "contenttypes", "messages", "sessions")
     middleware = ("sessions.middleware.Session", "auth.middleware.Authentication", "messages.middleware.Message")
     processors = [_PROCESSOR.format(each, each) for each in ("auth", "messages")]
