@@ -10,7 +10,7 @@ import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from string import Template
 from typing import Any, Final
@@ -55,7 +55,7 @@ _BOOKING = re.compile(rf"\b({_WORDS['parts']['booking']}s?|hora|horario)\b")
 _LINE_NUMBERS = {"", "n", "no", "nro", "orden", "item", "sr", "linea", "linha"}
 """Headers such as # and Nº, without punctuation."""
 
-_A_DAY = "13/05/2030"
+_A_DAY = "01/02/2000"
 _IS_MIDNIGHT = re.compile(r".*\d[T ]0?0:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?")
 _HAS_CLOCK_YEAR = re.compile(r".*\b(1899|1900)\b.*\d:\d\d.*")
 
@@ -73,30 +73,24 @@ for _format, _found in _SHAPES.items():
     _OF_SHAPE.setdefault(_found, []).append(_format)
 
 
-def _fits(text: str, form: str) -> bool:
-    """Return whether a text is a date, a time of day, or both, in a format."""
+def _day_of(text: str, form: str) -> date | None:
+    """Return the day of a text in a format; None if it does not fit. Of a time of day, it is any day in the past."""
+    if form == _OFFSET:
+        with contextlib.suppress(ValueError):
+            return datetime.fromisoformat(text).date()
+        return None
     if form in _CLOCKS:
-        return format_of(f"%d/%m/%Y {form}", has_time=True).read(f"{_A_DAY} {text}") is not None
-    return format_of(form, has_time=form not in _DATES).read(text) is not None
+        text, form = f"{_A_DAY} {text}", f"%d/%m/%Y {form}"
+    found = format_of(form, has_time=form not in _DATES).read(text)
+    return found.at.date() if found else None
 
 
 @functools.lru_cache(maxsize=50_000)
 def _formats_of(text: str) -> tuple[str, ...]:
     """Return the formats in which a text is a date, a time of day, or both."""
-    found = [each for each in _OF_SHAPE.get(_shape(text), ()) if each != _OFFSET and _fits(text, each)]
-    if not found and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text):
-        with contextlib.suppress(ValueError):
-            datetime.fromisoformat(text)
-            found.append(_OFFSET)
-    return tuple(found)
-
-
-def _is_ahead(text: str, form: str) -> bool:
-    """Return whether a text is a date after now."""
-    if form in _CLOCKS or form == _OFFSET:
-        return form == _OFFSET and text[:10] > f"{datetime.now(UTC):%Y-%m-%d}"
-    found = format_of(form, has_time=form not in _DATES).read(text)
-    return found is not None and found.at.date() > datetime.now(UTC).date()
+    found = [each for each in _OF_SHAPE.get(_shape(text), ()) if each != _OFFSET and _day_of(text, each)]
+    has_offset = not found and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text) and _day_of(text, _OFFSET)
+    return (_OFFSET,) if has_offset else tuple(found)
 
 
 def _folded(text: str) -> str:
@@ -142,6 +136,7 @@ class _Column:
         ids: hashes of the values.
         midnights, clocks: numbers of values at midnight, and of those in 1899 or 1900, which are times of day.
         is_numbered: whether the values are 1, 2, 3, …
+        today: the day on which the column is read, in UTC.
     """
 
     header: str
@@ -158,6 +153,7 @@ class _Column:
     midnights: int = 0
     clocks: int = 0
     is_numbered: bool = True
+    today: date = attrs.field(factory=lambda: datetime.now(UTC).date())
 
     def __attrs_post_init__(self) -> None:
         self.words = _folded(re.sub(r"#\d+$", "", self.header))
@@ -175,7 +171,7 @@ class _Column:
         self.clocks += _HAS_CLOCK_YEAR.fullmatch(value) is not None
         if formats := _formats_of(value):
             self.formats.update(formats)
-            self.is_ahead = self.is_ahead or _is_ahead(value, formats[0])
+            self.is_ahead = self.is_ahead or (_day_of(value, formats[0]) or date.min) > self.today
             if len(formats) > 1 and len({*re.split(r"\D", value)[:2]}) > 1:
                 self.example = self.example or value
         if self.filled <= _SAMPLE:
@@ -458,8 +454,8 @@ class _Proposal:
             yield guess if meaning else f"# {line}  # {self._say('fill_status', rows=rows)}"
 
     def _in_words(self, text: str, form: str) -> str:
-        found = format_of(form, has_time=form not in _DATES).read(text)
-        return self._say("twin_example", text=text, day=f"{found.at:%d %B %Y}") if found else ""
+        day = _day_of(text, form)
+        return self._say("twin_example", text=text, day=f"{day:%d %B %Y}") if day else ""
 
 
 def _is_unclear(value: str) -> bool:
