@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from followup._core.results.errors import ConfigurationError
 from followup._store.database import Database, shown_of
-from followup._store.dialects import LONG_TEXT, POSTGRESQL, Dialect, exact_text
+from followup._store.dialects import LONG_TEXT, MYSQL, POSTGRESQL, Dialect, exact_text
 from followup._store.execution import has_table, number_of
 
 WAITING: Final = "waiting"
@@ -102,6 +103,26 @@ SALTS = sa.Table(
 )
 
 
+@contextmanager
+def _alone(connection: sa.Connection, dialect: Dialect) -> Iterator[None]:
+    """Let two processes create the tables one after the other, since they would fail otherwise."""
+    if dialect is POSTGRESQL:
+        connection.execute(dialect.lock("creation", None))
+    if dialect is not MYSQL:
+        yield
+        return
+    # A lock of the transaction would end with the first statement that commits.
+    connection.exec_driver_sql(f"SELECT GET_LOCK({_CREATION}, 60)")
+    try:
+        yield
+    finally:
+        with suppress(SQLAlchemyError):  # the session is lost, and the lock with it
+            connection.exec_driver_sql(f"SELECT RELEASE_LOCK({_CREATION})")
+
+
+_CREATION = "CONCAT('followup ', LEFT(DATABASE(), 55))"
+
+
 @attrs.frozen
 class Schema:
     """The tables of a component.
@@ -148,10 +169,7 @@ class Schema:
             ConfigurationError: the tables exist, with a version that this release does not know.
         """
         database.create_file()
-        with database.transaction() as connection:
-            if database.dialect is POSTGRESQL:
-                # Two processes that create the same table at the same time would fail otherwise.
-                connection.execute(database.dialect.lock("creation", None))
+        with database.transaction() as connection, _alone(connection, database.dialect):
             database.find_tables(connection)
             if database.schema is not None and database.dialect.search_path is not None:
                 # All components share tables, which may be in another schema than the one for new tables.
