@@ -33,6 +33,15 @@ NOT_REACHED = {
     "_core/threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
     "_core/threads.py run_in_thread: KeyError": "a signal handler has to raise while a thread starts",
     "_core/threads.py run_in_thread: RuntimeError": "the process has to run out of threads",
+    "_store/schema.py create: DBAPIError": "an upgrade of the tables has to fail, before any data is there",
+    "django/database.py _open: Error": "a project of Django is needed, as in tests/django; no data is there yet",
+    "django/late.py improperly_configured: (ConfigurationError, ImportError, TypeError, ValueError)": "the same",
+    "django/late.py migrations_advised: ConfigurationError": "the same",
+    "django/tables.py make_tables: Error": "the same",
+    "django/working.py handle: (FollowUpError, ValueError)": "the same; only the text of our own error is shown",
+    "django/working.py handle: SQLAlchemyError": "the same; its reason has no data, as in the other commands",
+    "fastapi.py _read: ClientDisconnect": "an ASGI server is needed, as in tests/sdk/test_fastapi.py",
+    "outbox/connections.py _commits_in_mysql: Exception": "a server of MySQL is needed, as in tests/outbox",
     "imports/maps.py load: RecursionError": "the tracer, too, runs out of stack there; the scenario runs without it",
 }
 """Blocks with a ``raise`` that no scenario reaches, with the reason."""
