@@ -1,5 +1,6 @@
 """``followup import``: the commands for a clinic's own files."""
 
+import gc
 import os
 import sqlite3
 import sys
@@ -233,6 +234,10 @@ def _progress(file: Path) -> Iterator[Callable[[float], object]]:
     from followup._core.privacy.redaction import visible
     from followup.cli.lists import progress
 
-    with progress() as bar:
-        task = bar.add_task(visible(file.name), total=1.0)
-        yield lambda part: bar.update(task, completed=part)
+    gc.freeze()  # else each search for cyclic garbage looks at all modules again, which takes a seventh of the time
+    try:
+        with progress() as bar:
+            task = bar.add_task(visible(file.name), total=1.0)
+            yield lambda part: bar.update(task, completed=part)
+    finally:
+        gc.unfreeze()
