@@ -63,9 +63,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     own = any("database_url" in each.args[0] for each in metafunc.definition.iter_markers("parametrize"))
-    for marker, databases in {"on_both": ["sqlite", "postgresql"], "on_all": ["sqlite", "postgresql", "mysql"]}.items():
-        if "database_url" in metafunc.fixturenames and metafunc.definition.get_closest_marker(marker) and not own:
-            metafunc.parametrize("database_url", databases, indirect=True)
+    if "database_url" in metafunc.fixturenames and metafunc.definition.get_closest_marker("on_all") and not own:
+        metafunc.parametrize("database_url", ["sqlite", "postgresql", "mysql"], indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
