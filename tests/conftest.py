@@ -28,7 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # commands that they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-MAY_LACK = ["java", "openapi-typescript", "pgbouncer", *os.environ.get("FOLLOWUP_TEST_MAY_LACK", "").split()]
+MAY_LACK = ["java", "mysqlclient", "openapi-typescript", "pgbouncer"]
+MAY_LACK += os.environ.get("FOLLOWUP_TEST_MAY_LACK", "").split()
 """Programs that a machine with the environment variable ``CI`` may lack. Every other program is an error there."""
 
 EXPECTED_SKIPS = (
