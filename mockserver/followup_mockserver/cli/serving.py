@@ -31,8 +31,8 @@ from followup_mockserver.web.control_routes import PREFIX
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.settings import MockOptions, SettingsFileError
-from followup_mockserver.world.state.history import Kind, Outcome
 from followup_mockserver.world.state.journal import OBSERVERS, EndedAttempt, EndedCall
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.snapshots.codecs import SnapshotError
 from followup_mockserver.world.state.snapshots.document import content_of
 

@@ -7,11 +7,11 @@ from followup_mockserver.control.engine import Engine
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.traffic import CallControls, WebhookControls
-from followup_mockserver.deliveries.receivers import Mounts
+from followup_mockserver.deliveries.mounts import Mounts
 from followup_mockserver.world.schema.errors import ServiceError
-from followup_mockserver.world.state.access import TenantAccess
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import TenantAccess
 
 __all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to", "state_of"]
 

@@ -9,8 +9,8 @@ from followup._for_mockserver import Appointments, Events, PatientId, Visits, Vi
 from followup_mockserver.control import arguments
 from followup_mockserver.rules import appointments, events, visits
 from followup_mockserver.world.schema.errors import InvalidArgument, one_of
-from followup_mockserver.world.state.access import TenantAccess
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import TenantAccess
 
 OwnAppointmentSource = Literal["agent", "manual", "pms"]
 OtherEventSource = Literal["pms", "email", "tool", "manual", "import"]

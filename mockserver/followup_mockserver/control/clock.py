@@ -7,9 +7,9 @@ import attrs
 from followup._for_mockserver import FrozenValue, format_timestamp
 from followup_mockserver.control.engine import Engine, Target
 from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, instant
-from followup_mockserver.world.state.access import TenantAccess
 from followup_mockserver.world.state.runs import Advanced
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import TenantAccess
 
 _REACHABLE = f"a number that keeps the clock before the year {LATEST_TIME.year}"
 

@@ -10,8 +10,8 @@ from followup_mockserver.control.arguments import arguments_of, rule_arguments, 
 from followup_mockserver.rules import doctors, intake_requests, patients
 from followup_mockserver.world.schema.errors import Check, boolean, matching, one_of, optional, text
 from followup_mockserver.world.schema.shapes import MAX_STRING_LENGTH
-from followup_mockserver.world.state.access import TenantAccess
 from followup_mockserver.world.state.records import Message, passed
+from followup_mockserver.world.state.tenant_access import TenantAccess
 
 _text = matching(
     lambda value: 0 < len(value) <= MAX_STRING_LENGTH, f"a non-empty string of at most {MAX_STRING_LENGTH:,} characters"

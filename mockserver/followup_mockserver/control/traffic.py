@@ -11,17 +11,17 @@ from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.engine import Engine
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.deliveries import OUTBOUND_TYPES
-from followup_mockserver.deliveries.receivers import Mounts, Receiver
+from followup_mockserver.deliveries.mounts import Mounts, Receiver
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.rules import triggered_events
 from followup_mockserver.world.schema.errors import boolean, matching, one_of
 from followup_mockserver.world.settings import webhook_target
 from followup_mockserver.world.state import faults as planned
-from followup_mockserver.world.state.access import TenantAccess, existing
 from followup_mockserver.world.state.faults import Fault, FaultKind, FaultMoment, WebhookFault, WebhookFaultKind
 from followup_mockserver.world.state.journal import JournalEntry
 from followup_mockserver.world.state.records import Attempt, copied
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import TenantAccess, existing
 
 _operation_or_all = matching(
     [planned.EVERY_OPERATION, *OPERATIONS].__contains__,

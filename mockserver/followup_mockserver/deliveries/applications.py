@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from followup_mockserver.deliveries.receivers import Message, Mount
+from followup_mockserver.deliveries.mounts import Message, Mount
 from followup_mockserver.world.schema.formats import without_query
 
 _END_TIMEOUT = 0.5

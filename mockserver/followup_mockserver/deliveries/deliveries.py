@@ -16,8 +16,9 @@ from followup_mockserver.deliveries import OUTBOUND_TYPES, body_of, data_of, hea
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.settings import NOT_YET_SENT
 from followup_mockserver.world.state.clock import Job
-from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Kind, Outcome, Receipt, Record
+from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt, Record
 from followup_mockserver.world.state.journal import OBSERVERS, EndedAttempt
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
-from followup_mockserver.deliveries.receivers import Mounts
+from followup_mockserver.deliveries.mounts import Mounts
 from followup_mockserver.deliveries.socket_sender import Sender
 from followup_mockserver.world.schema.formats import without_query
-from followup_mockserver.world.state.history import Kind, Outcome
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress
 from followup_mockserver.world.state.tenant import Tenant
 

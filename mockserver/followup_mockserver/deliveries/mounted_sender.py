@@ -24,10 +24,10 @@ import httpx
 from followup._for_mockserver import result_within
 from followup_mockserver.deliveries.applications import Applications, EventLoopThread, StartupNotCompleteError
 from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
-from followup_mockserver.deliveries.receivers import Headers, Mount, ReceiverKind, call_asgi, call_wsgi, caught
+from followup_mockserver.deliveries.mounts import Headers, Mount, ReceiverKind, call_asgi, call_wsgi, caught
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.history import Kind, Outcome
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")

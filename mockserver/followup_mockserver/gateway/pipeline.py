@@ -16,11 +16,11 @@ from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.rules import events
 from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.settings import Options
-from followup_mockserver.world.state.access import wait
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.faults import INJECTED, Fault
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.registry import Registry
+from followup_mockserver.world.state.tenant_access import wait
 
 VERSIONS = (SERVICE_VERSION,)
 """Values of ``Service-Version`` that a request may send (specification, section 9)."""

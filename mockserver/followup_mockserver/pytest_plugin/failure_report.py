@@ -16,8 +16,8 @@ from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to
 from followup_mockserver.service.service import Mock
 from followup_mockserver.world.state.faults import Fault, WebhookFault
-from followup_mockserver.world.state.history import Kind, Outcome
 from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import Message
 from followup_mockserver.world.state.tenant import Tenant
 

@@ -11,8 +11,9 @@ from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.shapes import shape_of
 from followup_mockserver.world.schema.validation import LENIENT, STRICT
 from followup_mockserver.world.state.faults import INJECTED
-from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT, Kind, Outcome, Record, other
+from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT, Record
 from followup_mockserver.world.state.journal import EventRemarks
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 MAX_IGNORED_KEYS = 100

@@ -11,7 +11,7 @@ from followup_mockserver.rules.patients import normalized_phone
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.schema.shapes import shape_of
 from followup_mockserver.world.schema.validation import LENIENT
-from followup_mockserver.world.state.history import Kind, Outcome
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 Data = dict[str, Any]

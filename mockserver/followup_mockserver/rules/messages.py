@@ -11,7 +11,8 @@ from followup import Appointment, IntakeRequest, Patient, Visit
 from followup._for_mockserver import package_text, zone_of
 from followup_mockserver.rules.patients import UPCOMING, follows_appointment, patient_about
 from followup_mockserver.world.state.clock import Job
-from followup_mockserver.world.state.history import MESSAGE, Kind, Outcome, Record, other
+from followup_mockserver.world.state.history import MESSAGE, Record
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 

@@ -15,7 +15,7 @@ from followup_mockserver.rules import page
 from followup_mockserver.world.schema.errors import invalid, missing
 from followup_mockserver.world.state.clock import Job, JobKind
 from followup_mockserver.world.state.collection import PageResult
-from followup_mockserver.world.state.history import Kind, Outcome, other
+from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 _MEXICAN_PREFIX = "1"

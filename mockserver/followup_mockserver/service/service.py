@@ -15,7 +15,7 @@ from followup._core.plain import Late
 from followup_mockserver.control import Control, state_of
 from followup_mockserver.control.engine import Engine
 from followup_mockserver.deliveries import deliveries
-from followup_mockserver.deliveries.receivers import Mounts, call_wsgi
+from followup_mockserver.deliveries.mounts import Mounts, call_wsgi
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.rules import doctors, intake_requests, messages, patients
 from followup_mockserver.web.app import App, served
@@ -24,10 +24,10 @@ from followup_mockserver.web.dashboard import dashboard
 from followup_mockserver.world.schema.errors import InvalidArgument, boolean
 from followup_mockserver.world.schema.formats import is_local
 from followup_mockserver.world.settings import ClientOptions, MockOptions, Options, options_of
-from followup_mockserver.world.state.access import VirtualTime
 from followup_mockserver.world.state.faults import WSGIApp
 from followup_mockserver.world.state.registry import DEFAULT_KEY, Registry
 from followup_mockserver.world.state.snapshots.document import SnapshotSource, prepare
+from followup_mockserver.world.state.tenant_access import VirtualTime
 
 if TYPE_CHECKING:
     import respx
@@ -269,7 +269,7 @@ def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
         service: the service; the base URL of the clients is ``service.url``, or begins with it.
         router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
     """
-    from followup_mockserver.deliveries.receivers import call_wsgi
+    from followup_mockserver.deliveries.mounts import call_wsgi
 
     def respond(request: "httpx.Request") -> "httpx.Response":
         return call_wsgi(service._wsgi_app, request)

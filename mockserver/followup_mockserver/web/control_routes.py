@@ -23,11 +23,11 @@ from followup_mockserver.rules import account, triggered_events, webhook_endpoin
 from followup_mockserver.world.schema.errors import integer, list_of, matching, missing, one_of, optional
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret
 from followup_mockserver.world.settings import webhook_target
-from followup_mockserver.world.state.access import existing
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.journal import JournalEntry
 from followup_mockserver.world.state.records import Attempt, Message, copied
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import existing
 
 T = TypeVar("T")
 

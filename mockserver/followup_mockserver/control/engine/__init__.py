@@ -17,7 +17,7 @@ from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver.control.engine.jobs import Background, ScheduledAttempt, begin, make_attempt
 from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
-from followup_mockserver.deliveries.receivers import Mounts
+from followup_mockserver.deliveries.mounts import Mounts
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Advanced, Run

@@ -15,7 +15,8 @@ from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, 
 from followup_mockserver.rules import messages, patients, treatments
 from followup_mockserver.world.schema.formats import parse_webhook_url
 from followup_mockserver.world.state.clock import Job, JobKind, Timer
-from followup_mockserver.world.state.history import JOB_PREFIX, Kind, Outcome
+from followup_mockserver.world.state.history import JOB_PREFIX
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress, Trigger
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Run

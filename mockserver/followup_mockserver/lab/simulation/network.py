@@ -16,7 +16,7 @@ import attrs
 import httpx
 
 from followup._for_mockserver import package_text
-from followup_mockserver.deliveries.receivers import call_wsgi
+from followup_mockserver.deliveries.mounts import call_wsgi
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation.process import Process

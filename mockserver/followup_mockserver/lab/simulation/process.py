@@ -10,7 +10,7 @@ import httpx
 from followup import FollowUp
 from followup._for_mockserver import SIGNATURE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT, Time
 from followup_mockserver.deliveries.applications import Applications
-from followup_mockserver.deliveries.receivers import Mount, ReceiverKind, call_asgi, call_wsgi, caught, kind_of
+from followup_mockserver.deliveries.mounts import Mount, ReceiverKind, call_asgi, call_wsgi, caught, kind_of
 from followup_mockserver.lab.simulation.clinic import Clinic, Crash
 from followup_mockserver.lab.simulation.loop import SimulatedLoop, Wait
 from followup_mockserver.service.service import MockService

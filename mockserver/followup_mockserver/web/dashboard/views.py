@@ -26,8 +26,8 @@ from followup_mockserver.web.dashboard.texts import has_secret
 from followup_mockserver.web.dashboard.webhooks import delivery_details, endpoint_details, last_result
 from followup_mockserver.world.schema.errors import ServiceError, missing
 from followup_mockserver.world.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
-from followup_mockserver.world.state.history import Kind
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
+from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.tenant import Tenant
 
 MAX_JOBS = 50

@@ -18,8 +18,9 @@ from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of
 from followup_mockserver.web.dashboard.texts import body_text, json_body, redacted_headers
 from followup_mockserver.world.schema.errors import missing
-from followup_mockserver.world.state.history import Kind, Receipt, Record
+from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import JournalEntry
+from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, ReceiverResponse
 from followup_mockserver.world.state.tenant import Tenant
 

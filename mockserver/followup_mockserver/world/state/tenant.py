@@ -20,9 +20,10 @@ from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Clock, Job, Scheduler, Timer
 from followup_mockserver.world.state.collection import Collection, attributes
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
-from followup_mockserver.world.state.history import JOB_PREFIX, History, Outcome, Receipt, Record, other
+from followup_mockserver.world.state.history import JOB_PREFIX, History, Receipt, Record
 from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.journal import EventRemarks, Journal
+from followup_mockserver.world.state.outcomes import Outcome, other
 from followup_mockserver.world.state.records import AttemptInProgress, Attempts, Message
 from followup_mockserver.world.state.requests import IdempotencyRecords, RateLimiter
 

@@ -18,7 +18,7 @@ from followup._for_mockserver import NOT_IN_JSON, Limits, Model, camel, encode, 
 from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
 from followup_mockserver.world.schema.validation import EXACT_TIMESTAMP, Path, Problem, Reading, Shape
-from followup_mockserver.world.state.history import Kind
+from followup_mockserver.world.state.outcomes import Kind
 
 Count = Annotated[int, Limits(0, LARGEST_INTEGER)]
 

@@ -21,8 +21,9 @@ from followup_mockserver.world.schema.shapes import LARGEST_INTEGER
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Clock, Job, JobKind, Timer
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
-from followup_mockserver.world.state.history import History, Outcome, Receipt, Record
+from followup_mockserver.world.state.history import History, Receipt, Record
 from followup_mockserver.world.state.ids import IdFactory
+from followup_mockserver.world.state.outcomes import Outcome
 from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.registry import AS_THEY_ARE, CONTAINERS, MockState
 from followup_mockserver.world.state.requests import MAX_RECORDS, IdempotencyRecord
