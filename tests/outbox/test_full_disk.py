@@ -16,7 +16,7 @@ from support.databases import engine_of, execute
 
 from followup.outbox import Outbox
 
-GONE = "SQLite has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it"
+GONE = "The database has rolled back the whole transaction, with all that you wrote in it: roll back, and repeat it"
 LARGE: Any = {"id": "e1", "type": "order.issued", "data": {"note": "Ana" * 20_000}}
 
 
