@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Permission, User
 from django.core.management import call_command
@@ -129,3 +131,30 @@ def test_personal_data_is_for_those_who_may_see_it(browser: Client, *, is_shown:
             text += shown.content.decode()
     for personal in ("phone 5550", "Ana Núñez", "+54 9 11"):
         assert (personal in text) == is_shown
+
+
+@pytest.mark.parametrize("browser", [VIEW], indirect=True)
+@pytest.mark.parametrize("query", ["event__contains=5491155550001", "subject__contains=5550", "event__regex=Ana"])
+def test_a_url_cannot_ask_what_its_user_may_not_see(browser: Client, query: str) -> None:
+    record_all()
+    assert browser.get(f"{OUTBOX}?{query}").status_code == 400
+    assert browser.get(f"{INBOX}?{query.replace('event', 'body')}").status_code == 400
+
+
+def test_an_event_of_which_only_the_id_is_left_is_not_handled_again(browser: Client) -> None:
+    deliver("whd_1")
+    inbox.drain()
+    (row,) = re.findall(r'name="_selected_action" value="(\d+)"', browser.get(INBOX).content.decode())
+    inbox.purge(older_than=timedelta(), states={"unhandled"})
+    browser.post(INBOX, {"action": "retry", "_selected_action": [row]}, follow=True)
+    deliver("whd_2")
+    assert inbox.drain().remaining == 0
+    assert (inbox.status().waiting, inbox.status().unhandled) == (0, 1)
+
+
+def test_one_damaged_event_does_not_hide_the_others(browser: Client) -> None:
+    record_all()
+    apps.get_model("followup_django", "OutboxEvent").objects.filter(event_id="dead-1").update(event="damaged")
+    assert ids(browser) == ["dead-1", "held-1", "waiting-1"]
+    (address, *_) = re.findall(r'field-event_id"><a href="([^"?]+)', browser.get(OUTBOX).content.decode())
+    assert "problem" in browser.get(address).content.decode()

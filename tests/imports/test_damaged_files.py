@@ -108,6 +108,16 @@ FILES = {
             "2 rows, 0 rejected, 0 ignored",
         ],
     ),
+    "one patient's number and nothing else for two": (
+        table(with_(ONE, DNI="", Celular=""), with_(ONE, Turno="2", Paciente="Pedro Díaz", DNI="", Celular="")),
+        [
+            "1 | 28/09/2035 08:00 | Ana Pérez",
+            "2 | 28/09/2035 08:00 | Pedro Díaz",
+            "row 2 patient_joined Paciente",
+            "row 3 patient_joined Paciente",
+            "2 rows, 0 rejected, 0 ignored",
+        ],
+    ),
     "one patient's number for a family": (
         table(ONE, with_(TWO, HC="H1"), with_(TWO, Turno="3", HC="H3", DNI="", Celular="")),
         [

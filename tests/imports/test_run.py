@@ -17,7 +17,7 @@ from support.databases import TAKES_LOCK, engine_of
 from support.exports import MORNING, codes, export, import_of, row, types
 
 from followup import ConfigurationError
-from followup.imports import ImportRefused, Report
+from followup.imports import Import, ImportRefused, Report
 from followup.outbox import Outbox
 from followup_mockserver import MockService
 
@@ -222,6 +222,16 @@ def test_the_second_file(outbox: Outbox, tmp_path: Path, name: str):
     assert types(job.run(tmp_path / "appointments.csv", outbox)) == []
     for doubt in report.doubts:
         assert doubt.value is None or doubt.value not in doubt.text
+
+
+def test_rows_that_differ_in_the_doctor_are_one(tmp_path: Path):
+    columns = '[columns]\nexternal_id = "T"\nstart_at = "I"\n"doctor.full_name" = "D"\n"patient.phone" = "P"\n'
+    (tmp_path / "map.toml").write_text(f'kind = "appointments"\nzone = "UTC"\ncountry = "AR"\n{columns}')
+    rows = (f"1,2030-01-01T10:00,{each},+5491155550001" for each in ("Paz", "Ruiz"))
+    (tmp_path / "file.csv").write_text("\n".join(["T,I,D,P", *rows]))
+    report = Import.load(tmp_path / "map.toml").check(tmp_path / "file.csv")
+    assert codes(report) == [(2, "rows_joined")]
+    assert len(report.events) == 1
 
 
 def test_a_changed_patient_in_a_turkish_locale(outbox: Outbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

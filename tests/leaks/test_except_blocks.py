@@ -38,7 +38,7 @@ NOT_REACHED = {
     "django/late.py improperly_configured: (ConfigurationError, ImportError, TypeError, ValueError)": "the same",
     "django/late.py migrations_advised: ConfigurationError": "the same",
     "django/tables.py make_tables: Error": "the same",
-    "django/working.py handle: (FollowUpError, ValueError)": "the same; only the text of our own error is shown",
+    "django/working.py handle: (FollowUpError, ImproperlyConfigured, ValueError)": "only our own text is shown",
     "django/working.py handle: SQLAlchemyError": "the same; its reason has no data, as in the other commands",
     "fastapi.py _read: ClientDisconnect": "an ASGI server is needed, as in tests/sdk/test_fastapi.py",
     "outbox/connections.py _commits_in_mysql: Exception": "a server of MySQL is needed, as in tests/outbox",

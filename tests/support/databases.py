@@ -76,7 +76,7 @@ def mysql_server_url() -> str:
         user = "nobody"
         for each in (folder, folder / "data"):
             shutil.chown(each, user)
-    files = [f"--datadir={folder}/data", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
+    files = [f"--tmpdir={folder}", f"--datadir={folder}/data", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
     log = folder / "log"
     with log.open("wb") as output:
         server = subprocess.Popen(

@@ -12,6 +12,7 @@ from django.contrib import admin, messages
 from django.db.models import Case, Exists, F, OuterRef, Value, When
 from django.utils.html import format_html
 
+from followup import ConfigurationError
 from followup._store.leases import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
 from followup._store.store import Store
@@ -47,7 +48,12 @@ class _Events(admin.ModelAdmin):
 
     def get_queryset(self, request: Any) -> Any:
         rows = super().get_queryset(request).using(database_alias())
-        return rows.filter(name=self.store.name, state__in=self.states).annotate(shown=F("state"))
+        rows = rows.filter(name=self.store.name, state__in=self.states).annotate(shown=F("state"))
+        return rows.exclude(**{f"{self.content}__isnull": True})  # of which only the id is left
+
+    def lookup_allowed(self, lookup: str, value: object, request: Any = None) -> bool:  # noqa: ARG002
+        # By default, the query of a URL may search any column, also for what its user may not see.
+        return lookup.partition("__")[0] in ("state", "type")
 
     def has_add_permission(self, *_: Any) -> bool:
         return False
@@ -79,7 +85,10 @@ class _Events(admin.ModelAdmin):
 
     @admin.display(description="error")
     def reason(self, row: Any) -> str:
-        return self.store._cipher.reason_in(vars(row))
+        try:
+            return self.store._cipher.reason_in(vars(row))
+        except ConfigurationError as error:
+            return str(error)
 
     def payload(self, row: Any) -> Any:
         return format_html("<pre>{}</pre>", json.dumps(self._event_of(row), indent=2, ensure_ascii=False))
@@ -88,7 +97,10 @@ class _Events(admin.ModelAdmin):
         stored: Any = getattr(row, self.content)
         if not isinstance(stored, str | None):
             stored = bytes(stored)
-        return json.loads(self.store._cipher.decrypt(stored, row.event_id)) if stored else {}
+        try:
+            return json.loads(self.store._cipher.decrypt(stored, row.event_id)) if stored else {}
+        except ValueError as error:  # it is damaged, or its key is gone; the other rows are shown
+            return {"problem": str(error)}
 
     def change(self, request: Any, rows: Any, done: str, states: Sequence[str], values: Any) -> None:
         """Change the chosen rows in one of these states, and say how many these were."""

@@ -1,6 +1,7 @@
 """Objects that the settings of Django describe. They are made at their first use, and anew when the settings change."""
 
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,7 @@ class Late:
 
     def __init__(self) -> None:
         self.__dict__["_made"] = None
+        self.__dict__["_lock"] = threading.RLock()
 
     def _described(self) -> object:
         """Return what the object is made of."""
@@ -83,10 +85,13 @@ class Late:
         raise NotImplementedError
 
     def _current(self) -> Any:
-        made, described = self.__dict__["_made"], self._described()
+        described = self._described()
+        made = self.__dict__["_made"]
         if made is None or made[0] != described:
-            with improperly_configured():
-                made = self.__dict__["_made"] = (described, self._make())
+            with self.__dict__["_lock"], improperly_configured():
+                made = self.__dict__["_made"]
+                if made is None or made[0] != described:  # no other thread has made it meanwhile
+                    made = self.__dict__["_made"] = (described, self._make())
         return made[1]
 
     if not TYPE_CHECKING:  # for which a misspelt name is an error

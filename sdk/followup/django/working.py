@@ -6,6 +6,7 @@ import sys
 import threading
 from typing import Any, ClassVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -29,7 +30,7 @@ class FollowUpCommand(BaseCommand):
         """Do the work."""
         try:
             return self.run(**options) or None
-        except (FollowUpError, ValueError) as error:
+        except (FollowUpError, ImproperlyConfigured, ValueError) as error:
             raise CommandError(str(error)) from None
         except SQLAlchemyError as error:
             raise CommandError(f"the database failed: {reason_of(error)}") from None

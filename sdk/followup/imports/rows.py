@@ -29,8 +29,8 @@ _MOST_PEOPLE = 50
 
 _JUDGES: Final[Mapping[str, Mapping[str, Callable[[Sequence[Person]], bool]]]] = {
     "phone": {"shared_phones": lambda people: not are_all_one(people)},
-    "dni": {"shared_documents": any_share_wrongly, "joined_patients": are_joined},
-    "external_id": {"shared_numbers": any_share_wrongly, "joined_patients": are_joined},
+    "dni": {"shared_documents": any_share_wrongly, "joined_documents": are_joined},
+    "external_id": {"shared_numbers": any_share_wrongly, "joined_numbers": are_joined},
 }
 """What the people who have something in common are judged by, and the table of those about whom it is true."""
 
@@ -174,7 +174,7 @@ def _identity(row: Row, content: Content) -> tuple[object, ...]:
     patient = row.patient
     key = None if row.external_id is None else hash(row.external_id)
     phone, dni, external_id = (each and hash(each) for each in map(patient.get, ("phone", "dni", "external_id")))
-    name = _hashed_words(patient.get("full_name", "")) if phone or dni else ""
+    name = _hashed_words(patient.get("full_name", "")) if phone or dni or external_id else ""
     return (key, *content, phone, dni, external_id, name)
 
 
@@ -192,15 +192,16 @@ _SEEN = (
     "shared_phones (hash INTEGER PRIMARY KEY)",
     "shared_documents (hash INTEGER PRIMARY KEY)",
     "shared_numbers (hash INTEGER PRIMARY KEY)",
-    "joined_patients (hash INTEGER PRIMARY KEY)",
+    "joined_documents (hash INTEGER PRIMARY KEY)",
+    "joined_numbers (hash INTEGER PRIMARY KEY)",
 )
 _INSERT = "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 # Rows with one id are one if they differ in nothing but type and doctor.
 _REPEATED = """
 INSERT INTO repeated SELECT id FROM seen WHERE id IS NOT NULL GROUP BY id HAVING COUNT(*) > 1;
-INSERT INTO joined SELECT id, min(first), group_concat(type, char(0)), COUNT(DISTINCT doctor) FROM
-  (SELECT id, content, type, max(doctor) AS doctor, min(place) AS first FROM seen
+INSERT INTO joined SELECT id, min(first), group_concat(type, char(0)), 1 + (min(low) IS NOT max(high)) FROM
+  (SELECT id, content, type, min(doctor) AS low, max(doctor) AS high, min(place) AS first FROM seen
     WHERE id IN repeated GROUP BY id, content, type ORDER BY first)
   GROUP BY id HAVING COUNT(DISTINCT content) = 1;
 CREATE INDEX seen_phone ON seen (phone) WHERE phone IS NOT NULL;
@@ -215,6 +216,6 @@ SELECT {column} FROM seen WHERE {column} IS NOT NULL GROUP BY {column}
 _PEOPLE = "SELECT DISTINCT phone, dni, external_id, name FROM seen WHERE {column} = ? LIMIT ?"
 _JUDGED = """
 SELECT place, id IN repeated, first, types, doctors, phone IN shared_phones, dni IN shared_documents,
-    external_id IN shared_numbers, dni IN joined_patients OR external_id IN joined_patients
+    external_id IN shared_numbers, dni IN joined_documents OR external_id IN joined_numbers
   FROM seen LEFT JOIN joined ON hash = id ORDER BY place
 """

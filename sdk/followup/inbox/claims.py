@@ -202,7 +202,8 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
 
 
 def _is_due(name: str, now: leases.Now) -> ColumnElement[bool]:
-    return and_(EVENTS.c.name == name, EVENTS.c.state == WAITING, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
+    waits = and_(EVENTS.c.state == WAITING, EVENTS.c.body.is_not(None))
+    return and_(EVENTS.c.name == name, waits, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
 
 
 def _is_ours(claim: Claim) -> ColumnElement[bool]:

@@ -137,7 +137,8 @@ class HandlerTransaction:
         driver: Any = connection.connection.driver_connection
         dialect = dialect_of(connection.dialect.name)
         if dialect is MYSQL:  # whose DDL commits, too; a deadlock has rolled back
-            return (error is None or number_of(error) not in dialect.repeatable) and not _has_savepoint(connection)
+            numbers = {number_of(each) for each in _chain_of(error)}
+            return not numbers & {*dialect.repeatable} and not _has_savepoint(connection)
         if not dialect.is_server:  # where it begins with the first write
             return not driver.in_transaction and _changes(connection) > self._changes_before
         return getattr(getattr(driver, "info", None), "transaction_status", None) == _IDLE
@@ -150,6 +151,13 @@ def transaction_on(connection: Connection) -> HandlerTransaction:
     """Return the transaction of the handler that runs now, or one for a connection that a test has made."""
     current = _current.get()
     return current if current is not None and current.connection is connection else HandlerTransaction(connection)
+
+
+def _chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Iterate over an error and those that led to it: a handler may raise another one of its own."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _has_savepoint(connection: Connection) -> bool:
