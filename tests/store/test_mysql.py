@@ -194,6 +194,30 @@ def test_a_handler_whose_ddl_commits_is_not_repeated(inbox: Inbox, engine: Engin
     assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
 
 
+@pytest.mark.usefixtures("bookings")
+def test_a_deadlock_that_becomes_an_error_of_the_handler_is_repeated(inbox: Inbox, engine: Engine) -> None:
+    with engine.connect() as other:
+        heavy(other)
+        other.exec_driver_sql("INSERT INTO bookings VALUES (2)")
+        waiting = threading.Thread(target=lambda: other.exec_driver_sql("INSERT INTO bookings VALUES (1)"))
+
+        @inbox.otherwise
+        def handle(received: Received) -> None:
+            if received.attempt == 1:
+                received.connection.exec_driver_sql("INSERT INTO bookings VALUES (1)")
+                waiting.start()
+                wait_for(lambda: read(engine, WAITS))
+                try:
+                    received.connection.exec_driver_sql("INSERT INTO bookings VALUES (2)")
+                except DBAPIError:
+                    raise LookupError("this cannot be written now") from None
+
+        receive(inbox)
+        report = inbox.drain()
+        waiting.join()
+    assert (report.failed, report.dead) == (1, 0)
+
+
 @pytest.mark.parametrize("place", range(5))
 def test_tables_can_be_created_after_a_crash_between_two_of_them(database_url: str, engine: Engine, place: int) -> None:
     """Each statement commits by itself."""
