@@ -134,7 +134,8 @@ class DjangoOutbox(DjangoStore, Outbox):
 
     async def record_async(self, event: NewEvent | EventInput, subject: str | None = None) -> str:  # type: ignore[override]
         """Store an event as ``record`` does, in the thread of Django's synchronous code."""
-        return await sync_to_async(self.record)(event, subject)
+        event_id: str = await sync_to_async(self.record)(event, subject)
+        return event_id
 
     def recorded(self) -> list[RecordedEvent]:
         """Return the events that the present transaction has recorded, in their order. For tests.
