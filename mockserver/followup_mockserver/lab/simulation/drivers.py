@@ -6,6 +6,7 @@ Those with other drivers, as that of MySQL, are seen in SQLAlchemy and Django th
 
 import contextvars
 import functools
+import importlib
 import inspect
 import sqlite3
 import sys
@@ -256,15 +257,15 @@ def _committing(commit: Any, dialect: Any, connection: Any) -> None:
 
 def _of_django() -> list[_Replacement]:
     try:
-        from django.db.backends.base.base import BaseDatabaseWrapper
-        from django.db.backends.utils import CursorWrapper
+        wrapper: Any = importlib.import_module("django.db.backends.base.base").BaseDatabaseWrapper
+        cursor_wrapper: Any = importlib.import_module("django.db.backends.utils").CursorWrapper
     except ImportError:
         return []
     return [
-        (BaseDatabaseWrapper, "connect", _connecting_django),
-        (BaseDatabaseWrapper, "_commit", _within(lambda django: _reported_by_django(django, "COMMIT"))),
-        (CursorWrapper, "_execute", _within(lambda cursor, sql, *_: _reported_by_django(cursor.db, sql))),
-        (CursorWrapper, "_executemany", _within(lambda cursor, sql, *_: _reported_by_django(cursor.db, sql))),
+        (wrapper, "connect", _connecting_django),
+        (wrapper, "_commit", _within(lambda django: _reported_by_django(django, "COMMIT"))),
+        (cursor_wrapper, "_execute", _within(lambda cursor, sql, *_: _reported_by_django(cursor.db, sql))),
+        (cursor_wrapper, "_executemany", _within(lambda cursor, sql, *_: _reported_by_django(cursor.db, sql))),
     ]
 
 
