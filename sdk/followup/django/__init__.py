@@ -17,7 +17,7 @@ from followup.django.views import webhook_of
 
 __all__ = ["DjangoFollowUp", "DjangoInbox", "DjangoOutbox", "RecordedEvent", "client", "inbox", "outbox", "webhook"]
 
-client = DjangoFollowUp()
-outbox = DjangoOutbox()
-inbox = DjangoInbox()
+client: DjangoFollowUp = DjangoFollowUp()
+outbox: DjangoOutbox = DjangoOutbox()
+inbox: DjangoInbox = DjangoInbox()
 webhook = webhook_of(inbox)
