@@ -18,7 +18,7 @@ def main(package: str) -> None:
     exported = [each for each in symbols if each["isExported"]]
     unknown = [each["name"] for each in exported if not each["isTypeKnown"]]
     print(f"{package}: {len(exported)} public names, {len(unknown)} of them without a known type")  # noqa: T201
-    sys.exit("\n".join(unknown) or None)
+    sys.exit("\n".join(unknown) or (None if exported else "pyright found no public names in it"))
 
 
 main(sys.argv[1])
