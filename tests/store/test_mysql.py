@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from support.webhook_events import SECRET, body_of
 from followup import EventInput, FollowUp, FollowUpError, inbound
 from followup._store.execution import reason_of
 from followup._store.leases import StoreTime
+from followup.imports import Import
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 from followup_mockserver import MockService
@@ -185,6 +187,30 @@ def test_a_relay_repeats_what_a_deadlock_has_undone(outbox: Outbox, engine: Engi
         other.rollback()
         relay.join()
     assert (outbox.status().sent, len(took)) == (1, 3), "claimed twice, and settled"
+
+
+@pytest.mark.usefixtures("bookings")
+def test_an_import_repeats_what_a_deadlock_has_undone(outbox: Outbox, engine: Engine, tmp_path: Path) -> None:
+    columns = '"patient.external_id" = "id"\n"patient.phone" = "phone"\n'
+    tmp_path.joinpath("map.toml").write_text(
+        f'kind = "patients"\nzone = "America/Lima"\ncountry = "AR"\n[columns]\n{columns}'
+    )
+    file = tmp_path / "patients.csv"
+    file.write_text("id,phone\nP-1,+5491155550001\n")
+    job = Import.load(tmp_path / "map.toml")
+    assert len(job.run(file, outbox).events) == 1
+    file.write_text("id,phone\nP-1,+5491155550001\nP-2,+5491155550002\n")
+    events: list[int] = []
+    with engine.connect() as other:
+        heavy(other)
+        other.exec_driver_sql("SELECT * FROM followup_imports FOR UPDATE").all()
+        run = threading.Thread(target=lambda: events.append(len(job.run(file, outbox).events)))
+        run.start()
+        wait_for(lambda: waits(engine))
+        other.exec_driver_sql("SELECT * FROM followup_schema FOR UPDATE").all()  # the lock that the import has
+        other.rollback()
+        run.join()
+    assert (events, outbox.status().waiting) == ([1], 2)
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE own (id INTEGER)", "COMMIT"])

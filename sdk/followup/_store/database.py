@@ -2,21 +2,21 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
 from followup._core.plain import surroundings
 from followup._core.results.errors import ConfigurationError
 from followup._store.dialects import POSTGRESQL, Dialect, dialect_of
-from followup._store.execution import ReadOnlyError, is_read_only, is_useless, tables_in
+from followup._store.execution import ReadOnlyError, is_read_only, is_useless, number_of, tables_in
 from followup._version import installation
 
 _BUSY_TIMEOUT = 30.0
@@ -24,6 +24,11 @@ _BUSY_TIMEOUT = 30.0
 
 _POOL_TIMEOUT = 3.0
 """Seconds to wait for a free connection to a server, if other threads use all of them."""
+
+_TRIES = 3
+"""How often work is begun that the database undoes because of other transactions."""
+
+T = TypeVar("T")
 
 _LIBPQ_OPTIONS = MappingProxyType(
     {
@@ -146,6 +151,16 @@ class Database:
             except Exception as error:
                 self._drop_if_useless(connection, error)
                 raise
+
+    def repeat(self, work: Callable[[], T]) -> T:
+        """Do work in a transaction, and return its result; again where MySQL has undone it, as in a deadlock."""
+        for _ in range(_TRIES - 1):
+            try:
+                return work()
+            except DBAPIError as error:
+                if number_of(error) not in self.dialect.repeatable:
+                    raise
+        return work()
 
     def _drop_if_useless(self, connection: Connection, error: Exception) -> None:
         """Close the connection after an error that it would have again, where the pool takes it for a good one."""

@@ -1,6 +1,5 @@
 """What an Outbox and an Inbox are both: the events of one name in a table, and the rounds of work on them."""
 
-import itertools
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -10,12 +9,11 @@ from typing import ClassVar, Protocol, TypeVar
 
 import attrs
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
-from sqlalchemy.exc import DBAPIError
 
 from followup._core.results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database
-from followup._store.execution import Execution, executing, number_of, reason_of, run
+from followup._store.execution import Execution, executing, reason_of, run
 from followup._store.leases import StoreTime, retry_wait, take_lock
 from followup._store.places import Comparison
 from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
@@ -25,10 +23,6 @@ POLL_SECONDS = 0.5
 
 _LONGEST_PAUSE = 30.0
 """Seconds, at most, until the next round after one that failed."""
-
-
-_TRIES = 3
-"""How often work is begun that the database undoes because of other transactions."""
 
 T = TypeVar("T")
 
@@ -171,14 +165,12 @@ class Store:
 
     def _locked(self, work: Callable[[Connection, int], T], clock: StoreTime | None = None) -> T:
         """Do work in such a transaction, and return its result; again where MySQL has undone it, as in a deadlock."""
-        tries = itertools.count(1)
-        while True:
-            try:
-                with self._locked_transaction(clock) as (connection, now):
-                    return work(connection, now)
-            except DBAPIError as error:
-                if next(tries) == _TRIES or number_of(error) not in self._database.dialect.repeatable:
-                    raise
+
+        def once() -> T:
+            with self._locked_transaction(clock) as (connection, now):
+                return work(connection, now)
+
+        return self._database.repeat(once)
 
     def _rounds(
         self, work: Callable[[], object], stop: threading.Event, clock: StoreTime, *raised: type[Exception]

@@ -117,7 +117,7 @@ class Import:
                 self._check_limits(report, comparison.ahead)
                 spool = comparison.spool
                 # Another run may have recorded something since this one began: then compare with that.
-                if not spool.has_changes() or state.commit(spool.recorded(), spool.changes()):
+                if not spool.has_changes() or state.commit(spool.recorded, spool.changes):
                     return report
 
     def verify(

@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -169,12 +169,17 @@ class StoredState(State):
             rows: list[Any] = [*connection.execute(query)]
             return [Known(*row[1:]) for row in rows]
 
-    def commit(self, events: Iterable[Sequence[Recorded]], changes: Iterable[Sequence[Known]]) -> bool:
-        """Record events and state in one transaction.
+    def commit(
+        self, events: Callable[[], Iterable[Sequence[Recorded]]], changes: Callable[[], Iterable[Sequence[Known]]]
+    ) -> bool:
+        """Record events and state, of which each call returns the batches, in one transaction.
 
         Returns:
             False if another run has recorded something since this state was read; nothing is recorded then.
         """
+        return self._database.repeat(lambda: self._commit(events(), changes()))
+
+    def _commit(self, events: Iterable[Sequence[Recorded]], changes: Iterable[Sequence[Known]]) -> bool:
         with self._database.transaction() as connection:
             take_lock(connection, SCHEMA.lock_of(f"{self._outbox.name}:{self._name}"))
             limit_idle_time(connection, _LONGEST_PAUSE)
