@@ -49,6 +49,60 @@ class TestControls:
         after = client.patients.retrieve(created.id)
         assert (after.opted_out, after.stage) == (False, "lost")
 
+    def test_the_patient_and_the_staff_act_without_a_mouse_and_python_does_the_same(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
+        tab.set_viewport_size({"width": 390, "height": 844})
+        booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-10-01T12:00:00Z")
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["appointment.rescheduled"])
+        mock.update_organization(activated_events=["conversation.handoff"])
+
+        def act(name: str, field: str | None, text: str, reports: str) -> None:
+            tab.get_by_role("button", name=name, exact=True).or_(tab.get_by_text(f"{name} …", exact=True)).focus()
+            tab.keyboard.press("Enter")
+            if field:
+                tab.get_by_label(field).focus()
+                tab.keyboard.press("Control+a")
+                tab.keyboard.type(text)
+                lines.append(tab.locator("form", has=tab.get_by_label(field)).locator(".python code").inner_text())
+                tab.keyboard.press("Enter")
+            expect_report(tab, reports)
+
+        lines: list[str] = []
+        go(f"patients/{booked.patient}")
+        act("Reply", None, "", "The stage is now in_conversation. Nothing else followed.")
+        unsent = "Webhook not sent: the service does not send patient.silent yet."
+        act("Fall silent", None, "", f"The stage is now lost. {unsent}")
+        handed_off = "Handed off. The stage is now in_conversation. 1 webhook not sent."
+        act("Hand off", "Reason", 'asks for "Dra. Ñ"', handed_off)
+        go(f"appointments/{booked.id}")
+        expect(tab.get_by_role("button", name="Confirm")).to_be_disabled()
+        moved = "1 webhook pending, 2 reminders moved, 2 reminders due."
+        act("Move", "New start", "2026-10-02 10:30", f"Moved. The status is now rescheduled. {moved}")
+        act("Confirm", None, "", "The status is now confirmed. Nothing else followed.")
+        act("Cancel", "Reason", "flu", "Cancelled. 1 webhook not sent, 2 reminders cancelled.")
+        tab.get_by_role("link", name="Show what followed").click()
+        expect(tab.get_by_text("Test control", exact=True)).to_be_visible()
+        assert lines == [
+            f'followup_service.hand_off_conversation("{booked.patient}", reason="asks for \\"Dra. Ñ\\"")',
+            f'followup_service.reschedule_appointment("{booked.id}", start_at="2026-10-02T13:30:00.000Z")',
+            f'followup_service.cancel_appointment("{booked.id}", reason="flu")',
+        ]
+        assert client.appointments.retrieve(booked.id).status == "cancelled"
+
+    def test_the_next_call_like_this_one_fails_after_two_clicks(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
+        client.patients.create(phone=ANA["phone"], full_name="A" * 300)
+        go(f"calls/{mock.requests[0].request_id}")
+        assert tab.locator("#curl").evaluate("pre => pre.scrollWidth <= pre.clientWidth")
+        tab.get_by_role("link", name="Make the next one fail").click()
+        tab.get_by_role("region", name="API call faults").get_by_role("button", name="Add").click()
+        expect_report(tab, "Fault added.")
+        assert [(each.operation, each.kind, each.status) for each in mock.faults] == [
+            ("patients.create", "status", 500)
+        ]
+
     def test_the_roster(self, tab: Page, go: Open, client: FollowUp) -> None:
         go("doctors")
         tab.get_by_label("Full name").fill("Dra. Nueva")
@@ -177,6 +231,12 @@ class TestLive:
             expect(page.get_by_role("alert")).to_be_empty()
             expect(page.locator("#live")).to_have_text("live")
             expect(page.get_by_text("There is no such appointment.")).to_be_visible()
+            lost = page.get_by_role("heading", name="The mock was restarted; its data is gone")
+            expect(lost).to_be_visible()
+            page.reload()  # the tab remembers it
+            expect(lost).to_be_visible()
+            page.locator("main").get_by_role("link", name="Overview").click()
+            expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
         page.close()
 
 

@@ -37,10 +37,7 @@ def test_a_message_says_which_reminder_it_is_and_others_messages_are_not_there(
     service.advance(days=2, hours=6)
     assert phone(views, booked.patient) == [
         ("note", "Appointment created : confirmed, 09-28 12:00"),
-        (
-            "succeeded",
-            f"{TEXT} sent 09-30 17:30, planned by appointments.create Reminder 24 h before the start of 10-01 17:30",
-        ),
-        ("pending", "Reminder 3 h before the start of 10-01 17:30 due 10-01 14:30, planned by appointments.create"),
+        ("succeeded", f"{TEXT} sent 09-30 17:30 Reminder 24 h before the start of 10-01 17:30"),
+        ("pending", "Reminder 3 h before the start of 10-01 17:30 due 10-01 14:30"),
     ]
     assert views.text(f"patients/{booked.patient}").count(TEXT) == 1, "the timeline does not repeat it"

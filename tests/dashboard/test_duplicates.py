@@ -86,6 +86,25 @@ class TestAppointments:
         assert views.tabs("calls")["Possible duplicates"] == 0
         assert "possible duplicate" not in views.rows("appointments")[0]
 
+    @pytest.mark.parametrize(
+        ("types", "marked"),
+        [
+            (("consultation", "consultation"), 1),
+            (("consultation", "electrocardiogram"), 0),
+            (("consultation", None), 1),
+            ((None, "consultation"), 1),
+            (("consultation", "electrocardiogram", "consultation"), 1),
+        ],
+    )
+    def test_two_types_of_procedure_are_two_appointments(
+        self, client: FollowUp, service: MockService, views: Views, types: tuple[Any, ...], marked: int
+    ) -> None:
+        for number, procedure in enumerate(types):
+            booked: Any = {"patient": ANA, "start_at": START, "external_id": f"T-{number}"}
+            client.appointments.create(**booked, **({"type": procedure} if procedure else {}))
+        assert views.tabs("calls")["Possible duplicates"] == marked
+        assert [each.possible_duplicate_of is not None for each in service.requests].count(True) == marked
+
 
 def test_a_duplicate_with_other_data_is_on_the_call_the_list_the_event_and_the_overview(
     service: MockService, client: FollowUp, views: Views

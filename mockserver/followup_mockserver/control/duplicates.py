@@ -74,15 +74,24 @@ def suspect_objects(tenant: Tenant) -> dict[str, str]:
     """Return inbound events and appointments that may be duplicates, each with the earlier one, by their ids.
 
     These are events with the same type and data under another id, and appointments of a patient who has another one at
-    the same start.
+    the same start. Two types of procedure are two appointments; one without a type may be the same as any other.
     """
     sent = ((each.id, (each.type, repr(each.data)), each.received_at) for each in tenant.events if each.data)
-    booked = (
-        (each.id, (each.patient, each.start_at), each.start_at)
-        for each in tenant.appointments
-        if each.status != "cancelled"
-    )
-    return {**_repeated(sent), **_repeated(booked)}
+    return {**_repeated(sent), **_booked_twice(tenant)}
+
+
+def _booked_twice(tenant: Tenant) -> dict[str, str]:
+    """Return the appointments that may be duplicates, each with an earlier one, by their ids."""
+    found: dict[str, str] = {}
+    booked: dict[tuple[str, datetime], dict[str | None, str]] = {}
+    for each in tenant.appointments:
+        if each.status != "cancelled":
+            by_type = booked.setdefault((each.patient, each.start_at), {})
+            same = [by_type[other] for other in by_type if len({other, each.type} - {None}) < 2]
+            if same:
+                found[each.id] = same[-1]
+            by_type[each.type] = each.id
+    return found
 
 
 def twins_of(tenant: Tenant) -> dict[str, str]:

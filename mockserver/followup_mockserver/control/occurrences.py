@@ -320,6 +320,13 @@ def title_of(occurrence: Occurrence) -> tuple[str, str | None, Sequence[Part]]:
     return title, None, () if title.endswith(f" {joined(outcome)}") else outcome
 
 
+def title_of_cause(record: Record) -> str:
+    """Return what a record of a test control or a job is about, such as ``test control update_patient``."""
+    if record.kind == history.CONTROL and record.outcome is not None:
+        return f"{TEST_CONTROL} {record.outcome.text}"
+    return JOB_TITLES.get(record.kind, record.kind)
+
+
 def shown_outcome(occurrence: Occurrence) -> Sequence[Part]:
     """Return the sentence of an outcome, without the time of a job that is due, which is that of its entry."""
     outcome = occurrence.outcome

@@ -70,6 +70,9 @@ IN_EVENTS: FoundBy = ("phone", "dni", "external_id")
 SERVICE_FIELDS_CHANGED = "patient.service_fields_changed"
 """Type of the internal event of ``set_service_fields``. No webhook carries it."""
 
+OPTED_OUT = "opted out"
+"""What this event says of a patient who does not want messages any more."""
+
 
 def create(tenant: Tenant, **details: Any) -> Patient:
     """Find a patient by phone, then by DNI, and fill in missing fields; create the patient if there is none."""
@@ -192,7 +195,7 @@ def set_service_fields(tenant: Tenant, patient: Patient, **changes: Any) -> Pati
 def _service_field(patient: Patient, name: str) -> str:
     if name == "stage":
         return f"stage {patient.stage}"
-    return "opted out" if patient.opted_out else "opted in"
+    return OPTED_OUT if patient.opted_out else "opted in"
 
 
 def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:

@@ -16,9 +16,9 @@ from followup_mockserver.world.state.history import EVENT, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
 
-Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "progress", "error", "id", "twin"]
-"""How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id, and
-``twin`` what the object seems to repeat."""
+Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "state", "progress", "error", "id", "twin"]
+"""How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id,
+``state`` the state of the object, and ``twin`` what it seems to repeat."""
 
 Value = Callable[[Any], Any]
 Facet = Callable[[Tenant, Any], str]
@@ -123,7 +123,7 @@ def _own_name(heading: str, hidden_by: str | None = None) -> Column:
 _ID = Column("id", "id", "id", classes="p3")
 _CREATED = Column("created", "created_at", "time", classes="p3")
 _CREATED_ON_PHONE = Column("created", "created_at", "time", classes="at-when")
-_STATUS = Column("status", lambda obj: state_of(obj), "status", classes="at-state")
+_STATUS = Column("status", lambda obj: obj, "state", classes="at-state")
 _PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden_by="patient")
 _DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide")
 _EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")

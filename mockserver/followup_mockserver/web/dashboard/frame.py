@@ -81,12 +81,16 @@ def _failed_deliveries(tenant: Tenant) -> list[WebhookDelivery]:
     return [each for each in reversed([*failed]) if state_of(each) == "failed"]
 
 
+_PROCESS = secrets.token_hex(4)
 _epochs: weakref.WeakKeyDictionary[Tenant, str] = weakref.WeakKeyDictionary()
 
 
 def epoch_of(tenant: Tenant) -> str:
-    """Return what identifies this state among those before and after it. The caller holds the tenant's lock."""
-    return _epochs.setdefault(tenant, secrets.token_hex(8))
+    """Return what identifies this process, and this state among those before and after it, with a dot between them.
+
+    The caller holds the tenant's lock.
+    """
+    return _epochs.setdefault(tenant, f"{_PROCESS}.{secrets.token_hex(8)}")
 
 
 ROWS = 5

@@ -11,10 +11,11 @@ from urllib.parse import urlencode
 import attrs
 
 from followup import IntakeRequest
-from followup_mockserver.control.occurrences import address
+from followup_mockserver.control.occurrences import address, title_of_cause
 from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.web.dashboard.columns import TABLES, Column, title_of_view
 from followup_mockserver.world.state.collection import Collection
+from followup_mockserver.world.state.history import CONTROL_PREFIX, JOB_PREFIX
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
 
@@ -206,11 +207,14 @@ def name_of(tenant: Tenant, id: str) -> Name | None:
 
     Args:
         tenant: the state of the organization.
-        id: id of any object of the API, or of a call (``req_…``).
+        id: id of any object of the API, or of a call (``req_…``), a job (``job_…``) or a test control (``ctl_…``).
     """
     if id.startswith(REQUEST_ID_PREFIX):
         call = tenant.journal.find(id)
         return None if call is None or call.operation is None else Name(call.operation)
+    if id.startswith((CONTROL_PREFIX, JOB_PREFIX)):
+        record = next((each for each in reversed(tenant.history.records) if each.id == id), None)
+        return None if record is None else Name(title_of_cause(record))
     prefix, underscore, _ = id.partition("_")
     view = VIEW_OF_PREFIX.get(prefix + underscore)
     obj = None if view is None else collection_of(tenant, view).get(id)

@@ -18,6 +18,7 @@ from followup_mockserver.control.engine import jobs
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.rules.patients import OPTED_OUT, SERVICE_FIELDS_CHANGED
 from followup_mockserver.web.dashboard import calls, frame, history, search, webhooks
 from followup_mockserver.web.dashboard.columns import TABLES, noun_of, records_of_events
 from followup_mockserver.web.dashboard.history import items_of, occurrences_in, span_in, strip_of, timeline_of
@@ -112,6 +113,8 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     if name == "patients":
         variables["conversation"] = history.conversation_of(tenant, id, occurrences, query)
         variables["strip"] = strip_of(tenant, occurrences, query)
+        changes = [each for each in occurrences if each.kind == SERVICE_FIELDS_CHANGED]
+        variables["opted_out_by"] = next((each.cause for each in changes[::-1] if OPTED_OUT in each.outcome.text), None)
     return variables
 
 
@@ -129,9 +132,11 @@ _PLAIN = ("visits", "treatments")
 """Views of objects whose page needs no template of its own."""
 
 
-def _faults(_: Tenant, control: Control, __: Mapping[str, str]) -> dict[str, Any]:
+def _faults(_: Tenant, control: Control, query: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "operations": [EVERY_OPERATION, *OPERATIONS],
+        "every_operation": EVERY_OPERATION,
+        "operations": [*OPERATIONS],
+        "operation": query.get("operation"),
         "fault_kinds": get_args(FaultKind),
         "fault_moments": get_args(FaultMoment),
         "faults": control.faults,

@@ -1,6 +1,6 @@
 // Shows the view that the address names, and handles the forms and buttons of the page.
 
-import { confirmedIn, submit } from "./forms.js";
+import { confirmedIn, showValue, submit } from "./forms.js";
 import { colourJson } from "./json.js";
 import { onKey, openRow, showShortcuts } from "./keyboard.js";
 import { Live } from "./live.js";
@@ -16,7 +16,6 @@ const SESSION_ERRORS = ["control_token_missing", "api_key_invalid"];
 
 const live = new Live({ render, onRejected });
 let isFiltering = false; // whether the next view is the current one with other filters
-let epoch; // identifies the data of the mock; a reset or a restart begins another
 let clock = new MockClock({});
 
 const page = () => document.getElementById("page");
@@ -35,6 +34,7 @@ async function render({ isNewView = false, signal } = {}) {
   }
   document.title = fresh.dataset.title;
   clock = new MockClock(fresh.dataset);
+  noticeEpoch(fresh.dataset.epoch);
   prepare(fresh);
   if (isNewView) {
     page().replaceWith(fresh);
@@ -43,7 +43,6 @@ async function render({ isNewView = false, signal } = {}) {
   } else {
     morph(page(), fresh);
   }
-  reportNewEpoch();
 }
 
 /** Completes a page that the mock has rendered with the choices of this tab. */
@@ -54,16 +53,20 @@ function prepare(fresh) {
   showZoneOfFields(fresh, timeZone);
   showStrips(fresh, clock, timeZone);
   colourJson(fresh);
+  const notFound = fresh.querySelector("[data-not-found]");
+  if (notFound && session.get("lost")) notFound.textContent = session.get("lost");
   fresh.querySelector("[data-zone]").setAttribute("aria-pressed", isUtc);
   fresh.querySelector("[data-menu]").setAttribute("aria-expanded", "menu" in document.body.dataset);
 }
 
-function reportNewEpoch() {
-  const before = epoch;
-  epoch = page().dataset.epoch;
-  if (before !== undefined && before !== epoch) {
-    report(live.wasLost ? "The mock was restarted: its earlier data is gone." : "The mock was reset.");
-  }
+/** Notices a reset or a restart of the mock by its epoch, also if this tab showed another page, or none, meanwhile. */
+function noticeEpoch(epoch) {
+  const before = session.get("epoch");
+  session.set("epoch", epoch);
+  if (!before || before === epoch) return;
+  const isReset = !live.wasLost && before.split(".")[0] === epoch.split(".")[0];
+  session.set("lost", `The mock was ${isReset ? "reset" : "restarted"}; its data is gone`);
+  report(isReset ? "The mock was reset." : "The mock was restarted: its earlier data is gone.");
 }
 
 /** Lets a running clock, and the times relative to it, run on between two updates. */
@@ -98,7 +101,7 @@ async function askForSession() {
   for (const name of ["key", "token"]) dialog.querySelector(`[name=${name}]`).value = session.get(name);
   if (!(await confirmedIn(dialog))) return;
   for (const name of ["key", "token"]) session.set(name, dialog.querySelector(`[name=${name}]`).value.trim());
-  epoch = undefined;
+  for (const name of ["epoch", "lost"]) session.set(name, "");
   openView();
 }
 
@@ -198,6 +201,7 @@ async function copy(text, success) {
 
 document.addEventListener("submit", onSubmit);
 document.addEventListener("change", onChange);
+document.addEventListener("input", (event) => showValue(event.target));
 document.addEventListener("click", onClick);
 document.addEventListener("pointerdown", beginOnStrip);
 document.addEventListener("pointerup", onPointerUp);

@@ -4,14 +4,16 @@
 //   data-report="The stage is {stage}." the report afterwards; names in braces are fields of the response, and
 //                                       {data.length|delivery|deliveries} is a number with its noun; or the name of
 //                                       a function in REPORTS
+//   data-follow="apt_…"                 id of the object acted on: the report says what followed as well
 //   data-confirm="Reset?"               a question that the user must confirm first
 //   data-clear                          the form is cleared afterwards
 //   data-empty="null"                   empty fields are sent as null instead of being omitted
 //   data-kind="number"                  of a field: number, json, or instant, in the time zone of its data-zone
 //   name="patient.phone"                of a field: sent as {"patient": {"phone": …}}
+//   data-value-of="reason"              of an element: shows the value of this field, as a literal of Python
 
 import { call } from "./mock.js";
-import { counted, linksOf, summaryOf } from "./run.js";
+import { counted, followedBy, linksOf, summaryOf } from "./run.js";
 import { instantOf } from "./times.js";
 
 const LINKS = { run: linksOf };
@@ -29,7 +31,24 @@ export async function submit(form, submitter) {
   if (form.dataset.confirm && !(await confirmed(form.dataset.confirm))) return null;
   const response = await call(method, path, method === "DELETE" ? undefined : body);
   if ("clear" in form.dataset) form.reset();
-  return { text: reportOf(form.dataset.report, response, submitter), links: LINKS[form.dataset.report]?.(response) };
+  const text = reportOf(form.dataset.report, response, submitter);
+  if (!form.dataset.follow) return { text, links: LINKS[form.dataset.report]?.(response) };
+  const followed = await followedBy(form.dataset.follow);
+  return { text: `${text}${followed.text}`, links: followed.links };
+}
+
+/** Writes the value of a field into the line of Python of its form. */
+export function showValue(field) {
+  const place = field.form?.querySelector(`[data-value-of="${field.name}"]`);
+  if (place) place.textContent = literalOf(field);
+}
+
+function literalOf(field) {
+  try {
+    return field.value.trim() ? JSON.stringify(valueOf(field)) : "…";
+  } catch {
+    return "…"; // no valid value yet
+  }
 }
 
 /** Shows a dialog; resolves to whether the user confirmed it. */

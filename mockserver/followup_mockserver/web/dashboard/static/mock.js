@@ -2,7 +2,7 @@
 
 const ROOT = new URL("../", import.meta.url);
 
-/** The API key and the token. They are kept in this tab only. */
+/** The API key, the token, and what this tab knows of the mock's data. They are kept in this tab only. */
 export const session = {
   get: (name) => sessionStorage.getItem(name) || "",
   set: (name, value) => sessionStorage.setItem(name, value),

@@ -1,4 +1,6 @@
-// The summary of a run: what happened when the clock was advanced.
+// The summaries of test controls: what happened when the clock was advanced, or when the patient or the staff acted.
+
+import { call } from "./mock.js";
 
 const MESSAGES = {
   reminder: ["reminder", "reminders"],
@@ -39,4 +41,32 @@ export function summaryOf({ ran, jobs }) {
   // After a long run, the response lists only the most recent jobs.
   if (ran > jobs.length) parts.push(`and ${counted(ran - jobs.length, ["earlier job", "earlier jobs"])}`);
   return parts.join(", ");
+}
+
+/** Resolves to what followed from the last test control of an object, as sentences to append, and the links to it. */
+export async function followedBy(id) {
+  const { data: chain } = await call("GET", `/explain/${id}`);
+  const control = chain.findLast(({ kind }) => kind === "control");
+  if (!control) return { text: "", links: [] }; // the history has dropped it
+  const { data } = await call("GET", `/explain/${control.id}`);
+  const counts = new Map();
+  const reasons = [];
+  for (const { kind, cause, outcome } of data) {
+    const nouns = kind === "webhook_delivery" ? ["webhook", "webhooks"] : MESSAGES[kind];
+    if (nouns && (cause === control.id || kind in MESSAGES)) {
+      const key = JSON.stringify([nouns, stateOf(outcome)]);
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    } else if (cause === control.id) {
+      reasons.push(...outcome.split("; ").filter((part) => part.startsWith("not sent: ")).map((part) => `webhook ${part}`));
+    }
+  }
+  const parts = [...counts].map(([key, count]) => `${counted(count, JSON.parse(key)[0])} ${JSON.parse(key)[1]}`);
+  const text = [...parts, ...reasons].join(", ") || "nothing else followed";
+  return { text: ` ${text[0].toUpperCase()}${text.slice(1)}.`, links: [["Show what followed", `#/history/${control.id}`]] };
+}
+
+/** Returns the state of a job or a delivery without its time and reason: "due", "moved", "not sent". */
+function stateOf(outcome) {
+  const due = /^due \S+?(?:; (.*))?$/.exec(outcome);
+  return (due ? (due[1] ?? "due") : outcome).split(":")[0];
 }
