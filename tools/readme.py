@@ -10,7 +10,8 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-RELATIVE_LINK = re.compile(r"(?P<picture>!?)(?P<text>\[[^\]]*\])\((?!https?:|#)")
+RELATIVE_LINK = re.compile(r"(?P<text>\[[^\]]*\]\()(?!https?:|#)")
+RELATIVE_PICTURE = re.compile(r'(?P<text> src(?:set)?=")(?!https?:)')
 
 
 class ReadmeHook(MetadataHookInterface):
@@ -22,9 +23,7 @@ class ReadmeHook(MetadataHookInterface):
         """Replace each relative link by one into the repository."""
         repository, tag = metadata["urls"]["Repository"], f"v{metadata['version']}"
 
-        def absolute(link: re.Match[str]) -> str:
-            kind = "raw" if link["picture"] else "blob"
-            return f"{link['picture']}{link['text']}({repository}/{kind}/{tag}/"
-
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        metadata["readme"] = {"content-type": "text/markdown", "text": RELATIVE_LINK.sub(absolute, text)}
+        for link, kind in ((RELATIVE_LINK, "blob"), (RELATIVE_PICTURE, "raw")):
+            text = link.sub(rf"\g<text>{repository}/{kind}/{tag}/", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}

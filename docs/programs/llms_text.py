@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[1]
 FILE = DOCS / "llms.txt"
 
 SUMMARY = (
-    "A typed Python client for the patient follow-up API, and an in-memory mock of the whole service to test against."
+    "A typed Python client for the patient follow-up API, and an in-memory mock of that service to test against."
 )
 
 NOTES = """\
@@ -38,14 +38,22 @@ DESCRIPTIONS = {
     "concepts/idempotency": "Why a retry is safe; which outcomes are retried; backoff and jitter.",
     "concepts/which-mock": "MockService, MockServer, the pytest fixtures or followup-mock serve: a table to decide.",
     "delivery-guarantees": "What the outbox and the inbox guarantee under which failure.",
-    "security": "How the SDK and the mock protect health data, keys and secrets.",
+    "security": "How the SDK protects health data, keys and secrets, and what remains your task.",
+    "security-mock": "Who can reach a mock, where it connects to, and what it keeps.",
     "security-officer": "What leaves the clinic, what is stored, keys, deletion, incidents, licences, in plain words.",
     "how-to/clients": "Configure the client, pass arguments, read results and lists; timeouts, forks, own client.",
     "how-to/retries": "Which exception means what, how to react, and how to resume a call.",
-    "how-to/import-files": "Send what changed in the CSV or Excel exports of a clinic: map, doubts, nightly runs.",
+    "how-to/import-files": "Send what changed in the CSV or Excel exports of a clinic, from map to doubts.",
+    "how-to/import-maps": "All settings of the map that tells followup import which column is which field.",
+    "how-to/import-nightly": "Schedule followup import with cron, systemd or Windows; what its exit status means.",
     "how-to/bulk-sending": "Send thousands of events with send_all, from a program or a file.",
+    "how-to/shared-phones": "Find persons who share a phone before the service takes them for one patient.",
     "how-to/outbox": "Record events in your own database transaction, so that none is lost.",
+    "how-to/rejected-events": "What a relay does with events that the service does not accept, and what you do.",
+    "how-to/databases": "SQLite, PostgreSQL, MySQL and MariaDB for outbox and inbox: tables, migrations, Alembic.",
     "how-to/encrypt": "Encrypt events and webhooks in your database; key rotation, and what a lost key means.",
+    "how-to/erase": "Export or erase one person's data in the outbox, the inbox and imports.",
+    "how-to/erased-data": "Where SQLite, PostgreSQL and MySQL keep copies of an erased person, and what removes them.",
     "how-to/background-workers": "Run outbox and inbox beside a web server, with threads, timers or task queues.",
     "how-to/telemetry": "Spans of calls with OpenTelemetry.",
     "how-to/notebooks": "Results as tables in Jupyter, and as data frames.",
@@ -53,7 +61,9 @@ DESCRIPTIONS = {
     "how-to/doctor": "followup doctor checks environment, network, key and service.",
     "how-to/receivers": "Verify webhooks with construct_event, and the rules of a receiver.",
     "how-to/django": "Add the app to a Django project: outbox, inbox, commands, admin, and a fixture for tests.",
+    "how-to/django-details": "Commands and admin of the Django app; its tables, connections and checks.",
     "how-to/inbox": "Store webhooks before acknowledging them, and handle each once and in order.",
+    "how-to/handlers": "Transactions of inbox handlers: exactly once with SQLAlchemy, your own connection, old events.",
     "how-to/check-receiver": "followup-mock check-receiver tests a receiver in any language.",
     "how-to/testing": "The pytest plugin and its fixtures.",
     "how-to/async-tests": "Fixtures in asynchronous tests, with pytest-asyncio and anyio.",
@@ -66,6 +76,8 @@ DESCRIPTIONS = {
     "how-to/faults": "Make calls and deliveries fail: status, delay, disconnect, truncate.",
     "how-to/random-data": "Hypothesis strategies for arguments and webhooks.",
     "how-to/simulation": "simulate plays random histories of faults and crashes with your integration.",
+    "how-to/histories": "Which faults and crashes a simulation plays, and which promises it checks.",
+    "how-to/simulation-async": "Simulate integrations with asyncio: orders of tasks, timers, threads.",
     "how-to/advanced-testing": "Simulation, random data, coverage, snapshots, calibration and contract checks.",
     "how-to/coverage": "Which outcomes of each operation a test suite has met.",
     "how-to/snapshots": "Save, load and fork the state of a mock.",
@@ -74,8 +86,17 @@ DESCRIPTIONS = {
     "how-to/ci": "A whole GitHub Actions workflow: start the mock, test without a network, keep a report.",
     "how-to/other-languages": "The mock for JavaScript, TypeScript, API clients and containers.",
     "dashboard": "The page of the mock that shows calls, deliveries, patients and messages.",
+    "open-points": "Where the specification is silent, what the mock does, and which options change it.",
+    "planted-bugs": "Bugs of integrations, and how often the simulation finds each.",
+    "glossary": "The words of pages, commands and dashboard, each with one meaning.",
+    "specification": "What each section of the specification rules, and the pages that show it in use.",
+    "how-to/import-layouts": "Maps for database dumps, slots, reports with titles, and exports without numbers.",
+    "how-to/import-phones": "How an import reads phones and documents, row by row.",
     "benchmarks": "Measured times, compared with alternatives.",
-    "architecture": "The structure of the code, and how to extend it.",
+    "architecture": "The structure of the code: its folders and layers, and the life of a request.",
+    "architecture-mock": "The life of a delivery and a timer in the mock; causes, snapshots and test controls.",
+    "architecture-tools": "How outbox, inbox, imports, calibration and simulation work inside.",
+    "extending": "Add an operation, an open point or a job; private names of other libraries.",
     "project": "What is public, what a new version may change, and where the project is described.",
     "changelog": "Changes by version.",
 }

@@ -19,7 +19,6 @@ from followup.imports.proposal import propose
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
 
-PAGE = read("how-to/import-files.md")
 SDK = Path(__file__).parents[2] / "sdk/followup"
 EXAMPLES = Path(__file__).parents[2] / "examples/import"
 PERSONAL = ["4812", "Muñoz", "Pérez", "33456789", "HC-1013"]
@@ -352,15 +351,16 @@ class TestCheck:
 
 class TestPage:
     def test_the_map_of_the_page_has_every_setting(self, tmp_path: Path) -> None:
-        (block,) = blocks(PAGE, "toml")
+        page = read("how-to/import-maps.md")
+        (block,) = blocks(page, "toml")
         (tmp_path / "page.toml").write_text(block, "utf-8")
         assert Import.load(tmp_path / "page.toml").map.kind == "appointments"
-        settings = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]+) \|", PAGE, re.MULTILINE)))
+        settings = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]+) \|", page, re.MULTILINE)))
         names = attrs.fields_dict(maps.Map).keys()
         assert {*settings, "kind", "zone", "country", "columns"} == names
 
     def test_the_output_of_the_page_is_that_of_the_command(self, clinic: Shell) -> None:
-        shown = next(block for block in blocks(PAGE, "text") if block.startswith("turnos.csv"))
+        shown = next(block for block in blocks(read("how-to/import-files.md"), "text") if block.startswith("turnos.csv"))
         printed = clinic.on_a_terminal(80, *CHECK)
         assert shown in "\n".join(line.rstrip() for line in printed.splitlines())
 

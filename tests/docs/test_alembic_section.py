@@ -14,7 +14,7 @@ from support.pages import blocks, read
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 
-MIGRATION, FUNCTION = blocks(read("how-to/outbox.md"), "python file")
+MIGRATION, FUNCTION = blocks(read("how-to/databases.md"), "python file")
 
 
 def test_a_migration_makes_the_tables_and_autogenerate_leaves_them_alone(tmp_path: Path, database_url: str) -> None:

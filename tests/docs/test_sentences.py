@@ -6,7 +6,7 @@ from support.pages import DOCS, ROOT
 
 MOST_WORDS = 35
 
-NO_PROSE = re.compile(r"^(`{3,}).*?^\1$|<!--.*?-->|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
+NO_PROSE = re.compile(r"^(`{3,}).*?^\1$|<!--.*?-->|</?[a-z][^>]*>|\]\([^)]*\)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`]+`(?:(?:,| or)\s+`[^`]+`)*")
 """Names in the text; a list of them counts as one word."""
 PARTS = re.compile(r"\n\s*\n|\n\s*[-*] |\n\s*\d+\. |(?<=\n)#+ |\|\n| \| |(?<=[.!?])\W*\s+|:\s+(?=[A-Z])")

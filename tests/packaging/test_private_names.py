@@ -1,4 +1,4 @@
-"""The packages use no private name of another library but those that docs/architecture.md lists, and those exist."""
+"""The packages use no private name of another library but those that docs/extending.md lists, and those exist."""
 
 import ast
 import asyncio
@@ -58,5 +58,5 @@ def test_private_names_of_others_are_those_that_are_listed() -> None:
     found = (used - own - DOCUMENTED) | imported
     assert found <= LISTED.keys()
     assert [name for name in found if not hasattr(LISTED[name], name)] == []
-    table = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
     assert [name for name in found if f"{name}`" not in table] == []

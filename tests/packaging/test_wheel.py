@@ -93,8 +93,8 @@ def test_the_readme_of_the_wheel_has_only_absolute_links_and_all_have_targets(wh
     archive = zipfile.ZipFile(wheel)
     (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
     shown = email.message_from_bytes(archive.read(name))
-    links = re.findall(r"\]\(([^)]+)\)", shown.get_payload())
-    assert len(links) == len(re.findall(r"\]\(", (ROOT / "README.md").read_text(encoding="utf-8"))) > 15
+    links = re.findall(r'(?:\]\(| src(?:set)?=")([^)"]+)', shown.get_payload())
+    assert len(links) == len(re.findall(r'\]\(| src(?:set)?="', (ROOT / "README.md").read_text(encoding="utf-8"))) > 15
     in_repository = re.compile(rf"https://github\.com/example/followup/(blob|raw)/v{shown['Version']}/([^#]+)")
     targets = [found.groups() for each in links if (found := in_repository.match(each))]
     assert [each for each in links if not each.startswith("https://")] == []
