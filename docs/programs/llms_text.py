@@ -12,9 +12,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[1]
 FILE = DOCS / "llms.txt"
 
-SUMMARY = (
-    "A typed Python client for the patient follow-up API, and an in-memory mock of that service to test against."
-)
+SUMMARY = "A typed Python client for the patient follow-up API, and an in-memory mock of that service to test against."
 
 NOTES = """\
 The client is the package `followup`, and the mock is `followup_mockserver`. `python -m pip install '.[all]'`

@@ -360,7 +360,9 @@ class TestPage:
         assert {*settings, "kind", "zone", "country", "columns"} == names
 
     def test_the_output_of_the_page_is_that_of_the_command(self, clinic: Shell) -> None:
-        shown = next(block for block in blocks(read("how-to/import-files.md"), "text") if block.startswith("turnos.csv"))
+        shown = next(
+            block for block in blocks(read("how-to/import-files.md"), "text") if block.startswith("turnos.csv")
+        )
         printed = clinic.on_a_terminal(80, *CHECK)
         assert shown in "\n".join(line.rstrip() for line in printed.splitlines())
 
