@@ -43,8 +43,10 @@ class Views:
         tables = re.findall(r'<table[^>]*class="list"[^>]*>(.*?)</table>', self.html(path), re.DOTALL)
         if not tables:
             return []
-        headings = [text_of(each) for each in re.findall(r"<th [^>]*>(.*?)</th>", tables[table], re.DOTALL)]
-        rows = re.findall(r"<tr[^>]*>(.*?)</tr>", tables[table], re.DOTALL)[1:]
+        headings = [
+            text_of(each) for each in re.findall(r'<th [^>]*scope="col"[^>]*>(.*?)</th>', tables[table], re.DOTALL)
+        ]
+        rows = re.findall(r'<tr(?![^>]*"divider")[^>]*>(.*?)</tr>', tables[table], re.DOTALL)[1:]
         return [
             dict(zip(headings, map(text_of, re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)), strict=True))
             for row in rows

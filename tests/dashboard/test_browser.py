@@ -132,6 +132,42 @@ class TestSearchAndLinks:
         tab.go_back()
         expect(tab.get_by_role("heading", level=1)).to_contain_text("API calls")
 
+    def test_results_appear_while_typing(self, tab: Page, go: Open, client: FollowUp) -> None:
+        created = client.patients.create(**ANA)  # type: ignore[arg-type]
+        client.patients.create(phone="+5491155550002", full_name="Eva Pérez")
+        go("overview")
+        tab.get_by_role("searchbox").press_sequentially("per")
+        found = tab.locator("[role=search]").get_by_role("link")
+        expect(found).to_have_text([re.compile("Ana .*0001"), re.compile("Eva Pérez.*0002")])
+        tab.keyboard.press("Escape")
+        expect(found).to_have_count(0)
+        tab.get_by_role("searchbox").press_sequentially("ez")
+        expect(found).to_have_count(2)
+        tab.keyboard.press("ArrowDown")
+        tab.keyboard.press("Enter")
+        expect(tab.locator("#own-id")).to_have_text(created.id)
+
+
+def test_a_mark_separates_later_calls(tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+    client.account.retrieve()
+    go("overview")
+    tab.keyboard.press("m")
+    client.patients.list()
+    tab.locator("#toast").get_by_role("link", name="Calls since the mark").click()
+    expect(current(tab)).to_have_text("Since the mark 1")
+    client.doctors.list()
+    expect(current(tab)).to_have_text("Since the mark 2")
+    tab.get_by_role("button", name="Mark here").click()
+    expect(current(tab)).to_have_text("Since the mark 0")
+    go("patients")
+    tab.get_by_role("link", name="API calls", exact=True).click()
+    expect(tabs(tab).nth(1)).to_have_text("Since the mark 0")
+    mock.reset()
+    expect_report(tab, "The mock was reset.")
+    tab.reload()
+    expect(tab.get_by_text("No calls yet.")).to_be_visible()
+    assert tab.evaluate("sessionStorage.mark") == ""
+
 
 def fill(client: FollowUp, mock: MockServer) -> list[str]:
     """Create objects of every kind; return one view of each kind."""
@@ -248,7 +284,7 @@ class TestTimes:
         booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T14:30:00Z")
         go("clock")
         expect(tab.locator("#now")).to_have_text("28 Sep 09:00:00 GMT-3")
-        reminder = tab.locator("main .timeline").get_by_role("listitem").filter(has_text="reminder").first
+        reminder = tab.get_by_role("row").filter(has_text="reminder").first
         expect(reminder.locator("time").first).to_have_text("29 Sep 11:30, in 1 d 2 h")
         expect(reminder.locator("time").first).to_have_attribute("title", "2026-09-29T14:30:00.000Z")
         switch = tab.get_by_role("button", name="UTC")

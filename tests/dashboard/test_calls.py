@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+import time_machine
 
 from followup import APIConnectionError, APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockServer, MockService
@@ -96,6 +97,42 @@ class TestList:
         }.items():
             assert views.column(f"calls?{httpx.QueryParams({'q': text})}", "operation") == operations, text
         assert "None of 4 matches the filters." in views.text("calls?q=nobody")
+
+
+class TestRealTime:
+    """The mock's clock stands still, so it does not say what a program did in the last minute."""
+
+    def test_a_pause_divides_the_list_and_the_page_has_the_time(self, service: MockService, views: Views) -> None:
+        with time_machine.travel("2027-03-01T07:09:00Z", tick=False) as real_time, service.client() as client:
+            client.account.retrieve()
+            real_time.shift(2)
+            client.account.retrieve()
+            real_time.shift(40)
+            client.account.retrieve()
+            real_time.shift(600)
+            client.account.retrieve()
+        dividers = re.findall(r'<tr role="row" class="divider"[^>]*>(.*?)</tr>', views.html("calls"), re.DOTALL)
+        assert [*map(text_of, dividers)] == [
+            "↑ 10 min later, 2027-03-01 07:19:42Z", "↑ 40 s later, 2027-03-01 07:09:42Z"
+        ]  # fmt: skip
+        assert "real time 2027-03-01 07:19:42Z" in views.text(sent(service))
+        assert views.html("calls").count('data-happened="2027-03-01T07:09:0') == 2
+        (latest, *_) = re.findall(r'aria-labelledby="latest-calls".*?<li.*?</li>', views.html("overview"), re.DOTALL)
+        assert text_of(latest).endswith("200 account.retrieve 2027-03-01 07:19:42Z")
+
+    def test_the_calls_since_a_mark(self, service: MockService, client: FollowUp, views: Views) -> None:
+        assert "Since the mark" not in views.tabs("calls?mark=req_gone")
+        client.account.retrieve()
+        marked = service.requests[0].request_id
+        client.patients.list()
+        client.doctors.list()
+        since = f"calls?show=since_the_mark&mark={marked}"
+        assert views.column(since, "operation") == ["doctors.list", "patients.list"]
+        assert views.tabs(since)["Since the mark"] == 2
+        assert views.column(f"{since}&operation=doctors.list", "operation") == ["doctors.list"]
+        assert f"mark={marked}" in views.link(since, "Errors")
+        assert views.tabs("calls?mark=start")["Since the mark"] == 3
+        assert len(views.rows("calls?show=since_the_mark&mark=req_gone")) == 3, "a mark of before a reset"
 
 
 class TestVerdict:

@@ -35,7 +35,7 @@ class TestNames:
         client.patients.create(phone=ANA["phone"])
         nameless = client.patients.create(phone="+5491155550002").id
         service.update_patient(nameless, opted_out=True)
-        assert views.column("patients", "messages") == ["opted out", ""]
+        assert views.column("patients", "opted out") == ["opted out", ""]
         assert views.column("patients", "name") == ["+5491155550002", "+5491155550001"]
         assert views.column("patients", "id")[0] == nameless.replace(nameless[8:-4], f" {nameless[8:-4]} ")
 
@@ -152,6 +152,37 @@ class TestSearch:
             assert views.column(f"search?q={found}", "name") == [name]
             assert views.html(f"history/{found}")
         assert self.found(views, "job_999") == []
+
+    def test_an_error_code_an_operation_and_an_event_type_lead_to_their_lists(
+        self, client: FollowUp, views: Views
+    ) -> None:
+        with pytest.raises(APIStatusError):
+            client.patients.create(phone="12")
+        endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["appointment.created"])
+        client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
+
+        def lists(text: str) -> list[tuple[str, str, str]]:
+            rows = views.rows(f"search?{httpx.QueryParams({'q': text})}")
+            return [(row["list"], row["name"], row["matched by"]) for row in rows]
+
+        assert lists("parameter_invalid") == [("API calls", "parameter_invalid (1)", "error code")]
+        assert views.link("search?q=Parameter_Inv", "parameter_invalid (1)") == "calls?q=parameter_invalid"
+        assert lists("appointments.create") == [("API calls", "appointments.create (1)", "operation")]
+        assert lists("appointment.created") == [
+            ("Outbound events", "appointment.created (1)", "event type"),
+            ("Webhook deliveries", "appointment.created (1)", "event type"),
+        ]
+        for address in ("calls?q=parameter_invalid", "webhook_deliveries?event_type=appointment.created"):
+            assert len(views.rows(address)) == 1
+        assert self.found(views, HOOKS) == self.found(views, HOOKS.upper()) == [endpoint.id]
+
+    def test_patients_of_the_same_name_have_phone_and_next_appointment(self, client: FollowUp, views: Views) -> None:
+        booked = client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
+        client.patients.create(phone="+5491155550002", full_name="Ana Díaz")
+        assert views.column("search?q=ana", "phone, next appointment") == [
+            "+5491155550001, 2026-10-01 12:30:00Z", "+5491155550002"
+        ]  # fmt: skip
+        assert booked.id not in views.html("search?q=ana")
 
 
 class TestTabs:

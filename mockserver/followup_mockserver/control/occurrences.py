@@ -13,6 +13,7 @@ from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, FrozenValue, format_timestamp, redacted
 from followup_mockserver.control.engine import jobs
 from followup_mockserver.world.state import history
+from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import RecordedCall
 from followup_mockserver.world.state.outcomes import Kind, Outcome, Part, before_start, joined, other
@@ -170,6 +171,14 @@ def of_call(call: RecordedCall) -> Occurrence:
         about=outcome.about,
         operation=entry.operation or "no operation",
     )
+
+
+def of_timer(tenant: Tenant, timer: Timer) -> Occurrence:
+    """Return a pending job as an occurrence, without what planned it."""
+    kind, about = timer.job.kind, timer.job.about
+    outcome = _pending(tenant, kind, about, timer.at)
+    job = f"{history.JOB_PREFIX}{timer.number}"
+    return Occurrence(at=timer.at, kind=kind, id=job, cause=None, outcome=outcome, about=about, due=timer.at)
 
 
 def invalid_events(tenant: Tenant, request: Occurrence) -> Iterator[Occurrence]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 from followup._for_mockserver import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SERVICE_VERSION, encode
@@ -173,6 +174,7 @@ def record_call(exchange: Exchange) -> None:
                 response_headers=response.headers,
                 response_body=response.body,
                 seconds=RealTime.monotonic() - exchange.began,
+                real_at=datetime.now(UTC),
             ),
         )
         tenant.notify()

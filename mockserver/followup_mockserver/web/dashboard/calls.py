@@ -34,6 +34,7 @@ def is_error(entry: JournalEntry) -> bool:
 
 
 _DUPLICATES = "possible_duplicates"
+_SINCE_MARK = "since_the_mark"
 
 _TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
     "": lambda _: True,
@@ -43,7 +44,7 @@ _TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
     "replays": lambda call: call.entry.replayed,
     "changed_duplicates": lambda call: bool(call.entry.changed_duplicates),
 }
-"""Value of the filter ``show`` to whether its tab shows a call, without the tab of possible duplicates."""
+"""Value of the filter ``show`` to whether its tab shows a call, without those of duplicates and of a mark."""
 
 
 def refused_events(tenant: Tenant) -> dict[str, int]:
@@ -59,13 +60,18 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
         tenant: the state of the organization.
         query: ``show`` is a tab, ``operation`` a name, ``status`` a code, ``day`` a day of the organization, and ``q``
             a text that the path, the id of the call or of its object, the idempotency key or the error code contains.
-            The page begins after the call with the request id ``after``; an unknown one, such as one from before a
-            reset, selects the first page.
+            ``mark`` is the request id of the last call before the mark, or ``start`` if there was none. The page begins
+            after the call with the request id ``after``; an unknown one, such as one from before a reset, selects the
+            first page.
     """
     suspects = suspect_calls(tenant)
     calls = list(tenant.journal.recorded_newest_first())
     text = query.get("q", "").strip()
     tabs = {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects}
+    mark = query.get("mark", "")
+    marked = next((each.number for each in calls if each.entry.request_id == mark), 0 if mark == "start" else None)
+    if marked is not None:
+        tabs = {"": _TABS[""], _SINCE_MARK: lambda call: call.number > marked, **tabs}
     facets: dict[str, Callable[[RecordedCall], str]] = {
         "operation": lambda call: call.entry.operation or "",
         "status": lambda call: str(call.entry.status or "dropped"),
@@ -74,7 +80,7 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
     matching = [call for call in calls if _contains(call, text.casefold())] if text else calls
     page = list_page(CALLS, matching, query, attrgetter("entry.request_id"), facets, tabs)
     rows = [(each, tenant.journal.details(each.entry), suspects.get(each.entry.request_id)) for each in page.rows]
-    return attrs.evolve(page, rows=rows, total=len(calls), filters={**page.filters, "q": text})
+    return attrs.evolve(page, rows=rows, total=len(calls), filters={**page.filters, "q": text, "mark": mark})
 
 
 def _contains(call: RecordedCall, text: str) -> bool:

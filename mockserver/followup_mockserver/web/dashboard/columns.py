@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import attrs
 
-from followup import Appointment, Event, Patient
+from followup import Appointment, Event, Patient, WebhookDelivery
 from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
 from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.occurrences import STOPPED, state_of
@@ -120,6 +120,10 @@ def _own_name(heading: str, hidden_by: str | None = None) -> Column:
     return Column(heading, "id", "name", classes="at-main wide", hidden_by=hidden_by)
 
 
+def _flag(heading: str, value: Value, classes: str) -> Column:
+    return Column(heading, value, "flag", classes, is_optional=True)
+
+
 _ID = Column("id", "id", "id", classes="p3")
 _CREATED = Column("created", "created_at", "time", classes="p3")
 _CREATED_ON_PHONE = Column("created", "created_at", "time", classes="at-when")
@@ -130,6 +134,12 @@ _EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
 _TWIN = Column(
     "possible duplicate", "id", "twin", "at-note", lookup=lambda tenant, _: twins_of(tenant), is_optional=True
 )
+
+
+def _in_progress(delivery: WebhookDelivery) -> WebhookDelivery | None:
+    """Return a delivery that has an error or a next attempt to show."""
+    is_shown = delivery.next_attempt_at or (delivery.last_error and delivery.status != "succeeded")
+    return delivery if is_shown else None
 
 
 def _requested_service(intake: Any) -> str:
@@ -175,7 +185,7 @@ TABLES: Mapping[str, Table] = {
             Column("endpoint", "webhook_endpoint", "name", classes="p2 wide", hidden_by="webhook_endpoint"),
             _STATUS,
             Column("attempts", "attempts", classes="p2"),
-            Column("last error, next attempt", lambda delivery: delivery, "progress", classes="at-note wide"),
+            Column("last error, next attempt", _in_progress, "progress", classes="at-note wide", is_optional=True),
             _CREATED_ON_PHONE,
             _ID,
         ),
@@ -205,7 +215,7 @@ TABLES: Mapping[str, Table] = {
             Column("phone", "phone", classes="at-detail"),
             Column("stage", "stage", "status", classes="at-state"),
             Column("next appointment", "id", "time", classes="p2", lookup=lambda tenant, _: next_starts(tenant)),
-            Column("messages", lambda patient: "opted out" if patient.opted_out else None, "flag", classes="p2"),
+            _flag("opted out", lambda patient: "opted out" if patient.opted_out else None, "p2"),
             _EXTERNAL_ID,
             _CREATED_ON_PHONE,
             _ID,
@@ -245,7 +255,7 @@ TABLES: Mapping[str, Table] = {
             _own_name("treatment"),
             Column("kind", "kind", classes="p2"),
             _PATIENT,
-            Column("active", lambda treatment: None if treatment.active else "ended", "flag", classes="at-state"),
+            _flag("active", lambda treatment: None if treatment.active else "ended", "at-state"),
             _CREATED_ON_PHONE,
             _ID,
         )
@@ -281,7 +291,7 @@ TABLES: Mapping[str, Table] = {
         (
             _own_name("name"),
             Column("specialty", "specialty", classes="at-detail wide"),
-            Column("attends", lambda doctor: None if doctor.active else "inactive", "flag", classes="at-state"),
+            _flag("attends", lambda doctor: None if doctor.active else "inactive", "at-state"),
             _EXTERNAL_ID,
             _CREATED,
             _ID,

@@ -4,6 +4,7 @@ import secrets
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 
@@ -13,6 +14,7 @@ from followup_mockserver.control.duplicates import suspect_calls
 from followup_mockserver.control.occurrences import state_of
 from followup_mockserver.web.dashboard.calls import is_error, refused_events
 from followup_mockserver.web.dashboard.columns import TABLES, title_of_view
+from followup_mockserver.web.dashboard.messages import messages_of, tab_of
 from followup_mockserver.web.dashboard.webhooks import disabling_call
 from followup_mockserver.world.settings import KeyRecord
 from followup_mockserver.world.state.tenant import Tenant
@@ -23,6 +25,7 @@ OVERVIEW = "overview"
 TITLES = {
     OVERVIEW: "Overview",
     "calls": "API calls",
+    "messages": "Messages",
     "outbound_events": "Outbound events",
     "clock": "Clock",
     "faults": "Faults",
@@ -37,6 +40,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Traffic": {
         OVERVIEW: "o",
         "calls": "c",
+        "messages": "m",
         "webhook_deliveries": "d",
         "outbound_events": "u",
         "events": "e",
@@ -109,13 +113,14 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
         "key": next(_usable_keys(tenant), None),
         "calls": len(tenant.journal),
+        "latest": [(each, tenant.journal.details(each)) for each in islice(tenant.journal.newest_first(), ROWS)],
         "errors": errors,
         "suspects": suspects,
         "changed": [entry for entry in tenant.journal.newest_first() if entry.changed_duplicates],
         "deliveries": Counter(map(state_of, tenant.webhook_deliveries)),
         "events": Counter(each.status for each in tenant.events),
         "refused": refused_events(tenant)["events"],
-        "messages": len(tenant.messages),
+        "messages": Counter(map(tab_of, messages_of(tenant))),
         "endpoints": len(tenant.webhook_endpoints),
         "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:ROWS]],
         "endpoints_with_problems": Counter(map(state_of, problems)),

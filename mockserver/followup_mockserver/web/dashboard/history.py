@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import ceil
 from operator import attrgetter
 from typing import Any
@@ -39,6 +40,9 @@ _STEPS = [unit * number for unit, numbers in _UNITS.items() for number in number
 """Lengths of a column in seconds, of which the shortest is chosen that needs no more columns than there may be."""
 
 _DAY = 86_400
+_LONG_GAP = 14 * _DAY
+"""Seconds without anything that the strip may omit."""
+
 _FAULTS = "Faults"
 _ROWS = {
     occurrences.REQUEST: "API calls",
@@ -91,12 +95,37 @@ def strip_of(tenant: Tenant, items: Sequence[Item], query: Mapping[str, str]) ->
     marks = [*_marks(tenant, items)]
     if not marks:
         return None
-    now = tenant.now().timestamp()
-    start, step, columns = _columns([at for _, at, _ in marks], now, span_in(query, "window"))
-    counts = Counter((row, int((at - start) // step), tone) for row, at, tone in marks)
-    shown = [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns]
-    rows = [*dict.fromkeys(_ROWS.values())]
-    return {"start": start, "step": step, "columns": columns, "now": now, "rows": rows, "marks": shown}
+    now, window = tenant.now().timestamp(), span_in(query, "window")
+    gaps = _long_gaps([now, *(at for _, at, _ in marks)]) if window is None else []
+
+    def place(at: float) -> float:
+        return at - sum(length for end, length in gaps if at >= end)
+
+    start, step, columns = _columns([place(at) for _, at, _ in marks], place(now), window)
+    counts = Counter((row, int((place(at) - start) // step), tone) for row, at, tone in marks)
+    return {
+        "start": start,
+        "step": step,
+        "columns": columns,
+        "gaps": [[int((place(end) - start) // step), length] for end, length in gaps],
+        "now": place(now),
+        "rows": [*dict.fromkeys(_ROWS.values())],
+        "marks": [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns],
+    }
+
+
+def _long_gaps(times: Sequence[float]) -> list[tuple[float, int]]:
+    """Return the ends of long times without anything, as after a long advance, and the seconds that the strip omits.
+
+    It omits them only if everything else would need less than a tenth of the strip.
+    """
+    ordered = sorted(times)
+    gaps = [(after, after - before) for before, after in pairwise(ordered) if after - before > _LONG_GAP]
+    rest = ordered[-1] - ordered[0] - sum(length for _, length in gaps)
+    if rest > (ordered[-1] - ordered[0]) / 10:
+        return []
+    kept = max(rest / 10, 3_600)
+    return [(end, int((length - kept) // 3_600) * 3_600) for end, length in gaps]
 
 
 def _columns(times: Sequence[float], now: float, window: Span | None) -> tuple[int, int, int]:
@@ -227,14 +256,16 @@ def _is_run(record: Record) -> bool:
 
 
 def _groups(tenant: Tenant, control: str) -> list[tuple[tuple[str, str], list[Occurrence]]]:
-    """Return the jobs that a control call ran, by what they did and the result, the largest group first."""
+    """Return the jobs that a control call ran, by what they did and the result, in order of time, failed ones first."""
     records = tenant.history.records
     ran = {each.id for each in records if each.cause == control and each.id.startswith(history.JOB_PREFIX)}
     groups: dict[tuple[str, str], list[Occurrence]] = {}
     for each in occurrences.of_records(tenant, [record for record in records if record.id in ran]):
         if each.ended_by == control:
             groups.setdefault((occurrences.job_title(each.kind, each.detail), _result(each)), []).append(each)
-    return sorted(groups.items(), key=lambda item: -len(item[1]))
+    for jobs in groups.values():
+        jobs.sort(key=attrgetter("at"))
+    return sorted(groups.items(), key=lambda item: (item[1][0].outcome.tone != "failed", item[1][0].at))
 
 
 def _result(job: Occurrence) -> str:

@@ -1,11 +1,16 @@
-"""The search: by id, idempotency key, phone, document or external id, or by a part of a name, a URL or an error."""
+"""The search: by id, idempotency key, phone, document or external id, or by a part of a name, a URL or an error.
+
+Error codes, operations and event types lead to the lists of the calls and events that have them.
+"""
 
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple, get_args
+from urllib.parse import urlencode
 
 from followup._for_mockserver import EventSource
 from followup_mockserver.gateway.contract.operations import is_batch
@@ -15,6 +20,7 @@ from followup_mockserver.web.dashboard.columns import noun_of
 from followup_mockserver.web.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of
 from followup_mockserver.web.dashboard.texts import json_body
+from followup_mockserver.web.dashboard.webhooks import OUTBOUND_EVENTS
 from followup_mockserver.world.state.history import CONTROL, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.world.state.tenant import Tenant
@@ -37,15 +43,17 @@ class SearchResult(NamedTuple):
 
     Attributes:
         view: the view that shows it.
-        id: its id.
+        id: its id; of a list the query that filters it, which begins with a question mark.
         matched_by: the attribute that matched, such as ``external id``.
         title: what to show if it has no name.
+        phone: phone of a patient; None if there is none.
     """
 
     view: str
     id: str
     matched_by: str
     title: str
+    phone: str | None = None
 
 
 def search(tenant: Tenant, text: str) -> list[SearchResult]:
@@ -58,9 +66,9 @@ def search(tenant: Tenant, text: str) -> list[SearchResult]:
     text = text.strip()
     if not text:
         return []
-    results: dict[str, SearchResult] = {}
+    results: dict[tuple[str, str], SearchResult] = {}
     for result in islice(_matches(tenant, text), MAX_RESULTS * 2):
-        results.setdefault(result.id, result)
+        results.setdefault((result.view, result.id), result)
     return list(results.values())[:MAX_RESULTS]
 
 
@@ -87,9 +95,25 @@ def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
         yield from _by_part(tenant, "patients", digits, "phone", "phone")
     yield from _by_part(tenant, "doctors", part, "full_name", "name")
     if len(part) >= SHORTEST_PART:
+        yield from _lists(tenant, part)
         yield from _by_part(tenant, "webhook_endpoints", part, "url", "URL")
         yield from _by_part(tenant, "events", part, "error", "error")
         yield from _by_part(tenant, "webhook_deliveries", part, "last_error", "error")
+
+
+def _lists(tenant: Tenant, part: str) -> Iterator[SearchResult]:
+    """Return the lists of calls with an error code or an operation, and of events with a type, that contain a text."""
+    calls, history = [*tenant.journal.newest_first()], tenant.history.records
+    for view, filter_name, matched_by, values in (
+        (CALLS, "q", "error code", (each.error_code for each in calls)),
+        (CALLS, "operation", "operation", (each.operation for each in calls)),
+        (OUTBOUND_EVENTS, "type", "event type", (each.kind for each in history if each.receipts)),
+        ("webhook_deliveries", "event_type", "event type", (each.event_type for each in tenant.webhook_deliveries)),
+        ("events", "type", "event type", (each.type for each in tenant.events)),
+    ):
+        for value, count in Counter(values).items():
+            if value is not None and part in value.casefold():
+                yield SearchResult(view, f"?{urlencode({filter_name: value})}", matched_by, f"{value} ({count})")
 
 
 def _by_part(tenant: Tenant, view: str, part: str, attribute: str, matched_by: str) -> Iterator[SearchResult]:
@@ -158,4 +182,4 @@ def _call(call: JournalEntry, matched_by: str) -> SearchResult:
 
 
 def _result(view: str, obj: Any, matched_by: str) -> SearchResult:
-    return SearchResult(view, obj.id, matched_by, noun_of(view))
+    return SearchResult(view, obj.id, matched_by, noun_of(view), getattr(obj, "phone", None))

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Container, Mapping
+from datetime import date
 from typing import Any, get_args
 
 import attrs
@@ -18,9 +19,8 @@ from followup_mockserver.control.engine import jobs
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
-from followup_mockserver.rules.patients import OPTED_OUT, SERVICE_FIELDS_CHANGED
-from followup_mockserver.web.dashboard import calls, frame, history, search, webhooks
-from followup_mockserver.web.dashboard.columns import TABLES, noun_of, records_of_events
+from followup_mockserver.web.dashboard import calls, frame, history, messages, search, webhooks
+from followup_mockserver.web.dashboard.columns import TABLES, day_in, next_starts, noun_of, records_of_events
 from followup_mockserver.web.dashboard.history import items_of, occurrences_in, span_in, strip_of, timeline_of
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
 from followup_mockserver.web.dashboard.texts import has_secret
@@ -51,6 +51,7 @@ def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
         "clock": control.clock,
         "next_job_at": None if next_job is None else next_job.at,
         "pending_jobs": len(tenant.scheduler),
+        "last_call": next(tenant.journal.newest_first(), None),
         "navigation": frame.links(tenant),
         "titles": frame.TITLES,
         "current": name,
@@ -113,8 +114,7 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     if name == "patients":
         variables["conversation"] = history.conversation_of(tenant, id, occurrences, query)
         variables["strip"] = strip_of(tenant, occurrences, query)
-        changes = [each for each in occurrences if each.kind == SERVICE_FIELDS_CHANGED]
-        variables["opted_out_by"] = next((each.cause for each in changes[::-1] if OPTED_OUT in each.outcome.text), None)
+        variables["opted_out_by"] = messages.opted_out_by(tenant, id)
     return variables
 
 
@@ -154,13 +154,15 @@ def _jobs(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
 
 def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
-    return {"text": text, "results": search.search(tenant, text), "max_results": search.MAX_RESULTS}
+    shared = {"text": text, "max_results": search.MAX_RESULTS}
+    return {**shared, "results": search.search(tenant, text), "next_starts": next_starts(tenant)}
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
     frame.OVERVIEW: lambda tenant, _, query: {**frame.overview(tenant), **_strip(tenant, query)},
     "clock": lambda tenant, _, query: {**_jobs(tenant, query), "last_run": history.last_run(tenant)},
     "faults": _faults,
+    "messages": lambda tenant, _, query: {"page": messages.list_of_messages(tenant, query)},
     "simulate": lambda *_: {"event_types": OUTBOUND_TYPES},
     "search": _search,
 }
@@ -232,6 +234,7 @@ def _words(name: str) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
+    "as_day": lambda instant: date.fromisoformat(day_in(g.tenant, instant)),
     "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
     "as_forecast": _forecast,
     "as_job": job_title,

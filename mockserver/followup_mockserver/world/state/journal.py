@@ -146,6 +146,7 @@ class CallDetails(Value):
         request_body: at most 64 KiB of the body; None if the body was too large to be read.
         response_body: at most 64 KiB of the body.
         seconds: real time from the request to the response.
+        real_at: when the response was ready, in real time.
     """
 
     query: Sequence[tuple[str, str]] = attrs.field(repr=False)
@@ -154,6 +155,7 @@ class CallDetails(Value):
     response_headers: Mapping[str, str] = attrs.field(repr=False)
     response_body: bytes = attrs.field(repr=False, converter=_cut_body)
     seconds: float
+    real_at: datetime
 
     @property
     def request_is_whole(self) -> bool:

@@ -1,6 +1,7 @@
 // Shows the view that the address names, and handles the forms and buttons of the page.
 
 import { confirmedIn, showValue, submit } from "./forms.js";
+import { hideFound, moveInFound, showFound } from "./found.js";
 import { colourJson } from "./json.js";
 import { onKey, openRow, showShortcuts } from "./keyboard.js";
 import { Live } from "./live.js";
@@ -25,7 +26,7 @@ const address = () => location.hash.replace(/^#\/?/, "") || FIRST_VIEW;
 
 async function render({ isNewView = false, signal } = {}) {
   const requested = address();
-  const fresh = await fetchView(requested, signal);
+  const fresh = await fetchView(withMark(requested), signal);
   if (requested !== address()) return;
   const only = isNewView && fresh.querySelector("a[data-only]");
   if (only) {
@@ -59,11 +60,28 @@ function prepare(fresh) {
   fresh.querySelector("[data-menu]").setAttribute("aria-expanded", "menu" in document.body.dataset);
 }
 
+/** Returns the address of a list of calls with the mark of this tab; any other address as it is. */
+function withMark(path) {
+  const [view, query] = path.split("?");
+  const mark = session.get("mark");
+  if (view !== "calls" || !mark) return path;
+  return `calls?${new URLSearchParams({ mark, ...Object.fromEntries(new URLSearchParams(query)) })}`;
+}
+
+/** Marks this moment: later calls get a tab of their own in the list of calls. */
+function mark() {
+  session.set("mark", page().dataset.lastCall);
+  const list = `#/calls?show=since_the_mark&mark=${page().dataset.lastCall}`;
+  if (/^calls(\?|$)/.test(address())) location.hash = list;
+  report("Marked. The list of calls has a tab for the calls since then.", { links: [["Calls since the mark", list]] });
+}
+
 /** Notices a reset or a restart of the mock by its epoch, also if this tab showed another page, or none, meanwhile. */
 function noticeEpoch(epoch) {
   const before = session.get("epoch");
   session.set("epoch", epoch);
   if (!before || before === epoch) return;
+  session.set("mark", "");
   const isReset = !live.wasLost && before.split(".")[0] === epoch.split(".")[0];
   session.set("lost", `The mock was ${isReset ? "reset" : "restarted"}; its data is gone`);
   report(isReset ? "The mock was reset." : "The mock was restarted: its earlier data is gone.");
@@ -81,6 +99,7 @@ async function openView() {
   const isNewView = !isFiltering;
   isFiltering = false;
   report("");
+  hideFound();
   if (isNewView) showMenu(false);
   await live.start({ isNewView });
 }
@@ -101,7 +120,7 @@ async function askForSession() {
   for (const name of ["key", "token"]) dialog.querySelector(`[name=${name}]`).value = session.get(name);
   if (!(await confirmedIn(dialog))) return;
   for (const name of ["key", "token"]) session.set(name, dialog.querySelector(`[name=${name}]`).value.trim());
-  for (const name of ["epoch", "lost"]) session.set(name, "");
+  for (const name of ["epoch", "lost", "mark"]) session.set(name, "");
   openView();
 }
 
@@ -163,6 +182,7 @@ async function onClick(event) {
   else if ("session" in button.dataset) await askForSession();
   else if ("menu" in button.dataset) showMenu(!("menu" in document.body.dataset));
   else if ("zone" in button.dataset) switchZone();
+  else if ("mark" in button.dataset) mark();
   else if ("shortcuts" in button.dataset) showShortcuts();
   else if (button.dataset.focus) document.getElementById(button.dataset.focus).focus();
   else if ("copyLink" in button.dataset) await copy(location.href, "Link copied.");
@@ -205,7 +225,9 @@ document.addEventListener("input", (event) => showValue(event.target));
 document.addEventListener("click", onClick);
 document.addEventListener("pointerdown", beginOnStrip);
 document.addEventListener("pointerup", onPointerUp);
-document.addEventListener("keydown", (event) => onKey(event, { copy }));
+document.addEventListener("keydown", (event) => onKey(event, { copy, mark }));
+document.addEventListener("input", (event) => showFound(event, prepare));
+document.addEventListener("keydown", moveInFound);
 addEventListener("hashchange", openView);
 setInterval(tick, 1000);
 takeToken();

@@ -9,21 +9,21 @@ let sequenceUntil = 0;
 
 const linkOf = (row) => row?.querySelector("a[href]");
 
-/** Handles a key. `copy` copies a text and reports a text. */
-export function onKey(event, { copy }) {
+/** Handles a key. `copy` copies a text and reports a text, and `mark` marks this moment. */
+export function onKey(event, { copy, mark }) {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) {
     return;
   }
   const isSequence = Date.now() < sequenceUntil;
   sequenceUntil = 0;
-  if (isSequence ? openByLetter(event.key) : perform(event.key, copy)) event.preventDefault();
+  if (isSequence ? openByLetter(event.key) : perform(event.key, copy, mark)) event.preventDefault();
 }
 
 function isTyping(element) {
   return element.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
 }
 
-function perform(key, copy) {
+function perform(key, copy, mark) {
   switch (key) {
     case "/":
       document.getElementById("search")?.select();
@@ -44,6 +44,9 @@ function perform(key, copy) {
       return moveOnStrip(key);
     case "c":
       return copyId(copy);
+    case "m":
+      mark();
+      return true;
     default:
       return false;
   }

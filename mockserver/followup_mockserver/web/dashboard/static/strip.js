@@ -1,20 +1,16 @@
-// Draws the strip over the mock's time: a row for each kind of thing, a column for each while, and where they meet the
-// shape of what happened. A column is a link that selects its time. The arrow keys lead from one to the next, and a
-// pointer that is dragged over several selects all of them.
+// Draws the strip over the mock's time: a row for each kind of thing, a column for each while, and where they meet a bar.
+// Its height says how many there were, and its parts what became of them. What was not sent has a mark of its own above
+// it. A column is a link that selects its time. The arrow keys lead from one to the next, and a pointer that is dragged
+// over several selects all of them. A long time without anything is left out.
 
 import { timeText } from "./times.js";
 
-const ROW = 22;
+const ROW = 28;
+const TALLEST = 15; // pixels of a bar
 const AXIS = 20;
-const NARROW = 640; // pixels of the window, below which three columns are drawn as one
-const SHAPES = {
-  failed: (size) => ["path", { d: `M0 ${-size}L${size} ${size}H${-size}Z` }],
-  advanced: (size) => ["path", { d: `M${size} 0L${-size} ${size}V${-size}Z` }],
-  due: (size) => ["circle", { r: size - 0.75 }],
-  done: (size) => ["rect", { x: -size, y: -size, width: 2 * size, height: 2 * size }],
-  "not sent": (size) => ["rect", { x: -size - 1, y: -1, width: 2 * size + 2, height: 2 }],
-};
-const TONES = Object.keys(SHAPES); // where several meet, the first of them gives the shape
+const NARROWEST = 13; // pixels of a column; where there is less room, several columns are drawn as one
+const TONES = ["failed", "due", "done", "advanced", "not sent"];
+const STACKED = ["done", "due", "failed"]; // the parts of a bar, from below
 
 let dragged; // the column where the pointer went down
 
@@ -35,43 +31,60 @@ function parts(strip, text) {
   return [names, chart({ ...strip, rows, marks }, text), html("div", { class: "below" }, legend(marks), selection(text))];
 }
 
+/** Returns about how many pixels the chart has: it is drawn before it is part of the page. */
+function room() {
+  return innerWidth > 900 ? innerWidth - 400 : innerWidth - 150;
+}
+
+/** Returns functions from a column to when it begins and ends; a time that is left out is between two columns. */
+function timesOf({ start, step, gaps }, merged) {
+  const begin = (fine) => start + fine * step + gaps.reduce((sum, [column, length]) => sum + (fine >= column ? length : 0), 0);
+  return { begins: (column) => begin(column * merged), ends: (column) => begin((column + 1) * merged - 1) + step };
+}
+
 function chart(strip, text) {
-  const merged = innerWidth > NARROW ? 1 : 3;
+  const merged = Math.ceil((strip.columns * NARROWEST) / room());
   const count = Math.ceil(strip.columns / merged);
+  const width = Math.min(Math.floor(room() / count) - 4, 14);
   const height = strip.rows.length * ROW;
-  const at = (column) => strip.start + column * merged * strip.step;
+  const { begins, ends } = timesOf(strip, merged);
   const place = (column) => `${(100 * column) / count}%`;
   const label = "What happened when, and what is due";
-  const drawn = svg("svg", { role: "group", height: height + AXIS, "aria-label": label, class: "chart" });
-  for (let row = 0; row < strip.rows.length; row++) {
-    drawn.append(svg("line", { x2: "100%", y1: (row + 0.5) * ROW, y2: (row + 0.5) * ROW, class: "row" }));
+  const drawn = svg("svg", { role: "group", height: height + AXIS, "aria-label": label, class: "chart" }, hatching());
+  for (let row = 1; row <= strip.rows.length; row++) {
+    drawn.append(svg("line", { x2: "100%", y1: row * ROW - 1, y2: row * ROW - 1, class: "row" }));
   }
-  const every = Math.ceil(count / (merged === 1 ? 6 : 2));
+  const every = Math.ceil((count * 130) / room());
   for (let column = 0; column < count; column += every) {
     drawn.append(svg("line", { x1: place(column), x2: place(column), y2: height + 5, class: "tick" }));
     if (count - column < every * 0.75) continue; // the text would be cut at the edge
-    drawn.append(svg("text", { x: place(column), dx: 4, y: height + 15 }, text(at(column))));
+    drawn.append(svg("text", { x: place(column), dx: 4, y: height + 15 }, text(begins(column))));
+  }
+  for (const [column, length] of strip.gaps) {
+    const x = place(Math.floor(column / merged));
+    const title = svg("title", {}, `${Math.round(length / 86400)} days without anything are left out.`);
+    drawn.append(svg("line", { x1: x, x2: x, y2: height, class: "gap" }, title));
   }
   const now = place((strip.now - strip.start) / strip.step / merged);
   drawn.append(svg("line", { x1: now, x2: now, y2: height, class: "now" }, svg("title", {}, "Now")));
   const found = cells(strip.marks, merged);
   const time = selected("time");
-  const isSelected = (column) => time && at(column) < time[1] && at(column + 1) > time[0];
+  const isSelected = (column) => time && begins(column) < time[1] && ends(column) > time[0];
   const first = [...found.keys()].find(isSelected) ?? found.keys().next().value;
   for (const [column, cellsOfRows] of found) {
     const effects = [...cellsOfRows].map(([row, counts]) => `${strip.rows[row]}: ${sentence(counts)}`).join("; ");
     const link = svg("a", {
       "data-key": `column ${column}`,
-      "data-span": `${at(column)}..${at(column + 1)}`,
-      href: addressOf({ time: [at(column), at(column + 1)] }),
+      "data-span": `${begins(column)}..${ends(column)}`,
+      href: addressOf({ time: [begins(column), ends(column)] }),
       tabindex: column === first ? 0 : -1,
-      "aria-label": `${text(at(column))} to ${text(at(column + 1))}. ${effects}`,
+      "aria-label": `${text(begins(column))} to ${text(ends(column))}. ${effects}`,
       ...(isSelected(column) && { "aria-current": true }),
     });
     link.append(svg("title", {}, link.getAttribute("aria-label")));
     link.append(svg("rect", { x: place(column), width: place(1), height, class: "column" }));
     for (const [row, counts] of cellsOfRows) {
-      link.append(svg("svg", { x: place(column + 0.5), y: (row + 0.5) * ROW, class: "cell" }, shapeOf(counts)));
+      link.append(svg("svg", { x: place(column + 0.5), y: (row + 1) * ROW - 1, class: "cell" }, ...partsOf(counts, width)));
     }
     drawn.append(link);
   }
@@ -95,21 +108,43 @@ function sentence(counts) {
   return TONES.filter((tone) => tone in counts).map((tone) => `${counts[tone]} ${tone}`).join(", ");
 }
 
-/** Returns the shape of the most urgent tone, larger for more. */
-function shapeOf(counts) {
-  const tone = TONES.find((each) => each in counts);
-  return shape(tone, Math.min(4 + Math.log2(counts[tone]), 9));
+/** Returns the parts of a cell, which stands on its line: a bar, taller for more, and above it what was not sent. */
+function partsOf(counts, width) {
+  const made = [];
+  const present = STACKED.filter((tone) => tone in counts);
+  const total = present.reduce((sum, tone) => sum + counts[tone], 0);
+  const height = Math.min(4 + 2.2 * Math.log2(total), TALLEST);
+  let y = 0;
+  for (const tone of present) {
+    // A part is at least 4 pixels tall, however few there are of it.
+    const part = Math.max((height * counts[tone]) / total, 4);
+    y -= part;
+    made.push(svg("rect", { x: -width / 2, y, width, height: part, class: `mark ${tone}` }));
+  }
+  if ("advanced" in counts) made.push(svg("path", { d: `M-4 ${y - 11}v10l8 -5z`, class: "mark advanced" }));
+  if ("not sent" in counts) {
+    const size = Math.min(width / 2, 4);
+    const cross = `M${-size} ${-ROW + 4}l${2 * size} ${2 * size}m0 ${-2 * size}l${-2 * size} ${2 * size}`;
+    made.push(svg("path", { d: cross, class: "mark not-sent" }));
+  }
+  return made;
 }
 
-function shape(tone, size) {
-  const [name, attributes] = SHAPES[tone](size);
-  return svg(name, { ...attributes, class: `mark ${tone.replace(" ", "-")}` });
+/** Returns the pattern of what failed, so that it can be told from the rest without colour. */
+function hatching() {
+  const pattern = svg("pattern", { id: "hatching", width: 4, height: 4, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
+  pattern.append(svg("rect", { width: 4, height: 4 }), svg("line", { y2: 4 }));
+  return svg("defs", {}, pattern);
 }
 
-/** Returns what the shapes mean; for the eye only, since each column says it in words. */
+/** Returns what the parts mean; for the eye only, since each column says it in words. */
 function legend(marks) {
   const tones = TONES.filter((tone) => marks.some((mark) => mark[2] === tone));
-  const items = tones.map((tone) => html("span", {}, svg("svg", {}, shape(tone, 5)), tone));
+  const items = tones.map((tone) => {
+    const y = tone === "not sent" ? ROW - 14 : tone === "advanced" ? 1 : 0;
+    const cell = svg("svg", { class: "cell", y }, ...partsOf({ [tone]: 16 }, 9));
+    return html("span", {}, svg("svg", { viewBox: "-6 -13 12 14" }, cell), tone);
+  });
   return html("p", { class: "legend", "aria-hidden": true }, ...items);
 }
 

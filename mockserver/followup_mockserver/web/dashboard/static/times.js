@@ -1,12 +1,15 @@
 // The selected time zone: the texts of all <time> elements, also relative to the clock of the mock, and the fields for times.
 //
 //   <time datetime="…">                       30 Sep 14:30
-//   <time datetime="…" data-seconds>          30 Sep 14:30:05 GMT-3
+//   <time datetime="…" data-seconds>          30 Sep 14:30:05
 //   <time datetime="…" data-relative>         30 Sep 14:30, in 3 h
 //   <time datetime="…" data-relative="only">  in 3 h
+//   <time datetime="…" data-real>             07:09:42, in real time, in the time zone of the browser
+//   <time datetime="…" data-happened="…">     30 Sep 14:30, with the real time in the title
 //   <span data-zone-short>                    GMT-3
 //
-// The clock at the top names the zone. Other times do only where it differs, as in summer.
+// The clock at the top names the zone, and the year if it is not that of real time. Other times do only where they differ
+// from the clock, as in summer.
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -41,6 +44,7 @@ export function showTimes(root, clock, timeZone) {
   for (const element of root.querySelectorAll("time")) {
     const text = textOf(element, now, current, timeZone);
     if (element.textContent !== text) element.textContent = text;
+    if (element.dataset.happened) element.title = `${element.dateTime}, in real time ${realText(element.dataset.happened, timeZone)}`;
   }
 }
 
@@ -82,17 +86,29 @@ function offsetAt(instant, timeZone) {
 function textOf(element, now, current, timeZone) {
   const instant = Date.parse(element.dateTime);
   const relative = element.dataset.relative;
+  if ("real" in element.dataset) return realText(element.dateTime, timeZone);
   if (relative === "only") return relativeText(instant, now);
-  const text = absoluteText(instant, current, timeZone, "seconds" in element.dataset);
+  const isClock = element.parentElement?.id === "now";
+  const reference = isClock ? partsOf(Date.now(), timeZone) : current;
+  const text = absoluteText(instant, reference, timeZone, "seconds" in element.dataset, isClock);
   return relative === undefined ? text : `${text}, ${relativeText(instant, now)}`;
 }
 
-function absoluteText(instant, current, timeZone, hasSeconds) {
+/** Returns a real time as the clock of this machine shows it, with the day unless that is today. */
+function realText(timestamp, timeZone) {
+  const local = timeZone === "UTC" ? timeZone : Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const [parts, today] = [Date.parse(timestamp), Date.now()].map((instant) => partsOf(instant, local));
+  const time = `${parts.hour}:${parts.minute}:${parts.second}${local === "UTC" ? "Z" : ""}`;
+  const isToday = ["day", "month", "year"].every((name) => parts[name] === today[name]);
+  return isToday ? time : `${parts.day} ${parts.month} ${time}`;
+}
+
+function absoluteText(instant, current, timeZone, hasSeconds, hasZone = false) {
   const parts = partsOf(instant, timeZone);
   const year = parts.year === current.year ? "" : ` ${parts.year}`;
   const seconds = hasSeconds ? `:${parts.second}` : "";
-  const isUsual = !hasSeconds && parts.timeZoneName === current.timeZoneName;
-  const zoneName = isUsual ? "" : parts.timeZoneName === "UTC" ? "Z" : ` ${parts.timeZoneName}`;
+  const isUsual = parts.timeZoneName === current.timeZoneName;
+  const zoneName = isUsual && !hasZone ? "" : parts.timeZoneName === "UTC" ? "Z" : ` ${parts.timeZoneName}`;
   return `${parts.day} ${parts.month}${year} ${parts.hour}:${parts.minute}${seconds}${zoneName}`;
 }
 
