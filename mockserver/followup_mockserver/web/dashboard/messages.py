@@ -86,8 +86,6 @@ def _cause(tenant: Tenant, message: Occurrence, patient: str | None) -> str | No
 
 def opted_out_by(tenant: Tenant, patient: str | None) -> str | None:
     """Return the id of the test control that last opted a patient out; None if there is none, or it is not kept."""
-    for each in reversed(tenant.history.records):
-        if each.kind == patients.SERVICE_FIELDS_CHANGED and each.id == patient and each.outcome:
-            if patients.OPTED_OUT in each.outcome.text:
-                return each.cause
-    return None
+    changes = (each for each in reversed(tenant.history.records) if each.kind == patients.SERVICE_FIELDS_CHANGED)
+    mine = (each for each in changes if each.id == patient)
+    return next((each.cause for each in mine if each.outcome and patients.OPTED_OUT in each.outcome.text), None)
