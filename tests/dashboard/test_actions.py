@@ -5,9 +5,10 @@ import inspect
 import re
 from html import unescape
 
+import httpx
 import pytest
 
-from followup import FollowUp
+from followup import APIStatusError, FollowUp
 from followup_mockserver import MockService
 
 from .html import Views
@@ -101,3 +102,26 @@ def test_a_page_says_nothing_twice(views: Views, client: FollowUp, group: str) -
     }
     assert not above & {*names}
     assert "createdAt" in names
+
+
+def test_amber_is_for_what_failed_and_may_still_succeed(views: Views, client: FollowUp, service: MockService) -> None:
+    def colours(path: str, text: str) -> set[str]:
+        return {*re.findall(rf'class="status ([^"]*)">{text}<', views.html(path))}
+
+    service.mount("https://clinic.example/hooks", lambda _: httpx.Response(500))
+    client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
+    client.patients.create(**ANA)  # type: ignore[arg-type]
+    assert (colours("webhook_deliveries", "pending"), colours("outbound_events", "1 pending")) == (
+        {"pending"},
+        {"pending"},
+    )
+    service.advance()
+    assert (colours("webhook_deliveries", "pending"), colours("outbound_events", "1 pending")) == (
+        {"retried"},
+        {"retried"},
+    )
+    for status in (400, 500):
+        service.add_fault(operation="patients.create", kind="status", status=status)
+        with pytest.raises(APIStatusError):
+            client.patients.create(**ANA)  # type: ignore[arg-type]
+        assert colours("overview", str(status)) == colours("calls", f"{status} fault") == {"failed"}

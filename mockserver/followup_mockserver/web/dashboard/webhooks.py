@@ -280,7 +280,9 @@ def _shown_event(tenant: Tenant, found: _Found) -> dict[str, Any]:
 def _summary(tenant: Tenant, record: Record) -> list[tuple[str, str]]:
     """Return texts with the class of their colour, such as ``2 delivered`` and ``1 failed``."""
     counts = Counter(_status(tenant, receipt) for receipt in record.receipts)
-    made = [(f"{counts[status]} {word}", status) for status, word in _WORDS.items() if counts[status]]
+    deliveries = filter(None, (tenant.webhook_deliveries.get(each.delivery or "") for each in record.receipts))
+    tones = {"pending": "retried"} if any(each.status == "pending" and each.attempts for each in deliveries) else {}
+    made = [(f"{counts[each]} {word}", tones.get(each, each)) for each, word in _WORDS.items() if counts[each]]
     reasons = [each.reason for each in record.receipts if each.reason is not None and each.delivery is None]
     if not reasons:
         return made

@@ -68,5 +68,5 @@ export async function followedBy(id) {
 /** Returns the state of a job or a delivery without its time and reason: "due", "moved", "not sent". */
 function stateOf(outcome) {
   const due = /^due \S+?(?:; (.*))?$/.exec(outcome);
-  return (due ? (due[1] ?? "due") : outcome).split(":")[0];
+  return (due ? (due[1] ?? "due") : outcome).split(":")[0].replace("succeeded", "delivered");
 }
