@@ -1,6 +1,7 @@
 """The checks of the project. ``nox`` runs those that every change must pass; ``nox -l`` lists all sessions."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -52,10 +53,22 @@ IN_PARALLEL = ["-n", "auto", "--dist", "worksteal"]
 """
 
 
+NOT_ON_WINDOWS = re.compile("axe-playwright|playwright|pixeltable")
+"""The packages of browsers and of PostgreSQL, whose programs Wine does not run."""
+
+
 def install_groups(session: nox.Session, *groups: str, extra: str = "") -> None:
     """Install dependency groups, and something else with them."""
     packages = nox.project.dependency_groups(PYPROJECT, *groups)
     session.install("--no-compile", *packages, *filter(None, [extra]))  # most of their modules are never imported
+
+
+def build_wheel(session: nox.Session) -> Path:
+    """Build our wheel."""
+    session.install("--no-compile", "build", "hatchling")
+    folder = Path(session.create_tmp()).resolve()
+    session.run("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), ".", silent=True)
+    return max(folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
 
 
 def install_wheel(session: nox.Session, group: str = "tests") -> dict[str, str]:
@@ -63,10 +76,7 @@ def install_wheel(session: nox.Session, group: str = "tests") -> dict[str, str]:
 
     Returns the variable that names the wheel, for the tests of what is in it.
     """
-    session.install("--no-compile", "build", "hatchling")
-    folder = Path(session.create_tmp()).resolve()
-    session.run("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), ".", silent=True)
-    wheel = max(folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
+    wheel = build_wheel(session)
     install_groups(session, group, extra=f"{wheel}[all]")
     session.install("--force-reinstall", "--no-deps", str(wheel))  # an older one may have the same version
     return {"FOLLOWUP_WHEEL": str(wheel)}
@@ -180,6 +190,29 @@ def nightly(session: nox.Session) -> None:
     session.run(*pytest, *sdk, *mock, "--hypothesis-profile", "fuzz")
     session.install("django==4.2.*")  # the oldest one
     session.run("python", "-m", "pytest", "tests/django", "tests/docs/test_django_page.py")
+
+
+@nox.session
+def windows(session: nox.Session) -> None:
+    """Run the tests on the Windows build of Python, where Wine is installed."""
+    absent = [each for each in ("wine", "wineboot", "wineserver") if shutil.which(each) is None]
+    if absent:
+        session.skip(f"{', '.join(absent)} not installed: apt-get install wine wine64, on a system of 64 bits")
+    session.install("pip", "uv")
+    wheel, folder = build_wheel(session), Path(session.create_tmp(), "python").resolve()
+    python = ["python", "tools/windows.py", str(folder)]
+    session.run(*python, "--version")
+    packages = [
+        f"{wheel}[all]",
+        "pip",
+        "pytest-timeout",
+        *(each for each in nox.project.dependency_groups(PYPROJECT, "tests") if not NOT_ON_WINDOWS.match(each)),
+    ]
+    target = ["--target", str(folder / "Lib/site-packages"), "--python-platform", "x86_64-pc-windows-msvc"]
+    session.run("uv", "pip", "install", *target, "--python-version", "3.13", "--only-binary", ":all:", *packages)
+    # Again, by the pip of Windows, which makes programs of the commands.
+    session.run(*python, "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall", f"Z:{wheel}")
+    session.run(*python, "-m", "pytest", "--timeout", "600", *(session.posargs or ["tests"]))
 
 
 @nox.session

@@ -1,7 +1,6 @@
 """``followup``: every operation as a command, events from a file, and errors as one clear line."""
 
 import json
-import os
 import signal
 import time
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 from contract import specification as spec
 from support.shell import Shell
+from support.systems import HAS_MODES, needs_signals
 from support.waiting import wait_for
 
 from followup_mockserver import MockServer
@@ -91,7 +91,7 @@ class TestSend:
         result = shell.run("events", "send-all", "events.json")
         assert result.returncode != 0
         assert "2 events were rejected" in result.stderr
-        assert os.name != "posix" or file.stat().st_mode & 0o077 == 0
+        assert not HAS_MODES or file.stat().st_mode & 0o077 == 0
         lines = file.read_text().splitlines()
         rejected = {json.loads(line)["event"]["id"]: json.loads(line)["error"] for line in lines}
         assert set(rejected) == {"e-2", "late"}
@@ -179,6 +179,7 @@ class TestSend:
         )
         assert json.loads(file.read_text())
 
+    @needs_signals
     def test_an_interrupted_run_reports_its_progress_and_can_be_repeated(
         self, shell: Shell, server: MockServer
     ) -> None:

@@ -1,14 +1,15 @@
-"""What Windows and macOS lack or do otherwise, simulated: there are no forks, no polls, and other ends of lines."""
+"""What Windows and macOS lack or do otherwise: there are no forks, no polls, and other files and shells."""
 
-import _pyio
 import os
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from support.systems import REPLACES_OPEN_FILES, needs_signals
 
 from followup.cli.output import write_private_file
 from followup_mockserver import MockServer
@@ -62,12 +63,18 @@ def test_client_mock_outbox_and_command_need_nothing_that_only_posix_has(tmp_pat
     assert ended.stdout.startswith("2\n{")
 
 
-def test_dev_ends_with_its_program_and_ends_it(tmp_path: Path) -> None:
-    code = "import os; del os.killpg; from followup_mockserver.cli import main; main()"
-    command = [sys.executable, "-c", code, "dev"]
-    ends = [*command, "--port", "0", "--quiet", "--", sys.executable, "-c", "raise SystemExit(5)"]
-    assert subprocess.run(ends, check=False, timeout=60, env={**os.environ, "HOME": str(tmp_path)}).returncode == 5
-    sleeps = [*ends[:-1], "import time; print('ready', flush=True); time.sleep(600)"]
+WITHOUT_GROUPS = "import os; vars(os).pop('killpg', None); from followup_mockserver.cli import main; main()"
+DEV = [sys.executable, "-c", WITHOUT_GROUPS, "dev", "--port", "0", "--quiet", "--", sys.executable, "-c"]
+
+
+def test_dev_ends_with_its_program(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    assert subprocess.run([*DEV, "raise SystemExit(5)"], check=False, timeout=60, env=environment).returncode == 5
+
+
+@needs_signals
+def test_dev_ends_its_program(tmp_path: Path) -> None:
+    sleeps = [*DEV, "import time; print('ready', flush=True); time.sleep(600)"]
     with subprocess.Popen(sleeps, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
@@ -76,26 +83,18 @@ def test_dev_ends_with_its_program_and_ends_it(tmp_path: Path) -> None:
         assert process.wait(60) == 128 + signal.SIGTERM
 
 
-def test_a_shell_can_read_a_file_that_was_written_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "linesep", "\r\n")
-    monkeypatch.setattr(os, "fdopen", _pyio.open)  # which reads os.linesep, where the one in C is compiled with it
+def test_a_shell_can_read_a_file_wherever_it_was_written(tmp_path: Path) -> None:
     write_private_file(tmp_path / "mock.env", "FOLLOWUP_API_KEY=a\n")
-    monkeypatch.undo()
     assert (tmp_path / "mock.env").read_bytes() == b"FOLLOWUP_API_KEY=a\n"
 
 
-def test_a_file_that_another_program_has_open_on_windows_stays_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def replace(*_: object) -> None:
-        raise PermissionError(13, "The process cannot access the file because it is being used by another process")
-
+def test_a_file_that_another_program_has_open_is_replaced_or_stays_whole(tmp_path: Path) -> None:
     file = tmp_path / "mock.env"
     file.write_text("before")
-    monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(PermissionError):
+    with file.open(), nullcontext() if REPLACES_OPEN_FILES else pytest.raises(PermissionError):
         write_private_file(file, "after")
-    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("mock.env", "before")]
+    expected = "after" if REPLACES_OPEN_FILES else "before"
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("mock.env", expected)]
 
 
 def test_two_mocks_cannot_share_a_port_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,10 +104,11 @@ def test_two_mocks_cannot_share_a_port_on_windows(monkeypatch: pytest.MonkeyPatc
         assert server._socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
-def test_the_lines_to_paste_are_those_of_powershell_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lines_to_paste_are_those_of_powershell_where_no_other_shell_is(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {"FOLLOWUP_BASE_URL": "http://127.0.0.1:4210", "FOLLOWUP_API_KEY": "fu_test_mock"}
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    monkeypatch.setenv("PSModulePath", "")  # Git Bash has it, too
     assert "  export FOLLOWUP_BASE_URL=http://127.0.0.1:4210 FOLLOWUP_API_KEY=fu_test_mock" in serving._hints(values)
-    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.delenv("SHELL")
     lines = serving._hints(values)
-    monkeypatch.undo()
     assert "  $env:FOLLOWUP_BASE_URL = 'http://127.0.0.1:4210'; $env:FOLLOWUP_API_KEY = 'fu_test_mock'" in lines

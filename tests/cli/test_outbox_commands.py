@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine
 from support.databases import engine_of
 from support.shell import Shell
+from support.systems import needs_signals
 from support.waiting import wait_for
 
 from followup import inbound
@@ -80,6 +81,7 @@ def test_run_until_empty_waits_for_retries(outbox: Outbox, engine: Engine, shell
     assert shell.run("outbox", "run", "--until-empty").stdout == "1 sent, 0 duplicates, 0 rejected\n"
 
 
+@needs_signals
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_run_after_the_call_in_flight(
     outbox: Outbox, engine: Engine, shell: Shell, server: MockServer, sent: signal.Signals, status: int

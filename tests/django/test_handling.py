@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.test import RequestFactory
-from support.forks import FORK
+from support.forks import forking
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
@@ -66,7 +66,7 @@ def test_a_killed_worker_has_done_all_or_nothing(connection: Any, moment: str) -
 
     deliver("whd_1")
     connection.close()
-    child = FORK.Process(target=work)
+    child = forking().Process(target=work)
     child.start()
     child.join()
     assert child.exitcode == -signal.SIGKILL

@@ -2,7 +2,6 @@
 
 import os
 import random
-import signal
 import time
 import warnings
 from collections.abc import Callable
@@ -15,7 +14,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 from support.exports import MORNING, export, import_of, row
-from support.forks import FORK
+from support.forks import forking
+from support.systems import KILL, KILLED
 
 from followup.outbox import Outbox
 from followup_mockserver import MockService
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.on_all
 
 def killed(work: Callable[[], Any], after: float | None = None) -> bool:
     """Run in a forked child, kill it after so many seconds if it still runs, and return whether it was killed."""
-    child = FORK.Process(target=work)
+    child = forking().Process(target=work)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child.start()
@@ -33,7 +33,7 @@ def killed(work: Callable[[], Any], after: float | None = None) -> bool:
         time.sleep(after)
         child.kill()
     child.join(120)
-    assert child.exitcode in (0, -signal.SIGKILL)
+    assert child.exitcode in (0, KILLED)
     return child.exitcode != 0
 
 
@@ -43,7 +43,7 @@ def dying_at(statement: int, work: Callable[[], Any]) -> Callable[[], None]:
 
     def count(*_: object) -> None:
         if next(left, None) is None:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), KILL)
 
     def run() -> None:
         event.listen(Engine, "before_cursor_execute", count)
@@ -104,17 +104,17 @@ def test_100_kills_at_random_moments(database_url: str, tmp_path: Path):
 
 
 def test_runs_at_the_same_time(database_url: str, tmp_path: Path):
-    job = import_of(tmp_path)
+    job, fork = import_of(tmp_path), forking()
     with closing(Outbox(database_url)) as outbox:
         outbox.create_tables()
         for hours in range(3):
-            file, start = export(tmp_path, moved(range(90), hours)), FORK.Barrier(3)
+            file, start = export(tmp_path, moved(range(90), hours)), fork.Barrier(3)
 
             def run(start: Any = start, file: Path = file) -> None:
                 start.wait(60)
                 job.run(file, database_url)
 
-            children = [FORK.Process(target=run) for _ in range(3)]
+            children = [fork.Process(target=run) for _ in range(3)]
             for child in children:
                 child.start()
             for child in children:

@@ -1,11 +1,11 @@
 """A worker of a Django project that is killed in its handler. Arguments: URL, and the moment."""
 
 import os
-import signal
 import sys
 
 from support.connections import django_database
 from support.django_apps import let_django_find_a_mysql_driver
+from support.systems import KILL
 from support.webhook_events import SECRET
 
 from followup.inbox import Inbox, Received
@@ -16,7 +16,7 @@ url, moment = sys.argv[1:]
 def reach(now: str) -> None:
     """Kill this process if this is its moment."""
     if now == moment:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), KILL)
 
 
 import django  # noqa: E402

@@ -5,6 +5,7 @@ import signal
 import sys
 
 from inbox.conftest import write
+from support.systems import KILL
 from support.webhook_events import SECRET
 
 from followup.inbox import Inbox, Received
@@ -17,10 +18,10 @@ inbox = Inbox(url, secret=SECRET, max_attempts=3)
 def handle(received: Received) -> None:
     """Write, and stop before or after that."""
     if moment == "before":
-        os.kill(os.getpid(), signal.Signals[name])
+        os.kill(os.getpid(), getattr(signal, name, KILL))
     write(received, "of the worker that was stopped")
     if moment == "after":
-        os.kill(os.getpid(), signal.Signals[name])
+        os.kill(os.getpid(), getattr(signal, name, KILL))
 
 
 print(inbox.drain().done)

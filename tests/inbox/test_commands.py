@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.shell import Shell
+from support.systems import needs_signals
 from support.waiting import wait_for
 from support.webhook_events import SECRET, body_of, headers_of
 
@@ -102,6 +103,7 @@ def test_purge_takes_the_age_in_days(shell: Shell, inbox: Inbox) -> None:
     assert "--state must be" in shell.error("inbox", "purge", "--older-than", "1", "--state", "waiting")
 
 
+@needs_signals
 def test_run_finishes_the_event_in_flight_when_it_is_terminated(shell: Shell, inbox: Inbox, tmp_path: Path) -> None:
     deliver(inbox, "whd_1", ref="apt_slow")
     process = shell.start("inbox", "run", "clinic_webhooks:inbox")
@@ -161,6 +163,7 @@ def test_an_error_is_one_line(shell: Shell, tmp_path: Path, arguments: list[str]
     assert not (tmp_path / "mispelt.db").exists()
 
 
+@needs_signals
 def test_run_catches_up_and_warns_of_what_never_arrived(tmp_path: Path, shell: Shell, inbox: Inbox) -> None:
     with MockServer(start_time="2026-09-28T12:00:00Z") as server, server.client() as client:
         shell.environment |= {"FOLLOWUP_BASE_URL": server.url}

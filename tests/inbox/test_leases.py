@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.systems import KILLED, needs_signals
 from support.times import ManualTime
 from support.waiting import wait_for
 
@@ -62,7 +63,7 @@ def test_a_killed_worker_has_done_nothing_and_the_event_is_handled_again(
 
     clock = inbox._clock = ManualTime(time.time())
     inbox.deliver("whd_1")
-    assert start(database_url, "SIGKILL", moment).wait(60) == -signal.SIGKILL
+    assert start(database_url, "SIGKILL", moment).wait(60) == KILLED
     assert inbox.status().in_flight == 1
     assert inbox.drain().remaining == 1, "its lease has not ended"
     assert inbox.written() == []
@@ -76,7 +77,7 @@ def test_an_event_that_kills_every_worker_dies(inbox: Desk, database_url: str, s
     inbox.deliver("whd_1")
     with inbox._database.transaction() as connection:
         connection.exec_driver_sql("UPDATE followup_inbox SET attempts = 2")
-    assert start(database_url, "SIGKILL", "after").wait(60) == -signal.SIGKILL
+    assert start(database_url, "SIGKILL", "after").wait(60) == KILLED
     with inbox._database.transaction() as connection:
         # The workers use the clock of the database, which cannot be advanced.
         connection.exec_driver_sql("UPDATE followup_inbox SET lease_ends_at = 0")
@@ -86,6 +87,7 @@ def test_an_event_that_kills_every_worker_dies(inbox: Desk, database_url: str, s
     assert inbox.written() == []
 
 
+@needs_signals
 @pytest.mark.usefixtures("later")
 def test_a_frozen_worker_that_wakes_after_its_lease_is_rolled_back(
     inbox: Desk, database_url: str, start: Start

@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 from support.connections import Open, each_kind, sqlite3_of
 from support.databases import engine_of
+from support.systems import KILLED
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
@@ -288,7 +288,7 @@ def test_a_killed_django_worker_has_done_all_or_nothing(inbox: Desk, database_ur
         capture_output=True,
         timeout=120,
     )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert killed.returncode == KILLED, killed.stderr
     inbox._clock = ManualTime(time.time() + 60)
     assert inbox.drain(raise_exceptions=True).remaining == 0
     assert attempts == ([] if moment == "committed" else [2])

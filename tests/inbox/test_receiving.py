@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.databases import engine_of, texts
+from support.systems import KILLED
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import ConfigurationError
@@ -146,16 +147,17 @@ def test_a_rejection_is_logged_with_its_reason_and_no_data(inbox: Desk, caplog: 
 def test_a_killed_process_has_stored_what_it_acknowledged(database_url: str, inbox: Desk) -> None:
     """The process kills itself as soon as it has the 204."""
     code = (
-        "import os, signal, sys\n"
+        "import os, sys\n"
+        "from support.systems import KILL\n"
         "from support.webhook_events import SECRET, body_of, headers_of\n"
         "from followup.inbox import Inbox\n"
         "body = body_of('whd_1')\n"
         "assert Inbox(sys.argv[1], secret=SECRET).receive(body, headers_of(body)) == 204\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.kill(os.getpid(), KILL)\n"
     )
     folder = Path(__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code, database_url], cwd=folder, check=False, capture_output=True)
-    assert done.returncode == -9, done.stderr
+    assert done.returncode == KILLED, done.stderr
     assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
 
 

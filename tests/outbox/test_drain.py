@@ -17,6 +17,7 @@ from sqlalchemy import Engine
 from support.databases import execute
 from support.responses import error
 from support.server import Action, Received, hang, hang_up, reply
+from support.systems import needs_forks
 
 from followup import AsyncFollowUp, AuthenticationError, ConfigurationError, FollowUp, PermissionDeniedError
 from followup.outbox import DrainReport, Outbox
@@ -434,6 +435,7 @@ class Killer(httpx.BaseTransport):
         raise AssertionError
 
 
+@needs_forks
 @pytest.mark.on_all
 def test_the_events_of_a_killed_relay_are_sent_after_its_lease(outbox: Desk, service: Service) -> None:
     outbox.add("a1", "a2", subject="a")

@@ -18,10 +18,11 @@ import pytest
 from support.forks import in_a_child
 from support.responses import error, page, patient
 from support.server import Received, ScriptedServer, reply
+from support.systems import needs_forks
 
 from followup import APIConnectionError, AsyncFollowUp, ConfigurationError, FollowUp
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+pytestmark = needs_forks
 
 
 def echo_phone(connection: Any, received: Received) -> bool:

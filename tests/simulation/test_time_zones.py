@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from support.integrations.common import StoresLocalTime, TakesLocalTimeForUtc
 from support.plain_clinic import PlainClinic
+from support.systems import needs_time_zones
 
 from followup import FollowUp
 from followup_mockserver.lab.simulation.history import Book, seed_of
 from followup_mockserver.simulation import Clinic, simulate
 
-pytestmark = pytest.mark.skipif(not hasattr(time, "tzset"), reason="Windows has no time zone of a process")
+pytestmark = needs_time_zones
 
 CHATHAM = "+1245"
 BOOKED = seed_of((Book(0, 0),))

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from support.databases import with_psycopg
 from support.forks import in_a_child
 from support.stores import receive, record
+from support.systems import needs_modes
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
@@ -192,7 +193,7 @@ def test_the_statements_that_sqlalchemy_logs_show_no_data(path: Path, caplog: py
     assert "115555" not in caplog.text
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the files of Windows have no such permissions")
+@needs_modes
 def test_others_than_owner_and_group_cannot_open_a_new_file(path: Path) -> None:
     before = os.umask(0)
     try:

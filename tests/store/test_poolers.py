@@ -1,7 +1,6 @@
 """A real PgBouncer in transaction mode, which gives each transaction whatever session of the server is free."""
 
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile

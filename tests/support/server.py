@@ -1,6 +1,7 @@
 """An HTTP server on a real socket that follows the script of a test."""
 
 import json
+import selectors
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -164,10 +165,10 @@ class ScriptedServer:
 
 def _is_open(connection: socket.socket) -> bool:
     try:
-        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
-    except BlockingIOError:
-        return True
-    except OSError:
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_READ)
+            return not selector.select(0) or connection.recv(1, socket.MSG_PEEK) != b""
+    except (OSError, ValueError):  # it is closed here
         return False
 
 

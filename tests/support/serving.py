@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from followup import FollowUp
 from support.shell import COMMAND_OF_MOCK, clean_environment
+from support.systems import stop
 
 
 class Served(NamedTuple):
@@ -25,7 +26,7 @@ class Served(NamedTuple):
 
 @contextmanager
 def serving(folder: Path, *options: object, stdin: str = "", **environment: str) -> Iterator[Served]:
-    """Serve with these options, and stop with SIGTERM afterwards, which prints nothing."""
+    """Serve with these options, and stop afterwards, which prints nothing."""
     env_file = folder / "mock.env"
     command = [*COMMAND_OF_MOCK, "serve", "--port", "0", "--env-file", str(env_file), *map(str, options)]
     pipe = subprocess.PIPE
@@ -40,6 +41,5 @@ def serving(folder: Path, *options: object, stdin: str = "", **environment: str)
         lines = [process.stdout.readline() for _ in range(5)]
         url, key = (line.partition("=")[2] for line in env_file.read_text().splitlines())
         yield Served(process, lines, url, key)
-        process.terminate()
-        assert process.wait(60) == 0
+        stop(process)
         assert process.stderr.read() == ""

@@ -61,7 +61,7 @@ def run_here(
     """
     package = {"followup": "followup.cli", "followup-mock": "followup_mockserver.cli"}[program]
     kind = _Terminal if on_a_terminal else io.TextIOWrapper
-    out, err = (kind(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    out, err = (kind(io.BytesIO(), "utf-8", newline="\n", write_through=True) for _ in range(2))
     with _restored(directory):
         sys.argv = [program, *arguments]
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), "utf-8")
@@ -143,9 +143,8 @@ class Shell:
             cwd=self.directory,
             env={**self.environment, "COLUMNS": "200", **environment},
         )
-        return subprocess.CompletedProcess(
-            result.args, result.returncode, result.stdout.decode(), result.stderr.decode()
-        )
+        written = [each.decode().replace(os.linesep, "\n") for each in (result.stdout, result.stderr)]
+        return subprocess.CompletedProcess(result.args, result.returncode, *written)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the command, and do not wait for its end."""

@@ -260,7 +260,7 @@ def _run(command: Sequence[str], variables: Mapping[str, str], signalled: socket
     """
     # A terminal itself sends Ctrl-C to the program, which could not read from it in a group of its own.
     has_group = hasattr(os, "killpg") and not sys.stdin.isatty()
-    program = shutil.which(command[0]) if sys.platform == "win32" else None  # finds npm.cmd, too
+    program = shutil.which(command[0])  # on Windows, it finds npm.cmd too
     try:
         process = subprocess.Popen(  # noqa: S603 - the program of the user
             [program or command[0], *command[1:]],

@@ -145,7 +145,7 @@ def _announce(server: MockServer, env_file: Path | None, *, quiet: bool) -> None
 
 def _hints(values: Mapping[str, str]) -> list[str]:
     settings = "export " + " ".join(f"{name}={shlex.quote(value)}" for name, value in values.items())
-    if sys.platform == "win32":  # PowerShell
+    if "PSModulePath" in os.environ and "SHELL" not in os.environ:  # PowerShell
         settings = "; ".join(f"$env:{name} = '{value}'" for name, value in values.items())
     return [
         "",

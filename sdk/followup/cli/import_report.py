@@ -8,7 +8,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from html import escape
 from pathlib import Path
 from string import Template
@@ -20,7 +20,7 @@ from rich.cells import cell_len, set_cell_size
 from followup._core.codec.kinds import camel
 from followup._core.package_data import package_text
 from followup._core.privacy.redaction import HIDDEN, visible
-from followup.cli.output import json_line, say, say_wrapped, write_line
+from followup.cli.output import json_line, local_time, say, say_wrapped, write_line, zone_of
 
 if TYPE_CHECKING:
     from followup.imports import Doubt, Import, Report
@@ -147,6 +147,7 @@ class Shown:
         heading = self._say("understood")
         lines = [line for indent, line in self.lines() if not indent and line != heading]
         preview = [[str(each.row), *self._words_of(each)] for each in self.report.preview]
+        now = local_time(datetime.now(UTC))
         return template.substitute(
             language=self.language,
             title=escape(visible(self.file.name)),
@@ -154,7 +155,7 @@ class Shown:
             preview=f"<h2>{heading}</h2>{self._table('preview_headings', preview)}" if preview else "",
             groups=groups or f"<p>{self._say('no_doubts')}</p>",
             values="" if self.shows_values else f"<p>{self._say('masked')}</p>",
-            time=f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
+            time=f"{now:%Y-%m-%d %H:%M} {zone_of(now)}",
         )
 
     def lines(self) -> Iterator[tuple[str, str]]:

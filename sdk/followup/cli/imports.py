@@ -62,6 +62,7 @@ def init(
         with _progress(file) as on_progress:
             text = propose(file, on_progress, language)
         if target is None:
+            sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]  # as the other commands read it
             output.write_line(text, end="")
             return
         with output.file_errors(f"write {target}"), target.open("x", encoding="utf-8") as stream:

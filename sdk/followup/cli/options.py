@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -15,7 +15,7 @@ import typer
 from followup._core.api_rules import IdPrefix
 from followup._core.codec.kinds import camel, kinds_of
 from followup._core.codec.wire import format_exactly, in_utc
-from followup.cli.output import reject, zone_of
+from followup.cli.output import local_zone, reject, zone_of
 
 STANDARD_INPUT = "-"
 
@@ -168,20 +168,40 @@ def read_standard_input(where: str) -> bytes:
     return content
 
 
+def decoded(content: bytes, where: str) -> str:
+    """Decode UTF-8, with or without a byte order mark.
+
+    Args:
+        content: the bytes.
+        where: the option or argument that they are from, for the error.
+
+    Raises:
+        CommandFailed: they have another encoding, such as the UTF-16 of Windows PowerShell.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:  # as in UTF-16 without a byte order mark
+        reject(f"{where}: standard input must be UTF-8 text; save it in this encoding")
+    return text
+
+
 def parse_json(text: str, where: str) -> Any:
     """Parse JSON, or JSON Lines as a list, from the command line; ``-`` reads it from standard input.
 
     Raises:
         CommandFailed: it is neither.
     """
-    content = read_standard_input(where) if text == STANDARD_INPUT else text.encode("utf-8", "surrogatepass")
+    if text == STANDARD_INPUT:
+        text = decoded(read_standard_input(where), where)
     try:
-        return json.loads(content)
+        return json.loads(text)
     except RecursionError:
         reject(f"{where} is nested too deeply")
     except ValueError as error:
         with suppress(ValueError, RecursionError):
-            values = [json.loads(line) for line in content.splitlines() if line.strip()]
+            values = [json.loads(line) for line in text.split("\n") if line.strip()]
             if len(values) > 1:  # the error of the whole text is clearer than that of its only line
                 return values
         reject(f"{where} is not JSON: {error}")
@@ -270,10 +290,11 @@ def bound_of(text: str, where: str) -> tuple[str, str]:
         CommandFailed: it is neither a time with an offset nor a date.
     """
     try:
-        begin = datetime.combine(date.fromisoformat(text), datetime.min.time()).astimezone()
+        zone = local_zone()
+        begin = datetime.combine(date.fromisoformat(text), datetime.min.time(), zone).astimezone(UTC).astimezone(zone)
     except ValueError:
         return time_of(text, where, or_else=", or a date, such as 2030-05-17"), ""
-    except OverflowError:  # in the first year and the last one
+    except (OverflowError, OSError):  # in the first year and the last one; on Windows, also before 1970
         reject(f"{where} is out of range")
     shown = begin.isoformat()
     note = f"{where} is {shown}: the day begins at this time in the local time zone, {zone_of(begin)}."

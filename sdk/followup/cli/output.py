@@ -9,12 +9,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from zoneinfo import ZoneInfo
 
     from followup import APIStatusError, FollowUp
 
@@ -53,12 +54,16 @@ def _discard_output() -> None:
 
 def json_line(value: Any) -> str:
     """Encode the value as one line of JSON without control characters; decoding it returns the same value."""
-    import json  # imported late, as the next one, because help pages need neither
+    import json  # imported late, as the next ones, because help pages need none of them
+    import locale
 
     from followup._core.privacy.redaction import visible
 
     text = json.dumps(value, ensure_ascii=False)
-    if visible(text) == text and sys.stdout.encoding.lower() in ("utf-8", "utf8"):
+    encodings = {sys.stdout.encoding.lower()}
+    if not sys.stdout.isatty():  # PowerShell decodes what is in a pipe, with an encoding that is not UTF-8
+        encodings.add(locale.getencoding().lower())
+    if visible(text) == text and encodings <= {"utf-8", "utf8"}:
         return text
     return json.dumps(value).replace("\x7f", "\\u007f")  # which JSON allows
 
@@ -197,11 +202,24 @@ def zone_at(text: str) -> str | None:
 def _local(text: str) -> "datetime":
     from followup._core.codec.wire import parse_timestamp
 
-    time = parse_timestamp(text)
+    return local_time(parse_timestamp(text))
+
+
+def local_time(time: "datetime") -> "datetime":
+    """Return an aware time in the local time zone; unchanged where the system cannot convert it."""
     try:
-        return time.astimezone()
-    except (OverflowError, ValueError):  # at either end of the calendar
+        return time.astimezone(local_zone())
+    except (OverflowError, ValueError, OSError):  # at either end of the calendar; on Windows, also before 1970
         return time
+
+
+def local_zone() -> "ZoneInfo | None":
+    """Return the time zone that ``TZ`` names, which the C library of Windows does not know; None for the computer's."""
+    from followup._core.package_data import zone_of as zone_named
+
+    with suppress(KeyError, ValueError, OSError):
+        return zone_named(os.environ["TZ"].lstrip(":"))
+    return None
 
 
 def with_local_times(text: str, zone: str | None = None, *, live: bool = False) -> str:
@@ -224,9 +242,9 @@ def with_local_times(text: str, zone: str | None = None, *, live: bool = False) 
 
 
 def zone_of(time: "datetime") -> str:
-    """Return the name of the time zone of an aware time, such as CET, or UTC-3 for a zone that has only an offset."""
+    """Return the name of the time zone of an aware time, such as CET, or UTC-3 for a zone without a short name."""
     name = time.tzname() or ""
-    if name[:1].isalpha():
+    if name.isalpha():  # Windows has long ones, such as Argentina Standard Time
         return name
     minutes = round((time.utcoffset() or time - time).total_seconds() / 60)
     hours, rest = divmod(abs(minutes), 60)
@@ -347,8 +365,10 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
         name: the name of the program, which the line begins with.
         command: the command; returns the exit status, or exits with it.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that cannot write all characters
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # UTF-8 for other programs, as everywhere since Python 3.15
+            is_chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            stream.reconfigure(encoding=None if is_chosen else "utf-8", errors="backslashreplace")
     try:
         try:
             status = command()

@@ -14,7 +14,7 @@ from followup._core.codec.kinds import camel
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output
-from followup.cli.options import kebab, keyword, own_parameters
+from followup.cli.options import decoded, kebab, keyword, own_parameters
 from followup.cli.output import fail, json_line, reject, say, warn, write_line
 
 commands: Application = Application(no_args_is_help=True)
@@ -59,7 +59,10 @@ def _checked(criteria: Mapping[str, str | None]) -> Mapping[str, str | None]:
     """Return the criteria, read from standard input where they are ``-``, which no other user sees."""
     from followup._store.person import Person
 
-    read = {each: sys.stdin.readline() if text == "-" else text for each, text in criteria.items()}
+    read = {
+        each: decoded(sys.stdin.buffer.readline(), f"--{kebab(each)}") if text == "-" else text
+        for each, text in criteria.items()
+    }
     try:
         Person(**read)
     except ValueError as error:

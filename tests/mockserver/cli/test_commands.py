@@ -14,6 +14,7 @@ import pytest
 from support.receivers import Inbox, listening
 from support.serving import Served, serving
 from support.shell import run_here
+from support.systems import needs_modes, stop
 
 from followup import InternalServerError, __version__, construct_event
 from followup_mockserver import MockServer
@@ -61,8 +62,7 @@ def test_serve_from_start_to_stop(served: Served, number: signal.Signals) -> Non
     with served.client() as client:
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
         client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-    served.process.send_signal(number)
-    assert served.process.wait(60) == 0
+    stop(served.process, number)
 
 
 def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: P
     )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+@needs_modes
 def test_wait_writes_the_variables_to_a_file_and_keeps_its_other_lines(server: MockServer, tmp_path: Path) -> None:
     ours = f"FOLLOWUP_BASE_URL={server.url}\nFOLLOWUP_API_KEY=fu_test_mock\n"
     path = tmp_path / "github.env"
@@ -247,8 +247,7 @@ def test_listen_prints_the_secret_and_a_line_for_each_attempt(server: MockServer
                 lines = [process.stdout.readline() for _ in range(3)]
                 assert all("patient.upserted" in line and "attempt 1" in line and "204" in line for line in lines)
                 assert len(set(lines)) == 3
-                process.send_signal(signal.SIGINT)
-                assert process.wait(60) == 0
+                stop(process, signal.SIGINT)
                 assert [*client.webhook_endpoints.list()] == []
     assert len(inbox.requests) == 3
     for request in inbox.requests:

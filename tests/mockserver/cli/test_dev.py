@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.shell import COMMAND_OF_MOCK, clean_environment
+from support.systems import stop
 from support.terminal import Terminal
 from support.waiting import wait_for
 
@@ -91,7 +92,7 @@ def test_a_program_has_the_variables_and_receives_the_webhooks() -> None:
         httpx.get(values["FOLLOWUP_BASE_URL"], trust_env=False)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_reaches_the_program_and_nothing_is_left_running(number: signal.Signals) -> None:
     arguments = command("--port", "0", "--quiet", "--", sys.executable, "-c", PATIENT)
@@ -132,8 +133,7 @@ def test_without_a_program_it_serves_until_ctrl_c() -> None:
         values = values_of([process.stdout.readline() for _ in range(3)])
         url, key = values["FOLLOWUP_BASE_URL"], values["FOLLOWUP_API_KEY"]
         assert httpx.get(f"{url}/v1/account", headers={"Authorization": f"Bearer {key}"}, trust_env=False).is_success
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        stop(process, signal.SIGINT)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,6 @@ def test_two_programs_have_two_mocks() -> None:
         url = first.stdout.readline().strip().partition("=")[2]
         code = "import os; print(os.environ['FOLLOWUP_BASE_URL'])"
         second = subprocess.check_output(command("--quiet", "--", sys.executable, "-c", code), text=True, timeout=60)
-        first.terminate()
-        assert first.wait(60) == 0
+        stop(first)
     assert url.startswith("http://127.0.0.1:")
     assert second.strip() not in ("", url)

@@ -3,16 +3,15 @@
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support.serving import serving
 from support.shell import COMMAND_OF_MOCK
+from support.systems import may_write_everywhere, needs_fifos, needs_modes
 
 from followup.cli.output import write_private_file
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="FIFOs, modes and symbolic links of POSIX")
 LINES = "FOLLOWUP_BASE_URL=http://127.0.0.1:4210\nFOLLOWUP_API_KEY=fu_test_mock\n"
 
 
@@ -22,6 +21,7 @@ def test_a_mock_that_listens_has_written_its_file(tmp_path: Path) -> None:
         assert (tmp_path / "mock.env").read_text() == f"FOLLOWUP_BASE_URL={url}\nFOLLOWUP_API_KEY=fu_test_mock\n"
 
 
+@needs_fifos
 def test_a_fifo_is_one_clear_line_and_no_hang(tmp_path: Path) -> None:
     path = tmp_path / "fifo"
     os.mkfifo(path)
@@ -31,6 +31,7 @@ def test_a_fifo_is_one_clear_line_and_no_hang(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", expected)
 
 
+@needs_modes
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("is_link", [True, False])
 def test_the_file_is_its_owners_alone_and_nothing_is_left_beside_it(
@@ -48,6 +49,7 @@ def test_the_file_is_its_owners_alone_and_nothing_is_left_beside_it(
     assert {each.name for each in tmp_path.iterdir()} == {"mock.env", "link.env"}
 
 
+@needs_fifos
 def test_what_is_no_file_is_rejected_and_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fifo, link, loop, bound = (tmp_path / name for name in ("fifo", "link", "loop", "socket"))
     os.mkfifo(fifo)
@@ -63,7 +65,7 @@ def test_what_is_no_file_is_rejected_and_stays(tmp_path: Path, monkeypatch: pyte
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(may_write_everywhere(), reason="root may write everywhere")
 def test_a_file_that_may_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "mock.env"
     path.write_text("OLD=1\n")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from support.receivers import Inbox, listening
 from support.shell import clean_environment
+from support.systems import stop
 from support.terminal import Terminal
 
 from followup_mockserver import MockServer
@@ -92,7 +93,6 @@ def test_listen_goes_on_after_a_reset(server: MockServer) -> None:
                 client.patients.create(phone="+5491155550000")
                 assert "patient.upserted" in process.stdout.readline()
             finally:
-                process.send_signal(signal.SIGTERM)
-                assert process.wait(60) == 0
+                stop(process)
             assert len(inbox.requests) == 1
             assert client.webhook_endpoints.list().data == []

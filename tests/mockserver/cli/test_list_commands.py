@@ -12,6 +12,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.shell import Shell
+from support.systems import stop
 
 from followup import APIStatusError, construct_event
 from followup.cli.output import short_ids
@@ -121,8 +122,7 @@ class TestLists:
             for patient in (3, 4):
                 create_patients(server, patient)
                 assert json.loads(process.stdout.readline())["requestId"] == request_ids(server)[-1]
-            process.send_signal(number)
-            assert process.wait(60) == 0
+            stop(process, number)
             assert process.stderr
             assert process.stderr.read() == ""
 
@@ -142,8 +142,7 @@ class TestLists:
             while lines[-1]["status"] == "pending":
                 lines.append(json.loads(process.stdout.readline()))
             assert (lines[-1]["status"], lines[-1]["attempts"]) == ("succeeded", 2)
-            process.terminate()
-            assert process.wait(60) == 0
+            stop(process)
 
 
 class TestListen:
@@ -154,8 +153,7 @@ class TestListen:
             assert process.stdout
             assert process.stderr
             yield process.stdout, process.stderr
-            process.terminate()
-            assert process.wait(60) == 0
+            stop(process)
 
     def test_its_secret_is_the_same_for_a_url_and_differs_between_them(self, shell: Shell) -> None:
         found = []

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.shell import clean_environment
+from support.systems import needs_shell, stop
 
 from followup import FollowUp, NotFoundError
 
@@ -128,6 +129,7 @@ def test_a_line_names_what_was_lost_and_has_a_limit() -> None:
     assert len(unknown) < 600
 
 
+@needs_shell
 def test_the_start_has_lines_to_paste_and_says_how_to_stop(tmp_path: Path) -> None:
     with serving() as (process, url, lines):
         (export,) = [line for line in lines if line.startswith("  export ")]
@@ -156,7 +158,6 @@ def test_a_reader_that_stops_reading_does_not_stop_the_mock() -> None:
             for number in range(600):  # about 150 kB of lines, more than a pipe holds
                 http.get(f"/v1/{long}{number}", timeout=20)
             assert http.get("/_mock/health").json() == {"status": "ok"}
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        stop(process)
         assert process.stderr
         assert process.stderr.read() == ""

@@ -28,7 +28,7 @@ from followup._core.results.errors import (
 from followup._core.threads import result_within
 from followup.cli.application import Application
 from followup.cli.doctor.network import API_KEY, BASE_URL, Finding, Unchecked, check_variable, check_way, fail, ok
-from followup.cli.output import FAILURE, json_line, reject, say_wrapped, write_line
+from followup.cli.output import FAILURE, json_line, local_time, reject, say_wrapped, write_line
 from followup.resources import all_groups
 from followup.webhooks import SECRET_VARIABLE, WEBHOOK_TOLERANCE
 
@@ -325,4 +325,4 @@ def _host_of(url: str) -> str:
 
 
 def _time(time: datetime) -> str:
-    return f"{time.astimezone():%Y-%m-%d %H:%M}"
+    return f"{local_time(time):%Y-%m-%d %H:%M}"
