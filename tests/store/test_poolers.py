@@ -42,8 +42,8 @@ def pooled_url(postgresql_url: str) -> Iterator[str]:
     )
     user = None
     if os.getuid() == 0:  # as which it does not run
-        user = pwd.getpwnam("pgserver").pw_uid
-        os.chown(folder, user, -1)
+        user = "pgserver"
+        shutil.chown(folder, user)
     program = subprocess.Popen(["pgbouncer", "-q", folder / "ini"], user=user, stderr=subprocess.DEVNULL)
     try:
         wait_for((folder / ".s.PGSQL.6432").exists)
