@@ -120,7 +120,7 @@ def test_a_connection_to_another_database_is_named_also_after_the_first_record(
     other: Engine = create_engine(f"{sqlite_url}.other", poolclass=NullPool)
     with other.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE own (id INTEGER)")
-        with pytest.raises(ValueError, match=r"connection is not to the database of the outbox: it is to .*\.db\.other"):
+        with pytest.raises(ValueError, match=r"connection is not to the database of the outbox: it is to .*\.other"):
             outbox.record(connection, order("e2"))
         connection.exec_driver_sql("INSERT INTO own VALUES (1)")
     with other.connect() as connection:
