@@ -20,6 +20,8 @@ extensions = ["myst_parser"]
 if importlib.util.find_spec("sphinx_copybutton"):  # optional, so that Sphinx and its theme suffice to build the pages
     extensions.append("sphinx_copybutton")
     copybutton_prompt_text = "$ "
+if has_tabs := importlib.util.find_spec("sphinx_design") is not None:  # without it, alternatives are below each other
+    extensions.append("sphinx_design")
 exclude_patterns = ["_build", "programs", "try"]
 smartquotes_action = "qe"  # no dashes: options begin with two hyphens
 highlight_options = {"php": {"startinline": True}}  # examples without <?php
@@ -28,6 +30,8 @@ html_title = f"followup {__version__}"
 html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_css_files = ["followup.css"]
+html_js_files = [("search.js", {"defer": "defer"})]
+html_use_index = False
 html_favicon = "_static/favicon.svg"
 html_extra_path = ["llms.txt"]
 
@@ -35,6 +39,9 @@ sys.path.insert(0, str(Path(__file__).parent / "programs"))
 reference_pages = importlib.import_module("reference_pages")
 anchor = importlib.import_module("reference_generator.markdown").anchor
 narrow_tables = importlib.import_module("narrow_tables")
+page_parts = importlib.import_module("page_parts")
+pictures = importlib.import_module("pictures")
+tabs = importlib.import_module("tabs")
 llms_text = importlib.import_module("llms_text")
 search_index = importlib.import_module("search_index")
 try_page = importlib.import_module("try_page")
@@ -66,6 +73,11 @@ def setup(app: Any) -> None:
         if page == "changelog":
             source[0] = CHANGELOG.read_text()
 
+    def show_alternatives(app: Any, page: str, source: list[str]) -> None:
+        source[0] = pictures.prepared(source[0], Path(app.env.doc2path(page)).parent)
+        if has_tabs:
+            source[0] = tabs.prepared(source[0])
+
     def remove_anchors(_: object, page: str, source: list[str]) -> None:
         # Sphinx gives each heading the same anchor. It is spelled out for readers of the repository.
         if page.startswith("reference/"):
@@ -77,9 +89,11 @@ def setup(app: Any) -> None:
 
     def prepare(app: Any, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
         body = narrow_tables.prepared(context.get("body", ""))
-        context["body"] = _SCROLLS.sub(r'<\1 tabindex="0"', body)  # so that a keyboard can scroll it
-        tree = context.get("furo_navigation_tree", "")
-        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+        body = _SCROLLS.sub(r'<\1 tabindex="0"', body)  # so that a keyboard can scroll it
+        context["body"] = page_parts.with_anchors(body) if page.startswith("reference/") else body
+        context["furo_hide_toc"] |= page == "index" or '<div class="beside">' in body  # which need the room
+        tree = context.get("furo_navigation_tree", "").replace('role="heading"', "")
+        context["furo_navigation_tree"] = page_parts.with_groups(tree, is_first_page=page == "index")
         if page in app.env.found_docs:
             text = html.escape(llms_text.description(page))
             context["metatags"] = f'{context.get("metatags", "")}<meta name="description" content="{text}">'
@@ -106,6 +120,7 @@ def setup(app: Any) -> None:
     app.connect("build-finished", redirect)
     app.connect("build-finished", index)
     app.connect("source-read", show_changelog)
+    app.connect("source-read", show_alternatives)
     app.connect("html-page-context", prepare, priority=900)  # after the theme
     app.connect("source-read", remove_anchors)
     app.connect("doctree-read", register)

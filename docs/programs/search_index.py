@@ -8,12 +8,14 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import llms_text
 from docutils import nodes
+
+T = TypeVar("T")
 
 _IN_HEADING, _IN_PAGE_TITLE, _IN_DESCRIPTION, _IN_TEXT, _IN_CODE = 8.0, 4.0, 4.0, 1.0, 0.4
 """How much a word counts, by its place. The title counts in each section of its page, the description in the first."""
@@ -22,15 +24,18 @@ _OTHER_WORDS = {
     "concepts/idempotency": "duplicate event sent twice double booking repeat safe 409",
     "how-to/ci": "GitHub Actions GitLab continuous integration workflow pipeline",
     "how-to/clients": "pagination proxy options timeout paging cursor",
+    "how-to/erase": "delete patient remove person",
     "how-to/explain": "reminder message not sent why missing",
     "how-to/import-files": "CSV Excel spreadsheet upload load nightly turnos",
+    "how-to/import-phones": "phone number format country code",
     "how-to/inbox": "duplicate twice deduplicate",
     "how-to/other-languages": "Docker container Node Java PHP Ruby Go",
     "how-to/patients-and-staff": "opt out opted unsubscribe reply",
     "how-to/receivers": "duplicate signature verify",
     "how-to/retries": "exception failed retry",
     "how-to/time-travel": "wait sleep freeze time travel",
-    "installation": "pip install environment variable API key base URL",
+    "installation": "pip install environment variable API key base URL Python version 3.10 3.12 3.13",
+    "project": "upgrade update new version release",
     "security": "GDPR privacy encryption personal data",
 }
 """Words under which readers look for a page that does not use them, or not often enough."""
@@ -51,6 +56,18 @@ _IMPORTANCE = {
 }
 """What the score of a page is multiplied with, by the beginning of its path; guides and concepts come first."""
 
+_KINDS = {
+    "concepts/": "concept",
+    "cookbook/": "program to copy",
+    "how-to/": "how-to",
+    "reference/commands/": "command",
+    "reference/control_api/": "control API",
+    "reference/events/": "event",
+    "reference/operations/": "operation",
+    "reference/": "reference",
+}
+"""What a result says about its page, by the beginning of its path."""
+
 _PRECISION = 4
 """What a weight of 1 is in the file, where all are whole numbers."""
 
@@ -58,11 +75,12 @@ _EXCERPT = 170
 """Characters of a section that a result shows."""
 
 _WORD = re.compile(r"[\w.]*\w")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def write(app: Any) -> None:
     """Write the index of a site that has been built."""
-    pages: list[tuple[str, str, float]] = []
+    pages: list[tuple[str, str, float, str]] = []
     sections: list[tuple[int, str, str, str]] = []
     words: dict[str, list[int]] = defaultdict(list)
     for name in sorted(app.env.found_docs):
@@ -76,14 +94,14 @@ def write(app: Any) -> None:
             for word, count in counts.items():
                 words[word] += [len(sections), max(1, round(count * _PRECISION))]
             sections.append((len(pages), section["ids"][0], _heading(section), _excerpt(section)))
-        pages.append((app.builder.get_target_uri(name), title, _importance(name)))
+        pages.append((app.builder.get_target_uri(name), title, _of(name, _IMPORTANCE, 1.0), _of(name, _KINDS, "page")))
     index = {"pages": pages, "sections": sections, "words": words}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     Path(app.outdir, "_static/search_index.js").write_text(f"globalThis.searchIndex = {text};\n", encoding="utf-8")
 
 
-def _importance(page: str) -> float:
-    return next((weight for path, weight in _IMPORTANCE.items() if page.startswith(path)), 1.0)
+def _of(page: str, values: Mapping[str, T], default: T) -> T:
+    return next((value for path, value in values.items() if page.startswith(path)), default)
 
 
 def _counted(section: nodes.section, page_title: str) -> Counter[str]:
@@ -98,13 +116,21 @@ def _counted(section: nodes.section, page_title: str) -> Counter[str]:
 
 
 def _add(counts: Counter[str], text: str, weight: float) -> None:
-    for word in _WORD.findall(_folded(text)):
-        for each in {word, *re.split(r"[._]", word)} - {""}:
+    for word in _WORD.findall(_without_accents(text)):
+        for each in {part.lower() for part in (word, *re.split(r"[._]", word), *_ends(word)) if part}:
             counts[each] += weight  # type: ignore[assignment]
 
 
-def _folded(text: str) -> str:
-    decomposed = unicodedata.normalize("NFD", text.lower())
+def _ends(name: str) -> Iterator[str]:
+    """Iterate over the words of a name in CamelCase, and its ends: ``ConnectionError`` of ``APIConnectionError``."""
+    parts = _PART.findall(name)
+    for start in range(len(parts) if len(parts) > 1 else 0):
+        yield parts[start]
+        yield "".join(parts[start:])
+
+
+def _without_accents(text: str) -> str:
+    decomposed = unicodedata.normalize("NFD", text)
     return "".join(each for each in decomposed if not unicodedata.combining(each))
 
 

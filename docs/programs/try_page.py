@@ -22,6 +22,9 @@ SOURCES = Path(__file__).parents[1] / "try"
 MARK = re.compile(r"<!-- try: .* -->")
 FOLDER = "_static/try"
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+FETCHED = ("packages.zip", *(f"pyodide/{name}" for name in RUNTIME[2:]))
+"""What the page shows the progress of."""
+
 PAGE = ("try.js", "try.css", "worker.js", "start.py")
 NOT_NEEDED = {"waitress"}
 """A browser has no sockets to serve."""
@@ -32,13 +35,14 @@ This copy of the documents was built without Python for browsers. `nox -s docs` 
 
 ROOM = """<link rel="stylesheet" href="{folder}/try.css">
 <div id="try-start">
-<p><button type="button" id="try-load">Load Python, the SDK and the mock ({size:.0f} MB)</button></p>
+<p><button type="button" id="try-load" class="next">Load Python, the SDK and the mock ({size:.0f} MB)</button></p>
+<progress id="try-progress" max="{loaded}" aria-label="Loaded" hidden></progress>
 <p id="try-status" role="status"></p>
 <noscript><p>This needs JavaScript.</p></noscript>
 </div>
 <div id="try-room" hidden>
-<p>
-<button type="button" data-example="book" data-view="timeline">1. Book an appointment</button>
+<p id="try-steps">
+<button type="button" class="next" data-example="book" data-view="phone">1. Book an appointment</button>
 <button type="button" data-example="advance" data-view="phone">2. Let two days pass</button>
 <button type="button" data-example="move" data-view="webhook_deliveries">3. The patient moves it</button>
 <button type="button" data-example="cancel" data-view="timeline">4. Cancel it</button>
@@ -48,13 +52,13 @@ ROOM = """<link rel="stylesheet" href="{folder}/try.css">
 <p><button type="button" id="try-run">Run</button>
 <button type="button" id="try-stop" hidden>Stop</button></p>
 <pre id="try-output" tabindex="0" role="log" aria-label="Output"></pre>
-<p>
-<button type="button" data-show="phone">Phone</button>
-<button type="button" data-show="timeline">Timeline</button>
-<button type="button" data-show="webhook_deliveries">Webhooks</button>
-<button type="button" data-show="overview">Overview</button>
-</p>
-<div id="try-frame"></div>
+<div role="tablist" aria-label="Views of the mock">
+<button type="button" role="tab" data-show="phone">Phone</button>
+<button type="button" role="tab" data-show="timeline">Timeline</button>
+<button type="button" role="tab" data-show="webhook_deliveries">Webhooks</button>
+<button type="button" role="tab" data-show="overview">Overview</button>
+</div>
+<div id="try-frame" role="tabpanel" aria-label="Dashboard of the mock"></div>
 </div>
 <p>Pyodide is under the Mozilla Public License 2.0: <a href="{folder}/pyodide/NOTICE.txt">license and source</a>.</p>
 <script type="module" src="{folder}/try.js"></script>
@@ -84,7 +88,8 @@ def prepared(text: str, outdir: Path) -> str:
     target = outdir / FOLDER
     write(runtime, target)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file()) / 1_000_000
-    return MARK.sub(lambda _: ROOM.format(folder=FOLDER, size=size), text)
+    loaded = sum((target / name).stat().st_size for name in FETCHED)
+    return MARK.sub(lambda _: ROOM.format(folder=FOLDER, size=size, loaded=loaded), text)
 
 
 def write(runtime: Path, target: Path) -> None:

@@ -29,7 +29,8 @@ function call(name, ...values) {
   return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
 }
 
-function onMessage({ data: { id, value, problem } }) {
+function onMessage({ data: { id, value, problem, loaded } }) {
+  if (loaded) element("try-progress").value = loaded;
   const { resolve, reject } = waiting.get(id) ?? {};
   if (!resolve) return; // it was stopped
   waiting.delete(id);
@@ -69,19 +70,23 @@ function showRunning(running) {
   element("try-stop").hidden = !running;
 }
 
+/** Runs what is in the editor, and returns whether it succeeded. */
 async function run() {
-  if (element("try-run").disabled) return;
+  if (element("try-run").disabled) return false;
   const output = element("try-output");
+  let succeeded = false;
   showRunning(true);
   try {
     output.textContent = (await call("run", element("try-code").value)) || "(nothing was printed)";
     delete output.dataset.problem;
+    succeeded = true;
   } catch (problem) {
     output.textContent = problem.message;
     output.dataset.problem = "";
   }
   showRunning(false);
   changed();
+  return succeeded;
 }
 
 /** Ends what runs. Only the end of the worker does that, so everything that Python has in memory is lost. */
@@ -93,14 +98,35 @@ function stop() {
   load();
 }
 
+const tabs = [...document.querySelectorAll("[data-show]")];
+
 async function show(name) {
   const address = `#/${await call("view", name)}`;
   element("try-dashboard").contentWindow.location.hash = address;
+  select(name);
+}
+
+function select(name) {
+  for (const tab of tabs) {
+    const selected = tab.dataset.show === name;
+    tab.setAttribute("aria-selected", String(selected));
+    tab.tabIndex = selected ? 0 : -1;
+  }
+}
+
+/** Marks a step as done, and the one after it as the next. */
+function finish(button) {
+  button.dataset.done = "";
+  for (const step of document.querySelectorAll("[data-example]")) step.classList.remove("next");
+  button.nextElementSibling?.classList.add("next");
 }
 
 async function load() {
   const status = element("try-status");
+  const progress = element("try-progress");
   element("try-load").disabled = true;
+  progress.value = 0;
+  progress.hidden = false;
   status.textContent = "Loading Python, the SDK and the mock …";
   const started = new Worker(here("worker.js"), { type: "module" });
   worker = started;
@@ -112,13 +138,15 @@ async function load() {
     });
   } catch (problem) {
     if (worker !== started) return; // it was stopped
+    progress.hidden = true;
     status.textContent = `It could not be loaded: ${problem.message}`;
     element("try-load").disabled = false;
     return;
   }
-  element("try-load").hidden = true;
+  element("try-load").hidden = progress.hidden = true;
   status.textContent = "Python, the SDK and the mock run in this page.";
   element("try-frame").innerHTML = `<iframe id="try-dashboard" title="Dashboard of the mock" src="${here("dashboard/index.html")}"></iframe>`;
+  select("overview");
   element("try-room").hidden = false;
   element("try-code").value ||= EXAMPLES.book;
   element("try-code").focus();
@@ -133,10 +161,16 @@ element("try-code")?.addEventListener("keydown", (event) => {
 for (const button of document.querySelectorAll("[data-example]")) {
   button.addEventListener("click", async () => {
     element("try-code").value = EXAMPLES[button.dataset.example];
-    await run();
+    if (await run()) finish(button);
     await show(button.dataset.view);
   });
 }
-for (const button of document.querySelectorAll("[data-show]")) {
-  button.addEventListener("click", () => show(button.dataset.show));
-}
+tabs.forEach((tab, position) => {
+  tab.addEventListener("click", () => show(tab.dataset.show));
+  tab.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const next = step && tabs.at((position + step) % tabs.length);
+    next?.focus();
+    next?.click();
+  });
+});

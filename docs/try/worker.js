@@ -4,6 +4,22 @@ import { loadPyodide } from "./pyodide/pyodide.mjs";
 
 const files = (name) => new URL(name, import.meta.url);
 
+/** Reports how many bytes of files have been loaded, of all that is fetched until Python has started. */
+const fetched = globalThis.fetch;
+let loaded = 0;
+globalThis.fetch = async (...request) => {
+  const response = await fetched(...request);
+  const count = new TransformStream({
+    transform(bytes, controller) {
+      loaded += bytes.length;
+      postMessage({ loaded });
+      controller.enqueue(bytes);
+    },
+  });
+  const { status, statusText, headers } = response;
+  return new Response(response.body?.pipeThrough(count), { status, statusText, headers });
+};
+
 async function start() {
   const [python, packages] = await Promise.all([
     loadPyodide({ indexURL: files("pyodide/").href }),

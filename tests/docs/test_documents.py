@@ -4,9 +4,12 @@ Every block keeps its file and line, so that a failure names both. A Python bloc
 commands of a page form one script in which all other lines are empty.
 """
 
+import ast
+import asyncio
 import contextlib
 import gc
 import importlib.util
+import inspect
 import os
 import re
 import signal
@@ -14,6 +17,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import httpx
@@ -33,7 +37,7 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 """Its commands run in test_tutorial.py, each in its own terminal."""
 
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
-NOT_RUN = {"", "text", "toml", "yaml"}
+NOT_RUN = {"", "powershell", "text", "toml", "yaml"}
 DIRECTIVES = ("{toctree}", "{eval-rst}", "{include} ", "{literalinclude} ")
 NOT_RUN_IN_REFERENCE = {"py", "http", "json", "sh"}
 """Signatures, traffic and commands; a test compares them with what the generator makes of the code."""
@@ -99,6 +103,15 @@ def test_no_block_is_of_an_unknown_kind() -> None:
         assert len(re.findall("^ *```", text, re.MULTILINE)) == 2 * len(BLOCK.findall(text)), document
 
 
+def run(code: CodeType, names: dict[str, Any], awaited: dict[str, Any]) -> None:
+    """Run a block; those that await are alternatives to the blocks before them, and have names of their own."""
+    if code.co_flags & inspect.CO_COROUTINE:
+        awaited |= {**names, **awaited}
+        asyncio.run(eval(code, awaited))
+    else:
+        exec(code, names)
+
+
 # Python 3.13 warns when a database is not closed. The blocks keep theirs open, for the blocks after them.
 @pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 @pytest.mark.parametrize("document", [each for each in DOCUMENTS if blocks(each, "python", *OPTIONAL)], ids=name_of)
@@ -111,6 +124,7 @@ def test_the_code_of_a_document_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # for the databases of the examples
     names: dict[str, Any] = {"__name__": "document"}
+    awaited: dict[str, Any] = {}
     installed = [kind for kind, module in OPTIONAL.items() if importlib.util.find_spec(module) is not None]
     monkeypatch.setenv("FOLLOWUP_DATABASE_URL", f"sqlite:///{tmp_path}/clinic.db")
     monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", "whsec_of_a_test")
@@ -121,7 +135,7 @@ def test_the_code_of_a_document_runs(
         for block in blocks(document, "python", *installed):
             code = block.replace("http://127.0.0.1:4210", server.url)
             code = re.sub(r"(simulate\(\w+, examples=)\d+\)", r"\g<1>3, seed=1)", code)
-            exec(compile(code, document, "exec"), names)
+            run(compile(code, document, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names, awaited)
         if isinstance(names.get("client"), FollowUp):
             names["client"].close()  # the pages of the reference use one client from block to block
     available = {"followup_service": followup_service, "followup_client": followup_client}
@@ -130,6 +144,7 @@ def test_the_code_of_a_document_runs(
             parameters = value.__code__.co_varnames[: value.__code__.co_argcount]
             value(**{each: available[each] for each in parameters})
     names.clear()
+    awaited.clear()
     gc.collect()
 
 
@@ -197,6 +212,16 @@ def _in_a_test(line: str, port: str) -> str:
     if line.startswith("followup-mock serve") and not line.endswith("&"):
         return f"{line} --port {port} & followup-mock wait"
     return line
+
+
+def test_alternatives_are_named_alike_on_all_pages() -> None:
+    """The site remembers which of them a reader has chosen."""
+    known = {("Sync", "Async"), ("pip", "uv"), ("bash", "PowerShell")}
+    for document in DOCUMENTS:
+        parts = document.read_text().split("<!-- tabs -->\n")[1:]
+        for alternatives, end, _ in (part.partition("\n<!-- end of tabs -->\n") for part in parts):
+            assert end, document
+            assert tuple(re.findall(r"^\*\*(.+)\*\*$", alternatives, re.MULTILINE)) in known, document
 
 
 def test_links_have_targets() -> None:

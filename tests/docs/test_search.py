@@ -1,4 +1,4 @@
-"""Twenty questions, as readers type them: the right page is among the first three results.
+"""Questions, as readers type them: the right page is among the first three results.
 
 The script of the site ranks the index of the site, in the Node that Playwright brings along; no browser is needed.
 """
@@ -13,25 +13,58 @@ import pytest
 from playwright._impl._driver import compute_driver_executable
 from playwright.sync_api import sync_playwright
 
+NOTHING: set[str] = set()
+"""No page has the word."""
+
 QUESTIONS = {
     "webhook signature": {"concepts/webhooks", "how-to/receivers"},
     "reminder not sent": {"how-to/explain"},
     "GitHub Actions": {"how-to/ci"},
     "duplicate": {"concepts/idempotency", "how-to/inbox"},
-    "was my event sent twice?": {"concepts/idempotency", "how-to/explain"},
+    "timeout": {"how-to/clients"},
+    "retry": {"how-to/retries", "concepts/idempotency"},
+    "pagination": {"how-to/clients"},
+    "install": {"installation"},
+    "401": {"reference/errors", "troubleshooting"},
+    "opt out": {"how-to/patients-and-staff"},
+    "verify signature": {"how-to/receivers", "concepts/webhooks", "reference/webhooks"},
+    "async": {"how-to/clients", "reference/client"},
+    "proxy": {"how-to/clients"},
+    "Excel import": {"how-to/import-files"},
+    "idempotency key": {"concepts/idempotency"},
+    "rate limit": {"how-to/clients", "how-to/bulk-sending"},
+    "delete patient": {"how-to/erase"},
+    "Django": {"how-to/django"},
+    "advance clock": {"how-to/time-travel"},
+    "test webhook locally": {"how-to/check-receiver", "how-to/test-receivers", "tutorial"},
+    "phone format": {"how-to/import-phones"},
+    "webhook not arriving": {"troubleshooting", "how-to/explain", "how-to/doctor"},
+    "ConnectionError": {"reference/error_classes", "reference/errors", "how-to/retries"},
     "appointments.create": {"reference/operations/appointments"},
+    "pytest fixture": {"how-to/testing"},
+    "whatsapp": NOTHING,
+    "crash": {"delivery-guarantees", "how-to/outbox", "how-to/simulation"},
+    "GDPR": {"security", "security-officer"},
+    "send csv": {"how-to/import-files", "how-to/bulk-sending"},
+    "webhok signatur": {"concepts/webhooks", "how-to/receivers"},
+    "cómo": {"how-to/import-files"},
+    "python 3.10": {"installation"},
+    "how to cancel an appointment": {"reference/operations/appointments", "reference/commands/followup-appointments"},
+    "api key": {"installation", "how-to/clients", "reference/client"},
+    "docker": {"how-to/other-languages", "cookbook/tests"},
+    "test without network": {"how-to/testing", "how-to/ci", "concepts/which-mock"},
+    "PostgreSQL": {"how-to/outbox", "how-to/inbox", "installation"},
+    "lambda": {"how-to/serverless"},
+    "HIPAA": {"security", "security-officer"},
+    "upgrade version": {"project", "changelog"},
+    "was my event sent twice?": {"concepts/idempotency", "how-to/explain"},
     "verify_signature": {"reference/webhooks"},
     "409": {"concepts/idempotency", "reference/errors"},
     "How do I retry a failed call": {"how-to/retries"},
-    "Django": {"cookbook/receivers"},
-    "timeouts": {"how-to/clients"},
     "rotating a secret": {"concepts/webhooks"},
     "load the CSV from Excel": {"how-to/import-files"},
     "Práctica": {"how-to/import-files"},
-    "advance clock": {"how-to/time-travel"},
-    "pagination": {"how-to/clients"},
     "Celery worker": {"how-to/background-workers"},
-    "rate limit": {"how-to/clients", "how-to/bulk-sending"},
     "JavaScript tests": {"how-to/other-languages"},
     "which environment variable has the API key": {"installation"},
 }
@@ -49,9 +82,12 @@ def found(built: Path, queries: list[str]) -> list[list[str]]:
 
 
 def test_the_right_page_is_among_the_first_three(built: Path) -> None:
-    assert len(QUESTIONS) == 20
     results = dict(zip(QUESTIONS, found(built, [*QUESTIONS]), strict=True))
-    wrong = {query: pages[:5] for query, pages in results.items() if not QUESTIONS[query] & {*pages[:3]}}
+    wrong = {
+        query: pages[:5]
+        for query, pages in results.items()
+        if (not QUESTIONS[query] & {*pages[:3]} if QUESTIONS[query] else pages)
+    }
     assert wrong == {}
 
 
