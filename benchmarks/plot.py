@@ -27,13 +27,15 @@ SHOWN = {
 
 LOWEST, HIGHEST = 0.01, 2.0
 AXIS = {0.01: "100 times as fast", 0.1: "10 times", 1.0: "equal", 2.0: "half"}
-LEFT, RIGHT, TOP, ROW = 24, 376, 74, 40
+LEFT, RIGHT, TOP, ROW = 20, 300, 96, 42
+WORDS = RIGHT + 18
+"""Where the column begins that says what each ratio means."""
 
 STYLE = """  <style>
     svg { color-scheme: light dark; font-family: system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
     .card { fill: #fbfcfc; } .less { fill: #2f8f5b; stroke: #2f8f5b; } .more { fill: #b7791f; stroke: #b7791f; }
-    .text { font-size: 14px; fill: #34474d; stroke: #fbfcfc; stroke-width: 5; paint-order: stroke; }
-    .axis { font-size: 12px; fill: #51666d; }
+    .text { font-size: 15px; fill: #34474d; stroke: #fbfcfc; stroke-width: 5; paint-order: stroke; }
+    .axis { font-size: 13px; fill: #51666d; }
     .title { font-size: 15px; font-weight: 600; fill: #16201f; }
     .line { stroke: #51666d; stroke-width: 1.5; } .grid { stroke: #d5dcde; }
     path.less, path.more { stroke-width: 2; } path.quartiles { stroke-width: 6; stroke-opacity: 0.4; }
@@ -51,7 +53,7 @@ def drawn(figures: Iterable[Figure]) -> str:
     found = {(each.name, each.alternative): each for each in figures}
     rows = [(label, found[key]) for key, label in SHOWN.items() if key in found]
     bottom = TOP + ROW * len(rows)
-    width, height = RIGHT + LEFT, bottom + 34
+    width, height = WORDS + 130, bottom + 34
     described = "; ".join(f"{label}: {in_words(figure.ratio)}" for label, figure in rows)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
@@ -61,7 +63,8 @@ def drawn(figures: Iterable[Figure]) -> str:
         STYLE,
         f'  <rect class="card" width="{width}" height="{height}" rx="10"/>\n',
         _text("title", LEFT, 28, "How fast followup is, next to alternatives", "start"),
-        _text("axis", LEFT, 48, "logarithmic scale; further left is faster", "start"),
+        _text("axis", LEFT, 50, "A point further left is faster; the scale is logarithmic.", "start"),
+        _text("axis", LEFT, 68, "A pale bar has the middle half of the rounds.", "start"),
         *(_tick(value, name, bottom) for value, name in AXIS.items()),
         f'  <path class="line" d="M{_x(1)},{TOP - 8} V{bottom}"/>\n',
         *(_row(number, label, figure) for number, (label, figure) in enumerate(rows)),
@@ -91,7 +94,7 @@ def _row(number: int, label: str, figure: Figure) -> str:
     first, third = figure.quartiles or (figure.ratio, figure.ratio)
     return (
         _text("text", LEFT, y + 12, label, "start")
-        + _text("text", RIGHT, y + 12, in_words(figure.ratio), "end")
+        + _text("text", WORDS, y + 29, in_words(figure.ratio), "start")
         + f'  <path class="{kind}" d="M{_x(1)},{point} H{_x(figure.ratio)}"/>\n'
         + f'  <path class="{kind} quartiles" d="M{_x(first)},{point} H{_x(third)}"/>\n'
         + f'  <circle class="{kind}" cx="{_x(figure.ratio)}" cy="{point}" r="5"/>\n'

@@ -47,8 +47,8 @@ def function_text(
     source: str,
     *,
     owner: type[Any] | None = None,
+    request: str = "",
     access: Mapping[str, str] | None = None,
-    example: str = "",
     errors: tuple[str, ...] = (),
 ) -> str:
     """Return the text of the entry of a function.
@@ -58,8 +58,8 @@ def function_text(
         function: the function.
         source: the page of the entry.
         owner: the class whose method it is.
-        access: what the request that it makes needs, by the titles of a table.
-        example: code that calls it.
+        request: the method and the path of the request that it makes.
+        access: what the request needs, by the titles of a table.
         errors: further items of the list of errors.
     """
     text, signature = docstring_of(function), signature_of(function, owner)
@@ -69,10 +69,10 @@ def function_text(
         rules = f"specification, {text.specification}"
         needed, text = table([*access, "Rules"], [[*access.values(), rules]]), text.without_specification
     return _paragraphs(
+        request,
         text.summary,
-        needed,
         text.details,
-        _paragraphs("**Example**", block("python", example), "**Signature**") if example else "",
+        needed,
         block("py", awaited + signature.code(shown)),
         _listed("Arguments", _arguments(signature, text, source)),
         _returns(signature, text, source),

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -49,6 +49,17 @@ def block(kind: str, text: str) -> str:
 def folded(title: str, *parts: str) -> str:
     """Return text that a reader unfolds by clicking on its title."""
     return "\n\n".join([f"<details>\n<summary>{title}</summary>", *parts, "</details>"])
+
+
+def tabs(alternatives: Mapping[str, str]) -> str:
+    """Return alternatives, by their names, which the built documentation shows as tabs."""
+    shown = (f"**{name}**\n\n{text}" for name, text in alternatives.items())
+    return "\n\n".join(["<!-- tabs -->", *shown, "<!-- end of tabs -->"])
+
+
+def division(kind: str, *parts: str) -> str:
+    """Return text that the style sheet has a place for, such as beside the text of a section."""
+    return "\n\n".join([f'<div class="{kind}">', *(each.strip("\n") for each in parts if each.strip()), "</div>"])
 
 
 def contents(pages: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 ``OBJECTS`` has the code that a group's examples need before, which its page shows first.
 """
 
+import re
 from collections.abc import Mapping
 
 OBJECTS: Mapping[str, str] = {
@@ -203,3 +204,11 @@ for delivery in client.webhook_deliveries.list(webhook_endpoint=endpoint.id, lim
 """,
 }
 """Code by operation."""
+
+
+def asynchronous(code: str) -> str:
+    """Return an example as users of ``AsyncFollowUp`` would write it."""
+    code = re.sub(r"\bFollowUp\b", "AsyncFollowUp", code)
+    code = re.sub(r"^for (.*) in client\.", r"async for \1 in client.", code, flags=re.MULTILINE)
+    code = re.sub(r"= (client\.\w+\.list\([^)]*\))\.", r"= (await \1).", code)
+    return re.sub(r"= client\.", "= await client.", code)

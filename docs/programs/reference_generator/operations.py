@@ -7,13 +7,12 @@ from typing import Any
 from followup._core.declarations.declarations import Declaration
 from followup._core.declarations.operations import Resource, declarations_of, group_name
 from followup.resources import all_groups
-from followup_mockserver.gateway.contract.openapi import document
 from followup_mockserver.gateway.contract.operations import FOLLOW_UP, OPERATIONS, Operation
 
 from .docstrings import docstring_of
 from .entries import PythonNames, function_text
-from .markdown import block, contents, folded, link, page, section, table
-from .operation_examples import EXAMPLES, OBJECTS
+from .markdown import block, contents, division, folded, link, page, section, table, tabs
+from .operation_examples import EXAMPLES, OBJECTS, asynchronous
 from .traffic import Examples
 
 FOLDER = "operations"
@@ -38,6 +37,8 @@ from followup import FollowUp{other}
 client = FollowUp()  # close it in the end, or use it in a with block
 """
 
+_BEGINNING = "The asynchronous examples stand in a coroutine. All begin with:"
+
 
 def pages() -> Iterator[tuple[str, str]]:
     """Iterate over the pages: the path of each without its suffix, and its text."""
@@ -53,14 +54,9 @@ def _page_of(group: str) -> str:
 def _index() -> str:
     source = f"{FOLDER}/index"
     rows = []
-    for name, operation in OPERATIONS.items():
-        rows.append(
-            (
-                link(f"`{name}`", _page_of(operation.group), name, source=source),
-                f"`{operation.method} {operation.path}`",
-                docstring_of(operation.declaration.declared).without_specification.summary,
-            )
-        )
+    for operation in OPERATIONS.values():
+        text = docstring_of(operation.declaration.declared).without_specification
+        rows.append((*_row(operation, source), text.summary))
     return page(
         "Operations",
         _INTRODUCTION,
@@ -69,15 +65,24 @@ def _index() -> str:
     )
 
 
+def _row(operation: Operation, source: str) -> tuple[str, str]:
+    name = operation.declaration.name
+    linked = link(f"`{name}`", _page_of(operation.group), name, source=source)
+    return linked, f"`{operation.method} {operation.path}`"
+
+
 def _group(group: type[Resource]) -> str:
     name = group_name(group)
-    examples = Examples()
+    examples, awaited = Examples(), Examples(asynchronous=True)
     first = _first_block(name)
     examples.run(first, name)
-    operations = [_operation(each, examples) for each in declarations_of(group).values()]
-    others = [_method(name, each) for each in vars(group).values() if inspect.isfunction(each)]
-    introduction = f"{inspect.getdoc(group)} The examples on this page begin with:"
-    return page(name, introduction, block("python", first), *operations, *others)
+    awaited.run(asynchronous(first), name)
+    declared = declarations_of(group).values()
+    operations = [_operation(each, examples, awaited) for each in declared]
+    others = [_method(name, each, awaited) for each in vars(group).values() if inspect.isfunction(each)]
+    rows = [_row(OPERATIONS[each.name], _page_of(name)) for each in declared]
+    contents = table(["Operation", "Request"], rows)
+    return page(name, inspect.getdoc(group) or "", contents, _BEGINNING, _example(first), *operations, *others)
 
 
 def _first_block(group: str) -> str:
@@ -88,43 +93,45 @@ def _first_block(group: str) -> str:
     return imports + _CLIENT.format(other=other) + OBJECTS.get(group, "").rstrip()
 
 
-def _operation(declaration: Declaration, examples: Examples) -> str:
+def _example(code: str) -> str:
+    """Return code for both clients; a test runs the blocks of the kind ``python``."""
+    return tabs({"Sync": block("python", code), "Async": block("py", asynchronous(code))})
+
+
+def _operation(declaration: Declaration, examples: Examples, awaited: Examples) -> str:
     name = declaration.name
     operation = OPERATIONS[name]
     examples.run(EXAMPLES[name].lstrip(), name)
+    awaited.run(asynchronous(EXAMPLES[name].lstrip()), name)
     request, response = examples.last_call(name)
     source = _page_of(operation.group)
     text = function_text(
         f"client.{name}",
         declaration.declared,
         source,
+        request=f"`{operation.method} {operation.path}`",
         access=_access(operation),
-        example=EXAMPLES[name],
-        errors=(_statuses(operation, source),),
+        errors=(f"Those of {link('every call', 'errors', 'Statuses', source=source)}.",),
     )
-    return section(2, name, text, folded("Request and response", request, response))
+    shown = ("**Example**", _example(EXAMPLES[name]), "**Response**", response, folded("Request", request))
+    return section(2, name, division("text", text), division("beside", *shown))
 
 
 def _access(operation: Operation) -> dict[str, str]:
     """Return what a request of the operation needs, by the titles of a table."""
     return {
-        "Request": f"`{operation.method} {operation.path}`",
         "Scope": f"`{operation.row.scope}`" if operation.row.scope else "any key",
         "Service line": f"`{FOLLOW_UP}`" if operation.row.line else "any",
         "Idempotency key": "yes" if operation.declaration.idempotent else "no",
     }
 
 
-def _method(group: str, method: Callable[..., Any]) -> str:
+def _method(group: str, method: Callable[..., Any], awaited: Examples) -> str:
     """Return the section of a method that is no operation, but makes calls of one."""
     name = f"{group}.{method.__name__}"
-    return section(2, name, function_text(f"client.{name}", method, _page_of(group), example=EXAMPLES[name]))
-
-
-def _statuses(operation: Operation, source: str) -> str:
-    responses = document()["paths"][operation.path][operation.method.lower()]["responses"]
-    statuses = ", ".join(each for each in responses if each != "200")
-    return f"Statuses {statuses}: see {link('errors', 'errors', 'Statuses', source=source)}."
+    awaited.run(asynchronous(EXAMPLES[name].lstrip()), name)
+    text = function_text(f"client.{name}", method, _page_of(group))
+    return section(2, name, division("text", text), division("beside", "**Example**", _example(EXAMPLES[name])))
 
 
 def python_names() -> PythonNames:

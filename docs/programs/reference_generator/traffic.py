@@ -1,5 +1,7 @@
 """Runs examples against a mock, and shows what the SDK and the mock sent."""
 
+import ast
+import asyncio
 import contextlib
 import io
 import json
@@ -27,21 +29,28 @@ _RESPONSE_HEADERS = ("Request-Id", "Service-Version")
 
 
 class Examples:
-    """A mock whose objects are the same in every run, and the names that the examples have defined."""
+    """A mock whose objects are the same in every run, and the names that the examples have defined.
 
-    def __init__(self) -> None:
+    Args:
+        asynchronous: whether ``client`` is an ``AsyncFollowUp``.
+    """
+
+    def __init__(self, *, asynchronous: bool = False) -> None:
         self.service = MockService(seed=1, start_time=NOW)
         self.service.mount(RECEIVER, lambda _: httpx.Response(204))
-        self._names: dict[str, Any] = {"client": self.service.client()}
+        client = self.service.async_client() if asynchronous else self.service.client()
+        self._names: dict[str, Any] = {"client": client}
         self._runs = 0
 
     def run(self, code: str, file: str) -> None:
         """Run an example, in which ``client`` is a client of the mock."""
         self._runs += 1
         # A reader's client has the base URL and the key of the environment; this one calls the mock.
-        code = re.sub(r"^client = FollowUp\(\).*", "", code, flags=re.MULTILINE)
+        code = re.sub(r"^client = (Async)?FollowUp\(\).*", "", code, flags=re.MULTILINE)
+        compiled = compile(code, file, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         with reproducible_randomness(self._runs), contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(code, file, "exec"), self._names)  # noqa: S102
+            if awaited := eval(compiled, self._names):  # noqa: S307
+                asyncio.run(awaited)
         self.service.advance()
 
     def last_call(self, operation: str) -> tuple[str, str]:
