@@ -53,7 +53,7 @@ QUESTIONS = {
     "api key": {"installation", "how-to/clients", "reference/client"},
     "docker": {"how-to/other-languages", "cookbook/tests"},
     "test without network": {"how-to/testing", "how-to/ci", "concepts/which-mock"},
-    "PostgreSQL": {"how-to/outbox", "how-to/inbox", "installation"},
+    "PostgreSQL": {"how-to/databases", "how-to/outbox", "how-to/inbox", "installation"},
     "lambda": {"how-to/serverless"},
     "HIPAA": {"security", "security-officer"},
     "upgrade version": {"project", "changelog"},
