@@ -236,7 +236,7 @@ def test_the_jobs_of_a_run_are_in_order_of_time_and_those_that_failed_come_first
     service.advance(hours=3)
     html = views.html("history/last_run")
     assert re.findall(r"<h2[^>]*>([^:]*): \d", html) == ["Webhook attempt", "Reminder 24 h before the start"]
-    rows = [(row["time"], row["about"], row["start"], row["result"]) for row in views.rows("history/last_run", 1)]
+    rows = [(row["time"], row["patient"], row["start"], row["result"]) for row in views.rows("history/last_run", 1)]
     assert [(time[11:16], about, start[11:16], result) for time, about, start, result in rows] == [
         ("13:30", "Ana 1", "13:30", "sent"), ("14:00", "Ana 2", "14:00", "sent"), ("15:00", "Ana 0", "15:00", "sent")
     ]  # fmt: skip

@@ -55,13 +55,18 @@ function chart(strip, text) {
     drawn.append(svg("line", { x2: "100%", y1: row * ROW - 1, y2: row * ROW - 1, class: "row" }));
   }
   const every = Math.ceil((count * 130) / room());
-  for (let column = 0; column < count; column += every) {
+  const gaps = strip.gaps.map(([column, length]) => [Math.floor(column / merged), length]).filter(([column]) => column < count);
+  const isFree = (column) => gaps.every(([gap]) => Math.abs(gap - column) >= every);
+  const regular = Array.from({ length: Math.ceil(count / every) }, (_, index) => index * every).filter(isFree);
+  for (const column of [...regular, ...gaps.map(([gap]) => gap)]) {
     drawn.append(svg("line", { x1: place(column), x2: place(column), y2: height + 5, class: "tick" }));
-    if (count - column < every * 0.75) continue; // the text would be cut at the edge
-    drawn.append(svg("text", { x: place(column), dx: 4, y: height + 15 }, text(begins(column))));
+    const isAtEdge = count - column < every * 0.75; // where a text that begins here would be cut
+    if (isAtEdge && !strip.gaps.length) continue;
+    const anchor = isAtEdge ? { dx: -4, "text-anchor": "end" } : { dx: 4 };
+    drawn.append(svg("text", { x: place(column), y: height + 15, ...anchor }, text(begins(column))));
   }
-  for (const [column, length] of strip.gaps) {
-    const x = place(Math.floor(column / merged));
+  for (const [column, length] of gaps) {
+    const x = place(column);
     const title = svg("title", {}, `${Math.round(length / 86400)} days without anything are left out.`);
     drawn.append(svg("line", { x1: x, x2: x, y2: height, class: "gap" }, title));
   }
