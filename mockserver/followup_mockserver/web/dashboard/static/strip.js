@@ -54,22 +54,7 @@ function chart(strip, text) {
   for (let row = 1; row <= strip.rows.length; row++) {
     drawn.append(svg("line", { x2: "100%", y1: row * ROW - 1, y2: row * ROW - 1, class: "row" }));
   }
-  const every = Math.ceil((count * 130) / room());
-  const gaps = strip.gaps.map(([column, length]) => [Math.floor(column / merged), length]).filter(([column]) => column < count);
-  const isFree = (column) => gaps.every(([gap]) => Math.abs(gap - column) >= every);
-  const regular = Array.from({ length: Math.ceil(count / every) }, (_, index) => index * every).filter(isFree);
-  for (const column of [...regular, ...gaps.map(([gap]) => gap)]) {
-    drawn.append(svg("line", { x1: place(column), x2: place(column), y2: height + 5, class: "tick" }));
-    const isAtEdge = count - column < every * 0.75; // where a text that begins here would be cut
-    if (isAtEdge && !strip.gaps.length) continue;
-    const anchor = isAtEdge ? { dx: -4, "text-anchor": "end" } : { dx: 4 };
-    drawn.append(svg("text", { x: place(column), y: height + 15, ...anchor }, text(begins(column))));
-  }
-  for (const [column, length] of gaps) {
-    const x = place(column);
-    const title = svg("title", {}, `${Math.round(length / 86400)} days without anything are left out.`);
-    drawn.append(svg("line", { x1: x, x2: x, y2: height, class: "gap" }, title));
-  }
+  drawn.append(...axis(strip, merged, count, height, text));
   const now = place((strip.now - strip.start) / strip.step / merged);
   drawn.append(svg("line", { x1: now, x2: now, y2: height, class: "now" }, svg("title", {}, "Now")));
   const found = cells(strip.marks, merged);
@@ -94,6 +79,31 @@ function chart(strip, text) {
     drawn.append(link);
   }
   return drawn;
+}
+
+/** Returns the lines and the times of the axis: at regular distances, and where a time is left out. */
+function axis(strip, merged, count, height, text) {
+  const made = [];
+  const every = Math.ceil((count * 130) / room()); // a text needs about 130 pixels
+  const gaps = strip.gaps.map(([column, length]) => [column / merged, length]).filter(([column]) => column < count);
+  const add = (column, at) => {
+    const x = `${(100 * column) / count}%`;
+    made.push(svg("line", { x1: x, x2: x, y2: height + 5, class: "tick" }));
+    const isAtEdge = count - column < every * 0.75; // where a text that begins here would be cut
+    if (isAtEdge && (!gaps.length || count < 3 * every)) return;
+    const anchor = isAtEdge ? { dx: -4, "text-anchor": "end" } : { dx: 4 };
+    made.push(svg("text", { x, y: height + 15, ...anchor }, text(at)));
+  };
+  for (let column = 0; column < count; column += every) {
+    if (gaps.every(([gap]) => Math.abs(gap - column) >= every)) add(column, timesOf(strip, merged).begins(column));
+  }
+  for (const [column, length] of gaps) {
+    const x = `${(100 * column) / count}%`;
+    const title = svg("title", {}, `${Math.round(length / 86400)} days without anything are left out.`);
+    made.push(svg("line", { x1: x, x2: x, y2: height, class: "gap" }, title));
+    add(column, timesOf(strip, 1).begins(Math.round(column * merged)));
+  }
+  return made;
 }
 
 /** Returns a map of columns, in order, to maps of rows to the counts of their tones. */
