@@ -49,7 +49,7 @@ def test_each_action_has_the_line_of_python_that_does_the_same(views: Views, cli
 def test_what_cannot_be_done_is_not_offered(views: Views, client: FollowUp, service: MockService) -> None:
     def offered(path: str) -> list[str]:
         enabled = re.findall(r'<button(?: class="primary")?>([^<]*)</button>', views.html(path))
-        return [each for each in enabled if each != "Set"]
+        return [each for each in enabled if each != "Set stage"]
 
     booked = client.appointments.create(patient={"dni": "30123456"}, start_at="2026-10-01T12:30:00Z")
     assert offered(f"patients/{booked.patient}") == []
