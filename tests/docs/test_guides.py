@@ -103,14 +103,15 @@ def test_the_named_tests_exist() -> None:
     assert set(named) - set(re.findall(r"^ *(?:async )?def (test_\w+)\(", text, re.MULTILINE)) == set()
 
 
+@pytest.mark.parametrize("code", blocks(read("how-to/receivers.md"), "python"), ids=["flask", "fastapi"])
 def test_the_receiver_of_the_page_verifies_webhooks(
+    code: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     followup_service: MockService,
     followup_client: FollowUp,
 ) -> None:
-    (code,) = blocks(read("how-to/receivers.md"), "python")
     program = tmp_path / "receiver.py"
     program.write_text(code)
     url = "https://clinic.example/webhooks"

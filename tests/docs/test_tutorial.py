@@ -49,7 +49,7 @@ def terminal_of(command: str, folder: Path) -> Terminal:
 
 
 def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
-    blocks = BLOCK.findall(TUTORIAL)
+    blocks = [each for each in BLOCK.findall(TUTORIAL) if each[1] != "powershell"]
     assert len(blocks) > 12
     secret, last = "", None
     running: dict[str, Terminal] = {}
