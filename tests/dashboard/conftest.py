@@ -80,6 +80,7 @@ def tab(browser: Browser, mock: MockServer) -> Iterator[Page]:
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
+    page.clock.set_system_time(NOON)  # the page names the year of the mock's clock if it is not that of real time
     unexpected: list[str] = []
     page.on("console", lambda message: unexpected.append(message.text))
     page.on("pageerror", lambda error: unexpected.append(str(error)))

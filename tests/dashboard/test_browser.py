@@ -301,6 +301,11 @@ class TestTimes:
         go(f"appointments/{booked.id}")
         expect(tab.locator("#now")).to_have_text("30 Sep 14:00:00Z")
 
+    def test_the_clock_has_the_year_if_it_is_not_that_of_real_time(self, tab: Page, go: Open) -> None:
+        tab.clock.set_system_time("2031-02-03T00:00:00Z")
+        go("overview")
+        expect(tab.locator("#now")).to_have_text("28 Sep 2026 09:00:00 GMT-3")
+
     def test_a_column_names_the_zone_and_a_time_only_another_one(
         self, tab: Page, go: Open, client: FollowUp, mock: MockServer
     ) -> None:

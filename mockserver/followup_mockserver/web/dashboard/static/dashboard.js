@@ -175,6 +175,7 @@ function onChange(event) {
 }
 
 async function onClick(event) {
+  if (!event.target.closest("[role=search]")) hideFound();
   const tab = event.target.closest(".tabs a, .strip a");
   if (tab && tab.getAttribute("href") !== location.hash && !event.ctrlKey && !event.metaKey && !event.shiftKey) isFiltering = true;
   const button = event.target.closest("button[type=button]");

@@ -27,8 +27,9 @@ export function showFound({ target }, prepare) {
 
 async function show(text, prepare) {
   request = new AbortController();
-  const view = await fetchView(`search?${new URLSearchParams({ q: text })}`, request.signal).catch(() => null);
-  if (!view || !place()) return;
+  const { signal } = request;
+  const view = await fetchView(`search?${new URLSearchParams({ q: text })}`, signal).catch(() => null);
+  if (!view || !place() || signal.aborted) return;
   prepare(view);
   const rows = [...view.querySelectorAll("main tr[data-key]")].slice(0, MOST);
   if (!rows.length) return;
