@@ -32,7 +32,8 @@ def other_url(database_url: str, tmp_path: Path) -> Iterator[str]:
     """The URL of another database of the same kind, which has the tables of an outbox, too."""
     if database_url.startswith("sqlite"):
         url = f"sqlite:///{tmp_path / 'other.db'}"
-        Outbox(url).create_tables()
+        with contextlib.closing(Outbox(url)) as other:
+            other.create_tables()
         yield url
         return
     if database_url.startswith("mysql"):
@@ -112,7 +113,8 @@ def test_other_names_of_the_file_are_no_other_database(
     folder = tmp_path / "clinic"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    outbox = Outbox("sqlite:///clinic.db" if is_url else create_engine("sqlite:///clinic.db"))
+    engine = create_engine("sqlite:///clinic.db")
+    outbox = Outbox("sqlite:///clinic.db" if is_url else engine)
     outbox.create_tables()
     (folder / "link.db").symlink_to("clinic.db")
     (folder / "hard.db").hardlink_to("clinic.db")
@@ -123,6 +125,8 @@ def test_other_names_of_the_file_are_no_other_database(
             monkeypatch.chdir(tmp_path)
         outbox.record(connection, an_event("e1"))
         connection.commit()
+    outbox.close()
+    engine.dispose()
     assert count_of(f"sqlite:///{folder / 'clinic.db'}") == 1
 
 
@@ -245,6 +249,8 @@ def test_databases_in_memory_are_compared() -> None:
                 assert found == {outbox}
                 assert not is_one(outbox, two)
                 assert not is_one(outbox, another)
+        for engine in engines.values():
+            engine.dispose()
 
 
 def test_a_connection_of_a_pool_in_memory_that_is_in_use_keeps_its_transaction() -> None:

@@ -5,7 +5,6 @@ what has to be looked up is sorted once, when all are there.
 """
 
 import sqlite3
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -29,12 +28,19 @@ _TABLES = {
 }
 
 
+class _TemporaryDatabase(sqlite3.Connection):
+    """A connection that is closed when nobody needs it any more, as a temporary file is."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def temporary_database(tables: Iterable[str]) -> sqlite3.Connection:
     """Return a database that is a temporary file as soon as it is large, with these tables.
 
     Nobody else can open it, and it ends with the connection: so it needs no journal, and no waiting for the disk.
     """
-    database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    database = sqlite3.connect("", isolation_level=None, check_same_thread=False, factory=_TemporaryDatabase)
     creation = (f"CREATE TABLE {each}" for each in tables)
     for statement in (
         "PRAGMA journal_mode = OFF",
@@ -75,7 +81,6 @@ class Spool:
 
     def __init__(self) -> None:
         self._database = temporary_database(f"{name} ({', '.join(_TABLES[name])})" for name in _TABLES)
-        weakref.finalize(self, self._database.close)
         self._waiting: dict[str, list[Sequence[object]]] = {each: [] for each in _TABLES}
         self._has_index = False
 
