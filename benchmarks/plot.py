@@ -26,8 +26,8 @@ SHOWN = {
 """By name and alternative: the label in the chart."""
 
 LOWEST, HIGHEST = 0.01, 2.0
-AXIS = {0.01: "100 times as fast", 0.1: "10 times", 1.0: "equal", 2.0: "half"}
-LEFT, RIGHT, TOP, ROW = 20, 300, 96, 42
+AXIS = {0.01: "100 times", 0.1: "10 times", 1.0: "equal", 2.0: "half"}
+LEFT, RIGHT, TOP, ROW = 20, 330, 96, 42
 WORDS = RIGHT + 18
 """Where the column begins that says what each ratio means."""
 
@@ -53,7 +53,7 @@ def drawn(figures: Iterable[Figure]) -> str:
     found = {(each.name, each.alternative): each for each in figures}
     rows = [(label, found[key]) for key, label in SHOWN.items() if key in found]
     bottom = TOP + ROW * len(rows)
-    width, height = WORDS + 130, bottom + 34
+    width, height = WORDS + 128, bottom + 34
     described = "; ".join(f"{label}: {in_words(figure.ratio)}" for label, figure in rows)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
@@ -64,7 +64,7 @@ def drawn(figures: Iterable[Figure]) -> str:
         f'  <rect class="card" width="{width}" height="{height}" rx="10"/>\n',
         _text("title", LEFT, 28, "How fast followup is, next to alternatives", "start"),
         _text("axis", LEFT, 50, "A point further left is faster; the scale is logarithmic.", "start"),
-        _text("axis", LEFT, 68, "A pale bar has the middle half of the rounds.", "start"),
+        _text("axis", LEFT, 68, "A pale bar shows the middle half of the rounds.", "start"),
         *(_tick(value, name, bottom) for value, name in AXIS.items()),
         f'  <path class="line" d="M{_x(1)},{TOP - 8} V{bottom}"/>\n',
         *(_row(number, label, figure) for number, (label, figure) in enumerate(rows)),

@@ -122,7 +122,7 @@ const root = () => document.documentElement.dataset.content_root ?? "./";
 // The theme highlights the words on the page, wherever they begin with these.
 function address(url, query) {
   const [page, anchor] = url.split("#");
-  return `${root()}${page}?highlight=${encodeURIComponent(wordsOf(query).map(stem).join(" "))}#${anchor ?? ""}`;
+  return `${root()}${page}?highlight=${encodeURIComponent(wordsOf(query).map(stem).join(" "))}${anchor ? `#${anchor}` : ""}`;
 }
 
 function shown({ url, title, kind, sections }, query, mostSections) {
