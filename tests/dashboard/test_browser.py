@@ -72,6 +72,8 @@ class TestControls:
         go(f"patients/{booked.patient}")
         act("Reply", None, "", "The stage is now in_conversation. Nothing else followed.")
         unsent = "Webhook not sent: the service does not send patient.silent yet."
+        stage = tab.locator("form", has=tab.get_by_label("Stage")).locator(".python code")
+        expect(stage).to_contain_text('stage="in_conversation"')
         act("Fall silent", None, "", f"The stage is now lost. {unsent}")
         handed_off = "Handed off. The stage is now in_conversation. 1 webhook not sent."
         act("Hand off", "Reason", 'asks for "Dra. Ñ"', handed_off)

@@ -1,6 +1,6 @@
 // Shows the view that the address names, and handles the forms and buttons of the page.
 
-import { confirmedIn, showValue, submit } from "./forms.js";
+import { confirmedIn, showValues, submit } from "./forms.js";
 import { hideFound, moveInFound, showFound } from "./found.js";
 import { colourJson } from "./json.js";
 import { onKey, openRow, showShortcuts } from "./keyboard.js";
@@ -44,6 +44,7 @@ async function render({ isNewView = false, signal } = {}) {
   } else {
     morph(page(), fresh);
   }
+  showValues(page());
 }
 
 /** Completes a page that the mock has rendered with the choices of this tab. */
@@ -222,7 +223,7 @@ async function copy(text, success) {
 
 document.addEventListener("submit", onSubmit);
 document.addEventListener("change", onChange);
-document.addEventListener("input", (event) => showValue(event.target));
+document.addEventListener("input", () => showValues(page()));
 document.addEventListener("click", onClick);
 document.addEventListener("pointerdown", beginOnStrip);
 document.addEventListener("pointerup", onPointerUp);

@@ -37,10 +37,11 @@ export async function submit(form, submitter) {
   return { text: `${text}${followed.text}`, links: followed.links };
 }
 
-/** Writes the value of a field into the line of Python of its form. */
-export function showValue(field) {
-  const place = field.form?.querySelector(`[data-value-of="${field.name}"]`);
-  if (place) place.textContent = literalOf(field);
+/** Writes the values of fields into the lines of Python of their forms. */
+export function showValues(root) {
+  for (const place of root.querySelectorAll("[data-value-of]")) {
+    place.textContent = literalOf(place.closest("form").elements[place.dataset.valueOf]);
+  }
 }
 
 function literalOf(field) {
