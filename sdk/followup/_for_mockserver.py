@@ -19,7 +19,7 @@ from followup._core.package_data import package_data, package_text, zone_of
 from followup._core.privacy.frames import clear_frames, clears_frames_of
 from followup._core.privacy.redaction import redacted, visible
 from followup._core.results.results import FrozenValue, Model, Value
-from followup._core.threads import NoThreadError, addresses_of, result_within, run_in_thread
+from followup._core.threads import NoThreadError, addresses_of, result_within, run_in_thread, stop_signals
 from followup._core.time import REAL_TIME, Time, reproducible_randomness, virtual_time
 from followup._version import IS_RELEASED, installation
 from followup.resources import all_groups

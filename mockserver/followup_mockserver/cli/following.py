@@ -6,7 +6,6 @@ deliver a webhook to a URL.
 
 import contextlib
 import hashlib
-import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, Row
 from followup.cli.options import parts_of
-from followup.cli.output import CommandFailed, flush, reject, say, warn, with_local_times
+from followup.cli.output import CommandFailed, flush, interrupt_on_signals, reject, say, warn, with_local_times
 from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.cli.serving import remarks_on
 from followup_mockserver.control import PendingReminder
@@ -58,7 +57,7 @@ def follow(
         last: number of rows that are reported of those that are there at first; None: all.
         identity: returns what distinguishes a row from one that is new or has changed.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt):
         version = remote.call(routes.changes)["version"]
         rows = fetch()
@@ -183,7 +182,7 @@ def listen(
         reject("--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
     if secret is not None and not is_valid_secret(secret):
         reject(f"--secret must be {SECRET_RULE}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_on_signals()
     settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import sys
 import textwrap
 import uuid
@@ -207,7 +206,7 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
     from followup_mockserver.lab.calibration_run import Run
 
     run = Run(url, key, account, uuid.uuid4().hex[:8], phones)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled CI job cleans up, too
+    terminal.interrupt_on_signals()  # a cancelled CI job cleans up, too
     try:
         findings = _ask(run)
     finally:

@@ -21,7 +21,7 @@ from typing import Any, Self, TextIO, Unpack
 import attrs
 
 from followup import __version__
-from followup._for_mockserver import format_timestamp, redacted, visible
+from followup._for_mockserver import format_timestamp, redacted, stop_signals, visible
 from followup.cli.options import kebab
 from followup.cli.output import fail, file_errors, painted, reject, style_of, with_local_times, write_private_file
 from followup_mockserver.cli.remote import TOKEN_VARIABLE
@@ -114,7 +114,7 @@ def listen_for_signals() -> tuple[socket.socket, socket.socket]:
     """
     reader, writer = socket.socketpair()
     writer.setblocking(False)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in stop_signals():
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(writer.fileno())
     atexit.register(reader.close)

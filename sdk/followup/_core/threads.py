@@ -93,6 +93,14 @@ def result_within(seconds: float | None, work: Callable[[], R], name: str = "fol
     return start_thread(work, name).result(seconds)
 
 
+def stop_signals() -> list[int]:
+    """Return the signals that ask this process to end. On Windows, Ctrl-Break is one, which process managers send."""
+    import signal  # imported late: only programs that run until they are stopped need it
+
+    names = ("SIGTERM", "SIGINT", "SIGBREAK")
+    return [getattr(signal, each) for each in names if hasattr(signal, each)]
+
+
 def addresses_of(host: str, port: int) -> list[str]:
     """Look up the addresses of a host, which may take any time: call it in one of the threads above.
 

@@ -60,7 +60,10 @@ class StoreTime:
         """Wait for so many seconds, or until ``stop`` is set. Virtual time passes at once."""
         virtual = self._virtual()
         if virtual is None:
-            stop.wait(seconds)
+            ends = self.monotonic() + seconds
+            # Before Python 3.14, no signal interrupts a wait on Windows: its handler runs at the end of one.
+            while not stop.is_set() and (left := ends - self.monotonic()) > 0:
+                stop.wait(min(left, POLL_SECONDS))
         elif not stop.is_set():
             virtual.sleep(seconds)
 
@@ -96,6 +99,9 @@ FIRST_WAIT = 0.5
 """Seconds, at most, from the first failure of a row to its next attempt. It doubles with each failure."""
 
 _MAX_DOUBLINGS = 30
+
+POLL_SECONDS = 0.5
+"""Time between two looks for events that are due, and for a signal to stop."""
 
 RELEASED = MappingProxyType({"lease_token": None, "lease_ends_at": None})
 """The columns of a row that nobody has claimed."""

@@ -14,12 +14,9 @@ from followup._core.results.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database
 from followup._store.execution import Execution, executing, reason_of, run
-from followup._store.leases import StoreTime, retry_wait, take_lock
+from followup._store.leases import POLL_SECONDS, StoreTime, retry_wait, take_lock
 from followup._store.places import Comparison
 from followup._store.schema import IN_FLIGHT, WAITING, Schema, checked_text
-
-POLL_SECONDS = 0.5
-"""Time between two looks for events that are due."""
 
 _LONGEST_PAUSE = 30.0
 """Seconds, at most, until the next round after one that failed."""

@@ -307,6 +307,16 @@ def file_errors(doing: str) -> Iterator[None]:
         fail(f"cannot {doing}: {error.strerror}")
 
 
+def interrupt_on_signals() -> None:
+    """Let each signal that asks this process to end raise ``KeyboardInterrupt``, so that a command cleans up."""
+    import signal
+
+    from followup._core.threads import stop_signals
+
+    for number in stop_signals():
+        signal.signal(number, signal.default_int_handler)
+
+
 @contextmanager
 def connected(
     *, requests_per_minute: int | None = None, options: Mapping[str, str] | None = None

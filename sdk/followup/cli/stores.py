@@ -24,6 +24,7 @@ import typer
 
 from followup import ConfigurationError, FollowUpError
 from followup._core.codec.kinds import camel
+from followup._core.threads import stop_signals
 from followup._version import installation
 from followup.cli.application import Application
 from followup.cli.lists import show_one
@@ -205,7 +206,7 @@ QUIET = typer.Option("--quiet", help="Log problems only. What your own module lo
 
 @contextmanager
 def until_stopped() -> Iterator[threading.Event]:
-    """Yield an event that the first SIGTERM or Ctrl-C sets; a second one ends the process.
+    """Yield an event that the first SIGTERM, Ctrl-C or Ctrl-Break sets; a second one ends the process.
 
     Raises:
         CommandFailed: it was Ctrl-C; raised at the end of the with block.
@@ -216,9 +217,9 @@ def until_stopped() -> Iterator[threading.Event]:
     def end(number: int, _: object) -> None:
         received.append(number)
         stop.set()
-        signal.signal(number, signal.SIG_DFL if number == signal.SIGTERM else signal.default_int_handler)
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in stop_signals():
         signal.signal(number, end)
     yield stop
     if signal.SIGINT in received:

@@ -11,12 +11,13 @@ from django.core.management.base import BaseCommand, CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
 from followup import FollowUpError
+from followup._core.threads import stop_signals
 from followup._store.execution import reason_of
 from followup._store.store import begin_work
 from followup.django.stores import DjangoInbox, DjangoOutbox
 
 _LONGEST_END = 8.0
-"""Seconds after SIGTERM or SIGINT in which the call or event in flight may end."""
+"""Seconds after a signal to stop in which the call or event in flight may end."""
 
 
 class FollowUpCommand(BaseCommand):
@@ -67,7 +68,7 @@ class WorkCommand(FollowUpCommand):
         threading.Thread(target=watch, name="followup-end", daemon=True).start()
         before = {}
         if threading.current_thread() is threading.main_thread():  # no other may do so
-            before = {each: signal.signal(each, end) for each in (signal.SIGTERM, signal.SIGINT)}
+            before = {each: signal.signal(each, end) for each in stop_signals()}
         try:
             self.store._check_tables()
             begin_work(self.store, "with the settings of Django", quiet=quiet)
