@@ -40,6 +40,7 @@ reference_pages = importlib.import_module("reference_pages")
 anchor = importlib.import_module("reference_generator.markdown").anchor
 narrow_tables = importlib.import_module("narrow_tables")
 page_parts = importlib.import_module("page_parts")
+powershell = importlib.import_module("powershell")
 pictures = importlib.import_module("pictures")
 tabs = importlib.import_module("tabs")
 llms_text = importlib.import_module("llms_text")
@@ -76,7 +77,7 @@ def setup(app: Any) -> None:
     def show_alternatives(app: Any, page: str, source: list[str]) -> None:
         source[0] = pictures.prepared(source[0], Path(app.env.doc2path(page)).parent)
         if has_tabs:
-            source[0] = tabs.prepared(source[0])
+            source[0] = tabs.prepared(powershell.with_tabs(source[0]))
 
     def remove_anchors(_: object, page: str, source: list[str]) -> None:
         # Sphinx gives each heading the same anchor. It is spelled out for readers of the repository.

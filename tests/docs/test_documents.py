@@ -37,7 +37,7 @@ TUTORIAL = ROOT / "docs/tutorial.md"
 """Its commands run in test_tutorial.py, each in its own terminal."""
 
 BLOCK = re.compile(r"^(?P<fence>`{3,})(?P<kind>[^\n`]*)\n(?P<content>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL)
-NOT_RUN = {"", "powershell", "text", "toml", "yaml"}
+NOT_RUN = {"", "bat", "powershell", "text", "toml", "yaml"}
 DIRECTIVES = ("{toctree}", "{eval-rst}", "{include} ", "{literalinclude} ")
 NOT_RUN_IN_REFERENCE = {"py", "http", "json", "sh"}
 """Signatures, traffic and commands; a test compares them with what the generator makes of the code."""
