@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from calibration.conftest import altered, ask, new_run
 from support.shell import Shell
+from support.systems import needs_signals
 
 from followup_mockserver import MockServer
 from followup_mockserver.lab.calibration import Finding, ask_all
@@ -146,6 +147,7 @@ def test_the_phones_that_are_passed_are_the_only_ones(server: MockServer) -> Non
         assert {each.phone for each in client.patients.list()} <= {"+541150311111", None}
 
 
+@needs_signals
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_cleans_up_too(shell: Shell, server: MockServer, signal_number: int) -> None:
     with shell.start(*arguments(server)) as process:

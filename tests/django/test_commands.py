@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import transaction
+from support.systems import needs_signals
 
 from followup.django import client, inbox, outbox
 from followup_mockserver import MockService
@@ -101,6 +102,7 @@ with using("sqlite", django_database(sys.argv[1]), API_KEY="fu_test_mock", BASE_
 """
 
 
+@needs_signals
 @pytest.mark.parametrize(
     ("command", "number"), [("followup_relay", signal.SIGTERM), ("followup_worker", signal.SIGINT)]
 )

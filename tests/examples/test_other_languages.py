@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.ports import free_port
+from support.systems import stop
 from support.waiting import wait_for
 
 from followup_mockserver import MockServer
@@ -79,8 +79,7 @@ def test_the_commands_of_the_container() -> None:
         headers = {"Mock-Token": token["FOLLOWUP_MOCK_TOKEN"], "Authorization": "Bearer fu_test_mock"}
         assert httpx.get(f"{url}/v1/account", headers=headers, trust_env=False).status_code == 200
         assert httpx.get(f"{url}/_mock/clock", headers=headers, trust_env=False).status_code == 200
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0
+        stop(process)
 
 
 def test_the_container_does_not_run_as_root() -> None:

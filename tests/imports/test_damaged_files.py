@@ -1,5 +1,6 @@
 """Files as programs and people damage them: what a person sees is sent, or the row or the file has a doubt."""
 
+import os
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def found(folder: Path, content: bytes, text: str = MAP, *, name: str = "turnos.
     try:
         return lines_of(job.check(folder / name), job.map.zone)
     except (ConfigurationError, ImportRefused) as error:
-        return ["error: " + str(error).replace(f"{folder}/", "")]
+        return ["error: " + str(error).replace(f"{folder}{os.sep}", "")]
 
 
 def table(*rows: list[str]) -> bytes:

@@ -1,5 +1,6 @@
 """Files as other systems write them: what a person sees in a row is what is sent, or the row has a doubt."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def test_what_a_person_sees_is_sent_or_doubted(name: str, tmp_path: Path) -> Non
         job = Import.load(tmp_path / "map.toml")
         found = lines_of(job.check(FOLDER / case["file"]), job.map.zone)
     except (ConfigurationError, ImportRefused) as error:
-        found = ["error: " + str(error).replace(f"{FOLDER}/", "").replace(f"{tmp_path}/", "")]
+        found = ["error: " + str(error).replace(f"{FOLDER}{os.sep}", "").replace(f"{tmp_path}{os.sep}", "")]
     assert found == case["answer"].strip().splitlines()
 
 

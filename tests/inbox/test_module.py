@@ -67,7 +67,7 @@ def test_the_place_is_in_the_users_code_also_if_a_library_raises(imported: Impor
 def test_the_users_code_may_be_in_the_folder_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory(dir=sys.prefix) as folder:
         monkeypatch.chdir(folder)
-        Path(folder, "clinic_program.py").write_text("import json\njson.loads('Ana Núñez')")
+        Path(folder, "clinic_program.py").write_text("import json\njson.loads('Ana Núñez')", "utf-8")
         with pytest.raises(CommandFailed) as caught:
             load_inbox("clinic_program:inbox")
     assert "JSONDecodeError (clinic_program.py:2)" in str(caught.value)

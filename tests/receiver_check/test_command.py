@@ -13,6 +13,7 @@ from receiver_check.test_faults import CASES, FORGED
 from support.ports import free_port
 from support.server import ScriptedServer, hang
 from support.shell import Shell
+from support.systems import needs_signals
 from support.waiting import wait_for
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/check-receiver.md"
@@ -143,6 +144,7 @@ def test_the_first_of_several_secrets_signs(shell: Shell, url: str) -> None:
     assert result.returncode == 0
 
 
+@needs_signals
 def test_ctrl_c_ends_it_quietly(shell: Shell) -> None:
     with ScriptedServer() as server:
         server.script = [hang(server.released)]

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from support.databases import engine_of
 from support.stores import outbox
+from support.systems import HAS_SIGNALS
 
 from followup import inbound
 from followup.outbox import Outbox
@@ -81,7 +82,7 @@ class Relays:
         """Kill or freeze a relay, and start another one in its place."""
         position = choose.randrange(len(self._processes))
         victim = self._processes[position]
-        if choose.random() < 0.2:
+        if choose.random() < 0.2 and HAS_SIGNALS:
             # It wakes up, does what it can, and is killed later.
             victim.send_signal(signal.SIGSTOP)
             threading.Timer(choose.uniform(1, 9), self._wake, (victim,)).start()

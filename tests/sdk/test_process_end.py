@@ -45,7 +45,7 @@ def use(database):
 
 def test_what_nobody_closes_ends_silently(tmp_path: Path) -> None:
     tmp_path.joinpath("application.py").write_text(APPLICATION)
-    program = f"import application; application.use('sqlite:///{tmp_path}/clinic.db'); print('done')"
+    program = f"import application; application.use('sqlite:///{tmp_path.as_posix()}/clinic.db'); print('done')"
     command = [sys.executable, "-W", "default", "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -19,12 +19,12 @@ KILLED = -KILL if hasattr(signal, "SIGKILL") else KILL
 """The exit status of a process that was ended so."""
 
 
-_HAS_SIGNALS = hasattr(signal, "SIGSTOP")
+HAS_SIGNALS = hasattr(signal, "SIGSTOP")
 
 
 def stop(process: subprocess.Popen[Any], number: signal.Signals = signal.SIGTERM) -> None:
     """Stop a command with a signal, which is no error; where there are none, end it."""
-    if _HAS_SIGNALS:
+    if HAS_SIGNALS:
         process.send_signal(number)
         assert process.wait(60) == 0
     else:
@@ -65,6 +65,16 @@ def may_write_everywhere() -> bool:
             file.chmod(0o600)
 
 
+def _has_links() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder, "link")
+        try:
+            link.symlink_to("file")
+        except OSError:
+            return False
+        return link.is_symlink()
+
+
 REPLACES_OPEN_FILES = _replaces_open_files()
 
 needs_forks = pytest.mark.skipif(
@@ -73,8 +83,9 @@ needs_forks = pytest.mark.skipif(
 HAS_MODES = _has_modes()
 
 needs_modes = pytest.mark.skipif(not HAS_MODES, reason="files of this system have no modes")
+needs_links = pytest.mark.skipif(not _has_links(), reason="this system makes no symbolic links")
 needs_replaced_files = pytest.mark.skipif(not REPLACES_OPEN_FILES, reason="this system replaces no file that is open")
-needs_signals = pytest.mark.skipif(not _HAS_SIGNALS, reason="processes of this system send each other no signals")
+needs_signals = pytest.mark.skipif(not HAS_SIGNALS, reason="processes of this system send each other no signals")
 needs_fifos = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
 needs_time_zones = pytest.mark.skipif(not hasattr(time, "tzset"), reason="a process of this system has no time zone")
 needs_shell = pytest.mark.skipif(shutil.which("sh") is None, reason="sh is not installed")

@@ -345,7 +345,7 @@ def _parsed(content: bytes, path: str) -> dict[str, Any]:
     import tomllib  # imported late, because most mocks have no settings file
 
     try:
-        return tomllib.loads(content.decode())
+        return tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise SettingsFileError(f"{path}: this must be UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:

@@ -77,7 +77,7 @@ def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: P
     late = run("wait", "--env-file", str(tmp_path / "none.env"), "--timeout", "0")
     assert (late.returncode, late.stderr) == (
         1,
-        f"followup-mock: no mock responded at http://127.0.0.1:4210 within 0 s; {tmp_path}/none.env names none\n",
+        f"followup-mock: no mock responded at http://127.0.0.1:4210 within 0 s; {tmp_path / 'none.env'} names none\n",
     )
 
 
@@ -91,9 +91,10 @@ def test_wait_writes_the_variables_to_a_file_and_keeps_its_other_lines(server: M
         ("A=1\nFOLLOWUP_BASE_URL=http://127.0.0.1:9\nB=é", "A=1\nB=é\n"),
         (ours + "A<<END\n x \nEND\n", "A<<END\n x \nEND\n"),
         ("A=1\r\nB=2\r\n", "A=1\r\nB=2\r\n"),
+        ("\ufeffFOLLOWUP_BASE_URL=http://127.0.0.1:9\nB=é\n", "B=é\n"),
     ):
         if before is not None:
-            path.write_text(before, newline="")
+            path.write_text(before, encoding="utf-8", newline="")
             path.chmod(0o644)
         result = run("wait", "--url", server.url, "--env-file", str(path))
         assert (result.returncode, result.stderr, path.read_bytes().decode()) == (0, "", kept + ours)

@@ -22,7 +22,7 @@ def test_the_handlers_of_signals_stay_those_of_the_user() -> None:
         seen.append(handlers())
         return httpx.Response(204)
 
-    before = signal.signal(signal.SIGUSR2, lambda *_: None)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         expected = handlers()
         with MockService() as service, service.client() as client:
@@ -32,7 +32,7 @@ def test_the_handlers_of_signals_stay_those_of_the_user() -> None:
             service.advance()
         assert [*seen, handlers()] == [expected, expected]
     finally:
-        signal.signal(signal.SIGUSR2, before)
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_cancelled_task_loses_no_job() -> None:

@@ -213,16 +213,17 @@ def test_an_invalid_file_is_one_sentence_that_names_file_and_key(tmp_path: Path,
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_without_tables_sets_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "\ufeff"], ids=["nothing", "byte order mark"])
+def test_a_file_without_tables_sets_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "clinic.toml"
-    path.write_text("")
+    path.write_text(text, encoding="utf-8")
     assert MockService(settings=path).client().patients.create(phone="11 4123-4567").phone == "+541141234567"
 
 
 def test_a_missing_file_and_a_folder_are_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"none\.toml"):
         MockService(settings=tmp_path / "none.toml")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises((IsADirectoryError, PermissionError)):
         MockService(settings=tmp_path)
 
 
