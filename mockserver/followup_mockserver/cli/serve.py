@@ -130,8 +130,9 @@ def _value(line: str) -> str:
 
 
 def _lines_of(env_file: Path | None) -> list[str]:
-    is_there = env_file is not None and env_file.is_file()
-    return env_file.read_bytes().decode("utf-8-sig", "surrogateescape").splitlines(True) if env_file and is_there else []
+    if env_file is None or not env_file.is_file():
+        return []
+    return env_file.read_bytes().decode("utf-8-sig", "surrogateescape").splitlines(True)
 
 
 def _add_variables(env_file: Path, url: str) -> None:
