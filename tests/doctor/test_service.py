@@ -234,9 +234,25 @@ class TestEndpoints:
         assert found.of("endpoints").startswith(expected)
         assert ("never delivered" in found.of("endpoints")) == (delivered is None)
 
+    @pytest.mark.parametrize(
+        ("url", "shown"),
+        [
+            ("https://clinic.example:8443/hooks/followup", "clinic.example/hooks/followup"),
+            ("https://clinic.example/T0A1B2/s3cret9f8e7d?key=abc", "clinic.example/…/…"),
+            ("https://clinic.example/", "clinic.example"),
+        ],
+    )
+    def test_a_path_is_shown_but_for_what_may_be_a_secret(
+        self, doctor: Doctor, server: ScriptedServer, url: str, shown: str
+    ) -> None:
+        server.script = [service(None, None, listed({"url": url, "lastDeliveredAt": None, "lastError": FAILED}))]
+        found = doctor(server.url).of("endpoints")
+        assert found.startswith(f"FAIL we_1 ({shown}) fails: ")
+        assert re.search(r"\(2026-09-28 \d\d:\d\d [A-Z]+[^ ;]*; never delivered\)", found), found
+
     def test_each_endpoint_has_its_line(self, doctor: Doctor, server: ScriptedServer) -> None:
         server.script = [service(None, None, listed({}, {"id": "we_2", "status": "disabled"}, more=True))]
         found = doctor(server.url)
-        assert [outcome for outcome, check, _ in found.lines if check == "endpoints"] == ["OK", "FAIL", "OK"]
+        assert [outcome for outcome, check, _ in found.lines if check == "endpoints"] == ["FAIL", "OK", "OK"]
         assert found.lines[-1][2] == "only the newest 100 endpoints were checked"
         assert server.received[-1].target == "/v1/webhook_endpoints?limit=100"

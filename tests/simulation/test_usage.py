@@ -180,7 +180,8 @@ def test_a_clinic_that_never_starts(method: str, error: Exception, line: str) ->
 
     with pytest.raises(AssertionError) as caught:
         simulate(type("Broken", (PlainClinic,), {method: fail}), seed=1)
-    assert str(caught.value).splitlines()[:4] == ["Broken breaks a promise.", "", line, ""]
+    promise = "The clinic starts, also after a crash, unless a fault prevents it."
+    assert str(caught.value).splitlines()[:4] == [f"{promise} Broken breaks this promise.", "", line, ""]
 
 
 def test_an_exit_ends_the_simulation() -> None:

@@ -6,7 +6,7 @@ Everything runs in one process, against a local mock.
 from typing import TYPE_CHECKING, Any
 
 from followup.cli.application import Application
-from followup.cli.output import fail, file_errors, say, write_line
+from followup.cli.output import fail, file_errors, say, say_wrapped, write_line
 
 if TYPE_CHECKING:
     from followup import Appointment, FollowUp, Patient, WebhookEvent
@@ -61,7 +61,7 @@ def _demonstrate(server: "MockServer", client: "FollowUp") -> None:
     from followup import WebhookSignatureError, construct_event
 
     say("1. Start the mock server and a webhook receiver")
-    say(f"  Mock:      {server.url} (its clock is frozen at {_START_TIME})")
+    say_wrapped("  Mock:      ", server.url, f"(its clock is frozen at {_START_TIME})")
     events: dict[str, WebhookEvent] = {}
 
     def receive(request: httpx.Request) -> httpx.Response:
@@ -88,7 +88,7 @@ def _demonstrate(server: "MockServer", client: "FollowUp") -> None:
     server.advance(days=14)
     first, *others = server.messages
     say(f"  {1 + len(others)} reminders sent, in the time zone of the clinic. The first:")
-    say(f"  {first.phone}: {first.text}")
+    say_wrapped(f"  {first.phone}: ", first.text)
 
 
 def _book(

@@ -20,8 +20,8 @@ from followup.cli.lists import Listing, Output, Row
 from followup.cli.options import parts_of
 from followup.cli.output import CommandFailed, flush, interrupt_on_signals, reject, say, warn, with_local_times
 from followup_mockserver.cli.remote import Remote, control
-from followup_mockserver.cli.serving import remarks_on
 from followup_mockserver.control import PendingReminder
+from followup_mockserver.control.log_lines import remarks_on
 from followup_mockserver.control.occurrences import STOPPED
 from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES
 from followup_mockserver.web import control_routes as routes
@@ -132,11 +132,7 @@ _add(
     Listing.of(PendingReminder, columns=("sendAt", "patient", "appointment"), id="appointment"),
     newest_first=False,
 )
-_add(
-    routes.messages,
-    Listing.of(Message, columns=("sentAt", "kind", "phone", "text", "about"), wrapped="text"),
-    newest_first=False,
-)
+_add(routes.messages, Listing.of(Message, columns=("sentAt", "kind", "phone", "text", "about")), newest_first=False)
 _REQUEST = ("operation", "status", "requestId", "outcome", "at")
 _add(
     routes.requests,
@@ -144,7 +140,7 @@ _add(
     newest_first=True,
     complete=_with_outcome,
 )
-_DELIVERY = ("eventType", "state", "id", "lastError", "attempts", "webhookEndpoint", "nextAttemptAt", "createdAt")
+_DELIVERY = ("eventType", "state", "id", "webhookEndpoint", "lastError", "attempts", "nextAttemptAt", "createdAt")
 _add(
     routes.deliveries,
     Listing.of(WebhookDelivery, "state", columns=_DELIVERY, wrapped="lastError"),

@@ -35,6 +35,11 @@ _SNAPSHOT = "/snapshot"
 
 _ID = "[A-Za-z0-9][A-Za-z0-9_.-]*"
 
+_IDS = {"patient": "patients", "appointment": "appointments", "doctor": "doctors"}
+"""The arguments that are ids, and the groups of their objects."""
+
+_MOST_CANDIDATES = 5
+
 
 def shown_url(url: str) -> str:
     """Return a URL for a message: without a user and a password."""
@@ -73,8 +78,9 @@ class Remote:
 
         Args:
             function: one of the functions in ``ROUTES``.
-            path_id: the id in the path of the route.
-            arguments: the keyword arguments of the function; None is not sent.
+            path_id: the id in the path of the route, or what stands for it: see ``_id_of``.
+            arguments: the keyword arguments of the function; None is not sent. One that is the id of an object may be
+                what stands for it, too.
 
         Returns:
             The decoded JSON of the response.
@@ -85,11 +91,28 @@ class Remote:
         from followup_mockserver.web.control_routes import ROUTES
 
         method, path = next((method, path) for method, path, called in ROUTES if called == function)
+        for name, group in _IDS.items():
+            if isinstance(named := arguments.get(name), str):
+                arguments[name] = self._id_of(named, group)
         sent = {camel(name): value for name, value in arguments.items() if value is not None}
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
-        if "<path_id>" in path and not re.fullmatch(_ID, path_id):
-            reject("an id is expected, such as pat_LtcEPtRL2kbDkN4F7Wp4u6eG; --ids of the lists prints them")
+        if "<path_id>" in path:
+            path_id = self._id_of(path_id, path.split("/")[1])
+            if not re.fullmatch(_ID, path_id):
+                reject("an id is expected, such as pat_LtcEPtRL2kbDkN4F7Wp4u6eG; --ids of the lists prints them")
         return self._send(method, path.replace("<path_id>", path_id), request)
+
+    def _id_of(self, text: str, group: str) -> str:
+        """Return the id of the only object that an external id, a phone or the beginning of an id means, else the text.
+
+        Raises:
+            CommandFailed: it may mean several objects.
+        """
+        found = self._send("GET", "/meant", {"params": {"text": text, "group": group}})
+        if len(found) > 1:
+            shown = [f"{each} ({matched_by})" for each, matched_by in found.items()][:_MOST_CANDIDATES]
+            reject(f"{text!r} may mean {', '.join(shown)}{' and more' * (len(found) > len(shown))}")
+        return next(iter(found), text)
 
     def save_snapshot(self) -> Any:
         """Return the state of the organization, or without a key of the whole mock.

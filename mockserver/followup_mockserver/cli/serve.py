@@ -199,10 +199,8 @@ def dev(
     all that it has started. So does SIGTERM, except in a terminal and on Windows, where it reaches only the program.
     The program has 10 seconds to end after SIGTERM.
     """
-    from followup_mockserver.cli.serving import (
-        ServeLog,  # imported late, because a help page needs no mock
-        listen_for_signals,
-    )
+    from followup_mockserver.cli.serve_log import ServeLog  # imported late, because a help page needs no mock
+    from followup_mockserver.cli.serving import listen_for_signals
     from followup_mockserver.web.control_routes import PREFIX
     from followup_mockserver.world.schema.formats import is_webhook_target
 

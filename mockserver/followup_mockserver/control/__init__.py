@@ -4,6 +4,7 @@ from followup._for_mockserver import clears_frames_of, format_timestamp
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.engine import Engine
+from followup_mockserver.control.occurrences import counted
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.traffic import CallControls, WebhookControls
@@ -77,9 +78,4 @@ def state_of(tenant: Tenant) -> str:
         "fault": len(tenant.faults.pending) + len(tenant.webhook_faults.pending),
     }
     clock = f"{format_timestamp(tenant.now())}{' (frozen)' if tenant.clock.frozen else ''}"
-    return ", ".join([clock, *(_counted(number, name) for name, number in counts.items() if number)])
-
-
-def _counted(number: int, name: str) -> str:
-    plural = name if number == 1 else f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
-    return f"{number} {plural}"
+    return ", ".join([clock, *(counted(number, name) for name, number in counts.items() if number)])

@@ -110,8 +110,7 @@ class ClockControls:
             BaseException: in a ``MockService``, the exception of a mounted receiver. The attempt has been recorded, the
                 clock shows its time, and what is still due stays due: call ``advance`` again to go on.
         """
-        tenant, target = self._target(to, seconds=seconds, minutes=minutes, hours=hours, days=days)
-        return self._engine.advance(tenant, target)
+        return self._engine.advance(*self._target(to, seconds=seconds, minutes=minutes, hours=hours, days=days))
 
     async def advance_async(
         self,
@@ -143,8 +142,8 @@ class ClockControls:
             ValueError: as ``advance``.
             BaseException: as ``advance``. If the task is cancelled during an attempt, that attempt has failed.
         """
-        tenant, target = self._target(to, seconds=seconds, minutes=minutes, hours=hours, days=days)
-        return await self._engine.advance_async(tenant, target)
+        target = self._target(to, seconds=seconds, minutes=minutes, hours=hours, days=days)
+        return await self._engine.advance_async(*target)
 
     def step(self) -> Advanced:
         """Advance the clock to the due time of the next job, and run that job only.
@@ -171,7 +170,7 @@ class ClockControls:
         return await self._engine.advance_async(self._access.tenant, None)
 
     def _target(self, to: datetime | str | None, **parts: float) -> tuple[Tenant, Target]:
-        """Return the state of the organization, and the instant to advance its clock to.
+        """Record the call, and return the state of the organization and the instant to advance its clock to.
 
         A duration begins when the jobs do: if another thread or task is advancing the clock, both durations count.
         """
@@ -179,11 +178,12 @@ class ClockControls:
         duration = _duration(**parts)
         if duration and to is not None:
             raise InvalidArgument("to", "omitted when a duration is passed")
-        if to is None:
-            return tenant, lambda now: _later(now, duration)
         with tenant.lock:
-            target = _ahead(tenant.now(), to)
-        return tenant, lambda _: target
+            now = tenant.now()
+            target = _later(now, duration) if to is None else _ahead(now, to)
+            passed = {name: value for name, value in parts.items() if value} if to is None else {"to": target}
+            tenant.journal.record_control("advance", now, None, passed)
+        return tenant, (lambda now: _later(now, duration)) if to is None else lambda _: target
 
     @property
     def waits(self) -> list[float]:

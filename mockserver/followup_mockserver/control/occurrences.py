@@ -1,6 +1,7 @@
 """Occurrences, which the chain of causes consists of: how records of the history become them, and their names."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -289,6 +290,12 @@ WORDS = {Kind.DUE: "due", Kind.WILL_NOT_BE_SENT: "will not be sent"}
 STOPPED = "stopped"
 TONES = {STOPPED: "muted"}
 """State of a delivery to its tone, if that has another name."""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things, such as ``2 messages after the visit``."""
+    plural = re.sub("y?(?= (?:after|for|of) |$)", lambda end: "ies" if end[0] else "s", noun, count=1)
+    return f"{count} {noun if count == 1 else plural}"
 
 
 def state_of(obj: Any) -> str:

@@ -7,7 +7,6 @@ event is a line that unfolds, with its jobs.
 """
 
 import itertools
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -156,16 +155,16 @@ class Entries:
                 yield self.entry(each, is_below=True)
         if len(unsubscribed) > 1:
             entry = self.entry(unsubscribed[0], is_below=True)
-            yield attrs.evolve(entry, title=_number(len(unsubscribed), "endpoint"), more=None)
+            yield attrs.evolve(entry, title=occurrences.counted(len(unsubscribed), "endpoint"), more=None)
 
     def _summary(self, occurrence: Occurrence, effects: Sequence[Occurrence]) -> Sequence[tuple[str, str]]:
         """Return what stands in the place of the effects of a webhook, and of an event among others of its call."""
         if occurrence.kind == history.DELIVERY:
-            return [(_number(len(effects), "attempt"), "")]
+            return [(occurrences.counted(len(effects), "attempt"), "")]
         if occurrence.kind != history.EVENT or not self._folds_events:
             return ()
         counts = Counter(filter(None, map(self._counted, self._all_below(occurrence))))
-        return [(_number(count, noun) + word, tone) for (noun, word, tone), count in counts.items()]
+        return [(occurrences.counted(count, noun) + word, tone) for (noun, word, tone), count in counts.items()]
 
     def _all_below(self, occurrence: Occurrence) -> Iterator[Occurrence]:
         for each in self._below[id(occurrence)]:
@@ -273,13 +272,8 @@ def _without_endpoint(event: Occurrence) -> Iterator[Entry]:
 def _planned(at: datetime, jobs: Sequence[Occurrence]) -> Iterator[Entry]:
     """Return a line for each kind of the jobs that a cause has planned, which have entries of their own."""
     for kind, count in Counter(each.kind for each in jobs).items():
-        title = _number(count, occurrences.JOB_TITLES[kind])
+        title = occurrences.counted(count, occurrences.JOB_TITLES[kind])
         yield Entry(key=f"planned {kind}", at=at, title=title, outcome=["planned"])
-
-
-def _number(count: int, noun: str) -> str:
-    plural = re.sub("(?= (?:after|for|of) |$)", "s", noun, count=1)
-    return f"{count} {noun if count == 1 else plural}"
 
 
 def is_job(occurrence: Occurrence | None) -> bool:

@@ -99,7 +99,7 @@ class CallControls:
             tenant.faults.pending.append(fault)
             return [fault]  # not the fault itself: it is no object whose history has this call
 
-        return self._access.change("add_fault", add)[0]
+        return self._access.change("add_fault", add, operation=operation, kind=kind)[0]
 
     def remove_fault(self, id: str, /) -> None:
         """Remove one fault, of API calls or of webhook deliveries. What it has done already remains.
@@ -316,7 +316,7 @@ class WebhookControls:
             tenant.webhook_faults.pending.append(fault)
             return [fault]  # as in ``add_fault``
 
-        return self._access.change("disturb", add)[0]
+        return self._access.change("disturb", add, kind=kind)[0]
 
     @property
     def webhook_faults(self) -> list[WebhookFault]:

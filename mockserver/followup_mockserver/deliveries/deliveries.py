@@ -17,7 +17,7 @@ from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.settings import NOT_YET_SENT
 from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt, Record
-from followup_mockserver.world.state.journal import OBSERVERS, EndedAttempt
+from followup_mockserver.world.state.journal import EndedAttempt, report
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
@@ -171,16 +171,16 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     tenant.attempts.add(attempt)
     before = delivery.status
     ended = _apply(tenant, prepared.due, outcome, now)
-    for observer in [*OBSERVERS]:
-        observer.attempt_ended(
-            EndedAttempt(
-                attempt=attempt,
-                url=prepared.url,
-                delivered=delivery.status == "succeeded" != before,
-                exhausted=delivery.status == "failed" != before,
-                next_attempt_at=delivery.next_attempt_at,
-            )
+    report(
+        EndedAttempt(
+            attempt=attempt,
+            about=delivery.payload["ref"],
+            url=prepared.url,
+            delivered=delivery.status == "succeeded" != before,
+            exhausted=delivery.status == "failed" != before,
+            next_attempt_at=delivery.next_attempt_at,
         )
+    )
     return ended
 
 

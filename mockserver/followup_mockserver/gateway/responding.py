@@ -189,8 +189,7 @@ def report_call(exchange: Exchange) -> None:
     status = None if exchange.response.broken else exchange.response.status
     seconds = RealTime.monotonic() - exchange.began
     call = journal.EndedCall(entry=exchange.entry, status=status, seconds=seconds, events=_events_of(exchange))
-    for observer in [*journal.OBSERVERS]:
-        observer.call_ended(call)
+    journal.report(call)
 
 
 def _events_of(exchange: Exchange) -> list[tuple[str, str | None]]:

@@ -58,7 +58,7 @@ class _Test:
         if self.mocks:
             from followup_mockserver.pytest_plugin.failure_report import summary_of
 
-            yield from ((name, summary_of(mock)) for name, mock in self.mocks.items())
+            yield from ((name, summary_of(mock, name)) for name, mock in self.mocks.items())
 
 
 _test = pytest.StashKey[_Test]()
@@ -277,6 +277,8 @@ _NOT_IN_A_MOCK = ("cli", "django", "imports", "inbox", "lab", "outbox", "_store"
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Remember that the test function has ended: the reports before are those of its subtests."""
+    if (module := sys.modules.get("followup_mockserver.lab.simulation.simulate")) is not None:
+        module.REPORTS[:] = [functools.partial(_report_progress, item.config)]
     try:
         return (yield)
     finally:
@@ -298,6 +300,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
         test.has_failed = True
         report.sections += test.sections()
     return report
+
+
+def _report_progress(config: pytest.Config, text: str) -> None:
+    """Write the progress of a long simulation to the terminal; a worker of pytest-xdist has none."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None:
+        with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            reporter.write_line(text.rstrip())
 
 
 def _fail(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport, message: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
 from followup_mockserver.rules.event_effects import effects
-from followup_mockserver.world.state.journal import OBSERVERS, EndedAttempt, EndedCall
+from followup_mockserver.world.state.journal import OBSERVERS, Ended, EndedAttempt, EndedCall
 
 SUCCESS, REPLAY, SERVER_ERROR, NO_ANSWER = "success", "replay", "5xx", "no_answer"
 OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ERROR, NO_ANSWER)
@@ -66,7 +66,14 @@ class Coverage:
         self.webhooks: Counts = {str(each): dict.fromkeys(WEBHOOK_OUTCOMES, 0) for each in OUTBOUND_TYPES}
         self._lock = threading.Lock()
 
-    def call_ended(self, call: EndedCall, /) -> None:
+    def count(self, ended: Ended) -> None:
+        """Count a call with its events, or an attempt to deliver a webhook."""
+        if isinstance(ended, EndedCall):
+            self._count_call(ended)
+        elif isinstance(ended, EndedAttempt):
+            self._count_attempt(ended)
+
+    def _count_call(self, call: EndedCall) -> None:
         """Count a call and its events. Statuses that are no outcome of the operation do not count."""
         operation = call.entry.operation
         if operation is not None:
@@ -75,7 +82,7 @@ class Coverage:
             outcome = "processed" if status == "unhandled" else status or NO_ANSWER
             self._count(self.inbound.get(event_type, {}), outcome)
 
-    def attempt_ended(self, ended: EndedAttempt, /) -> None:
+    def _count_attempt(self, ended: EndedAttempt) -> None:
         """Count what an attempt meant for its delivery.
 
         The repetition that a webhook fault adds is no retry: it has the number of the attempt that it repeats.
@@ -144,7 +151,7 @@ class CoveragePlugin:
         self._coverage = Coverage()
         self._has_run = False
         self._problem: str | None = None
-        OBSERVERS.append(self._coverage)
+        OBSERVERS.append(self._coverage.count)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
@@ -186,7 +193,7 @@ class CoveragePlugin:
 
     def pytest_unconfigure(self) -> None:
         """Stop counting, and say last why the run failed although its tests passed."""
-        OBSERVERS.remove(self._coverage)
+        OBSERVERS.remove(self._coverage.count)
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if self._problem is not None and reporter is not None:
             reporter.write_line(f"FAILED followup coverage: {self._problem}", red=True)

@@ -1,27 +1,28 @@
-"""What a mock did during a test, as text for the report: one line per call, delivery and message.
+"""What a mock did during a test, and what it did not send and why, as text for the report.
 
 Every list begins with its oldest entry, so that what happened last is closest to the end of the report. The lines
 contain ids, statuses, event types, and times of the mock's clock, but no names, phones, texts or API keys.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from operator import itemgetter
 from urllib.parse import urlsplit
 
 import attrs
 
 from followup import WebhookDelivery
-from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to
+from followup_mockserver.control.log_lines import Columns, columns_of
+from followup_mockserver.control.occurrences import JOB_TITLES, MESSAGE_JOBS, counted, of_records, progress_of
+from followup_mockserver.rules.patients import SERVICE_FIELDS_CHANGED
 from followup_mockserver.service.service import Mock
 from followup_mockserver.world.state.faults import Fault, WebhookFault
-from followup_mockserver.world.state.journal import JournalEntry
-from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.history import CONTROL, Record
+from followup_mockserver.world.state.outcomes import Kind, joined
 from followup_mockserver.world.state.records import Message
 from followup_mockserver.world.state.tenant import Tenant
-
-T = TypeVar("T")
 
 MAX_ENTRIES = 30
 """Entries of a list that are shown, the newest."""
@@ -29,25 +30,34 @@ MAX_ENTRIES = 30
 MAX_LINE_LENGTH = 200
 """Characters of a line; the rest is cut."""
 
-_SHOWN_OF_KEY = 8
-"""Characters of an idempotency key that are shown: enough to recognize the attempts of one call."""
+_SHOWN_OF_ID = 12
+"""Characters of the id beside a test control: enough to recognize it, and all that 80 columns have room for."""
 
-_SHOWN_OF_PARAM = 60
+_NOTHING: Columns = ("", "", "", ())
+
+_NOT_LISTED = (Kind.APPOINTMENT_MOVED, Kind.WILL_NOT_BE_SENT)
+"""The messages that are due at another time, or later."""
 
 _NOT_PASSED = ("id", "matched", "skipped")
 """The fields of a fault that are no arguments of the call that added it."""
 
 
-def summary_of(mock: Mock) -> str:
-    """Return what happened in a mock, organization by organization, and the faults that still apply."""
-    lines = [repr(mock)]
+def summary_of(mock: Mock, name: str) -> str:
+    """Return what happened in a mock, organization by organization, and the faults that still apply.
+
+    Args:
+        mock: the mock.
+        name: the name of its fixture.
+    """
+    lines: list[str] = []
     access = access_to(mock)
     for tenant in access.registry.all():
+        is_default = tenant is access.tenant
         with tenant.lock:
-            happened = [*_of_tenant(tenant)]
-        if tenant is not access.tenant and happened:
-            lines.append(f"organization {tenant.organization.id}:")
-        lines += happened
+            happened = [*_of_tenant(tenant, name if is_default else f"{name}.organization(KEY)")]
+        if is_default or happened:
+            of = "" if is_default else f"organization {tenant.organization.id}, "
+            lines += [f"{of}clock: {_time(tenant.now())} UTC", *happened]
     return "\n".join(line if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}…" for line in lines)
 
 
@@ -77,57 +87,79 @@ def call_of(fault: Fault | WebhookFault) -> str:
     return f"{method}({', '.join(f'{name}={value!r}' for name, value in passed)})"
 
 
-def _of_tenant(tenant: Tenant) -> Iterator[str]:
-    yield from _listed("API calls", [*tenant.journal.newest_first()][::-1], _call_line)
-    yield from _listed("webhook deliveries", [*tenant.webhook_deliveries], lambda each: _delivery_line(tenant, each))
-    yield from _listed("messages to patients", tenant.messages, _message_line)
+def _of_tenant(tenant: Tenant, name: str) -> Iterator[str]:
+    records = [*tenant.history.records]
+    causes = {each.request_id: each.operation or "" for each in tenant.journal.newest_first()}
+    causes |= {each.id: each.outcome.text for each in records if each.kind == CONTROL and each.outcome}
+    unsent = sorted(_unsent_messages(tenant, records, causes))
+    story = [_story_line(at, columns_of(event) or _NOTHING) for _, at, event in tenant.journal.story()]
+    yield from _listed("calls and test controls", story)
+    yield from _listed("webhook deliveries", [_delivery_line(tenant, each) for each in tenant.webhook_deliveries])
+    yield from _listed("messages to patients", [*map(_message_line, tenant.messages)])
+    for why, group in itertools.groupby(unsent, itemgetter(0)):
+        yield from _listed(f"not sent, because {why}", [f"{_time(at)}  {title}" for _, at, title, _ in group])
+    yield from _unsent_webhooks(records, causes)
+    if (timer := tenant.scheduler.next()) is not None:
+        title = JOB_TITLES[timer.job.kind]
+        yield f"due: {counted(len(tenant.scheduler), 'job')}, the next at {_time(timer.at)}: {title}"
     faults: list[Fault | WebhookFault] = [*tenant.faults.pending, *tenant.webhook_faults.pending]
-    yield from _listed("faults that still apply", faults, call_of)
+    yield from _listed("faults that still apply", [*map(call_of, faults)])
+    called = (each.outcome.about or each.entry.request_id for each in tenant.journal.recorded_newest_first())
+    subject = unsent[-1][-1] if unsent else next(called, None)
+    if subject is not None:
+        yield f'More: {name}.explain("{subject}")'
 
 
-def _listed(title: str, entries: Sequence[T], line_of: Callable[[T], str]) -> Iterator[str]:
-    if not entries:
-        return
-    shown = entries[-MAX_ENTRIES:]
-    yield f"{title}, oldest first:"
-    if len(shown) < len(entries):
-        yield f"  … {len(entries) - len(shown)} earlier ones omitted"
-    for entry in shown:
-        yield f"  {line_of(entry)}"
+def _unsent_messages(
+    tenant: Tenant, records: Sequence[Record], causes: Mapping[str, str]
+) -> Iterator[tuple[str, datetime, str, str]]:
+    """Return why each message was not sent, when it was due, what it was, and the id of its patient or object."""
+    changes = {each.id: each.cause for each in records if each.kind == SERVICE_FIELDS_CHANGED}
+    for job in of_records(tenant, records):
+        outcome, about = job.outcome, job.about or ""
+        if job.kind not in MESSAGE_JOBS or outcome.tone != "muted" or outcome.kind in _NOT_LISTED:
+            continue
+        found = (each.get(about) for each in (tenant.appointments, tenant.visits, tenant.intake_requests))
+        patient = next((each.patient for each in found if each is not None), None) or about
+        cause = job.ended_by if outcome.kind.is_withdrawn else job.cause
+        cause = changes.get(patient, cause) if outcome.kind is Kind.OPTED_OUT else cause
+        name = causes.get(cause or "")
+        hours = "" if job.hours is None else f" ({job.hours:g} h)"
+        title = f"{JOB_TITLES[job.kind]}{hours} about {about}"
+        yield outcome.why + (f" ({name})" if name else ""), job.at, title, patient
 
 
-def _call_line(entry: JournalEntry) -> str:
-    remarks = []
-    if entry.idempotency_key is not None:
-        remarks += [f"attempt {entry.attempt}", f"key {redacted(entry.idempotency_key, max_length=_SHOWN_OF_KEY)}"]
-    if entry.replayed:
-        remarks.append("replayed")
-    if entry.refused:
-        remarks.append(f"{entry.refused} of {entry.events} events refused")
-    if entry.changed_duplicates:
-        remarks.append(f"{len(entry.changed_duplicates)} {Outcome(Kind.CHANGED_DUPLICATE).what}")
-    call = f"{entry.status or 'no response'} {entry.method} {redacted(entry.path)}"
-    return f"{_time(entry.at)}  {call}" + (f" ({', '.join(remarks)})" if remarks else "") + _error(entry)
+def _unsent_webhooks(records: Sequence[Record], causes: Mapping[str, str]) -> Iterator[str]:
+    """Return a line for each reason why no endpoint got an event."""
+    unsent: dict[str, list[str]] = {}
+    for event in records:
+        reasons = {each.reason for each in event.receipts}
+        for why in {each.why for each in reasons if each} if None not in reasons else ():
+            unsent.setdefault(why, []).append(causes.get(event.cause or "", event.kind))
+    for why, names in unsent.items():
+        yield f"not sent: {counted(len(names), 'webhook')} ({', '.join(dict.fromkeys(names))}), because {why}"
 
 
-def _error(entry: JournalEntry) -> str:
-    """Return code and parameter of an error response; its message may quote what was sent."""
-    if entry.error_code is None or not entry.status:
-        return ""
-    return f": {entry.error_code}" + (f", {redacted(entry.param, max_length=_SHOWN_OF_PARAM)}" if entry.param else "")
+def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"{title}, oldest first:"
+    if len(lines) > MAX_ENTRIES:
+        yield f"  … {len(lines) - MAX_ENTRIES} earlier ones omitted"
+    yield from (f"  {line}" for line in lines[-MAX_ENTRIES:])
+
+
+def _story_line(at: datetime, columns: Columns) -> str:
+    status, title, about, remarks = columns
+    subject = f"{about[:_SHOWN_OF_ID]}…" if about else ""
+    call, more = " ".join(filter(None, (status, title, subject))), ", ".join(filter(None, remarks))
+    return f"{_time(at)}  {call}  {more}".rstrip()
 
 
 def _delivery_line(tenant: Tenant, delivery: WebhookDelivery) -> str:
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
     host = urlsplit(endpoint.url).netloc if endpoint else "a deleted endpoint"
-    details = [f"{delivery.attempts} attempt{'' if delivery.attempts == 1 else 's'}"]
-    if delivery.next_attempt_at is not None:
-        details.append(f"next at {_time(delivery.next_attempt_at)}")
-    result = redacted(delivery.last_error) if delivery.last_error else delivery.last_status_code
-    return (
-        f"{_time(delivery.created_at)}  {delivery.status} {delivery.event_type} to {host} "
-        f"({', '.join([*details, delivery.id])}){f': {result}' if result else ''}"
-    )
+    progress = joined(progress_of(delivery))
+    return f"{_time(delivery.created_at)}  {delivery.event_type} to {host}: {progress}, {delivery.id}"
 
 
 def _message_line(message: Message) -> str:

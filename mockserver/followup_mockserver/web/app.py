@@ -20,7 +20,7 @@ from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from followup_mockserver.world.state import faults
 from followup_mockserver.world.state.faults import WSGIApp
-from followup_mockserver.world.state.journal import OBSERVERS, EndedCall, JournalEntry
+from followup_mockserver.world.state.journal import EndedCall, JournalEntry, report
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -159,8 +159,7 @@ def _report(status: int, code: str) -> None:
         at=datetime.now(UTC),
         error_code=code,
     )
-    for observer in [*OBSERVERS]:
-        observer.call_ended(EndedCall(entry=entry, status=status))
+    report(EndedCall(entry=entry, status=status))
 
 
 def handle_http_exception(error: HTTPException) -> flask.Response:

@@ -219,6 +219,20 @@ def timeline(control: Control, id: str, /) -> list[TimelineLine]:
     return access_to(control).read(read)
 
 
+def meant(control: Control, *, text: str = "", group: str = "") -> Mapping[str, str]:
+    """Return the ids of the objects that a text in the place of an id may mean, with the attribute that matched.
+
+    Args:
+        control: the test controls of the organization.
+        text: an external id, a phone or a part of it, the beginning of an id, or what the search of the dashboard
+            finds besides, but for names.
+        group: the group of its operations, such as ``patients``; by any other text, it may be of any.
+    """
+    from followup_mockserver.web.dashboard import search  # imported late, as above
+
+    return access_to(control).read(lambda tenant: search.meant(tenant, text, group))
+
+
 def faults(control: Control) -> list[Fault]:
     """List the pending faults of API calls."""
     return control.faults
@@ -308,6 +322,7 @@ ROUTES: tuple[tuple[str, str, Callable[..., Any]], ...] = (
     ("GET", "/attempts", attempts),
     ("GET", "/explain/<path_id>", Control.explain),
     ("GET", "/timeline/<path_id>", timeline),
+    ("GET", "/meant", meant),
     ("GET", "/deliveries/disturb", webhook_faults),
     ("POST", "/deliveries/disturb", Control.disturb),
     ("DELETE", "/deliveries/disturb", Control.clear_webhook_faults),

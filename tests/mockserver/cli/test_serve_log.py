@@ -16,6 +16,8 @@ from support.shell import clean_environment
 from support.systems import needs_shell, stop
 
 from followup import FollowUp, NotFoundError
+from followup_mockserver import MockServer
+from followup_mockserver.cli.serve_log import ServeLog
 
 SERVE = [sys.executable, "-m", "followup_mockserver", "serve", "--port", "0"]
 TIME = r"\d\d:\d\d:\d\d"
@@ -61,16 +63,17 @@ def test_a_line_for_each_call() -> None:
         httpx.get(f"{url}/_mock/clock", trust_env=False)
         lines = ended(process)
     expected = [
-        r"200  POST /v1/patients  patients\.create  \d+ ms",
-        r"200  POST /v1/patients  patients\.create  \d+ ms  attempt 2  replayed",
-        r"404  GET /v1/appointments/apt_unknown  appointments\.retrieve  \d+ ms  resource_missing id",
-        r"200  GET /v1/patients  patients\.list  \d+ ms",
-        r"404  GET /v2/patients  no operation  \d+ ms  path_unknown",
-        r"401  GET /v1/patients/…  patients\.retrieve  \d+ ms  api_key_missing",
+        r"200  patients\.create +\d+ ms  POST /v1/patients",
+        r"200  patients\.create +\d+ ms  attempt 2  replayed  POST /v1/patients",
+        r"404  appointments\.retrieve +\d+ ms  resource_missing id  GET /v1/appointments/apt_unknown",
+        r"200  patients\.list +\d+ ms  GET /v1/patients",
+        r"404  no operation +path_unknown  GET /v2/patients",
+        r"401  patients\.retrieve +\d+ ms  api_key_missing  GET /v1/patients/…",
     ]
     assert len(lines) == len(expected)
     for line, pattern in zip(lines, expected, strict=True):
         assert re.fullmatch(f"{TIME}  {pattern}", line), line
+    assert len({line.index(" ms") for line in lines if " ms" in line}) == 1, "in columns"
     for personal in ("Ana", "5491155550000", "30123456", "fu_test_mock", made.id):
         assert personal not in "\n".join(lines)
 
@@ -83,9 +86,10 @@ def test_a_fault_is_named() -> None:
             with contextlib.suppress(httpx.HTTPError):
                 headers = {"Authorization": "Bearer fu_test_mock"}
                 httpx.get(f"{url}/v1/patients", headers=headers, trust_env=False)
-        first, second = ended(process)
-    assert re.fullmatch(rf"{TIME}  503  GET /v1/patients  patients.list  \d+ ms  fault: status", first), first
-    assert re.fullmatch(rf"{TIME}  ---  GET /v1/patients  patients.list  \d+ ms  fault: disconnect", second), second
+        first, call, _, second = ended(process)
+    assert re.fullmatch(rf"{TIME}       add_fault +operation=patients.list kind=status", first), first
+    assert re.fullmatch(rf"{TIME}  503  patients.list +\d+ ms  fault: status  GET /v1/patients", call), call
+    assert re.fullmatch(rf"{TIME}  ---  patients.list +\d+ ms  fault: disconnect  GET /v1/patients", second), second
 
 
 def test_a_line_for_each_attempt_to_deliver_a_webhook() -> None:
@@ -100,12 +104,47 @@ def test_a_line_for_each_attempt_to_deliver_a_webhook() -> None:
             client.patients.create(phone="+5491155550000")
             advance = {"seconds": 0}
             httpx.post(f"{url}/_mock/clock/advance", json=advance, trust_env=False).raise_for_status()
-        attempts = sorted(line[10:] for line in ended(process) if "  webhook " in line)
-    failed = "---  webhook patient.upserted  attempt 1 to http://127.0.0.1:9/hooks?…"  # a query may have a secret
-    assert attempts == [
-        f"{failed}  No response (the connection was refused).  next attempt at 2026-09-28 12:01 UTC",
-        f"204  webhook patient.upserted  attempt 1 to {receiver}",
+            patient = client.patients.list().data[0].id
+        attempts = sorted(line[10:] for line in ended(process) if "  > " in line)
+    assert [re.split("  +", each) for each in attempts] == [
+        # A query may have a secret.
+        ["---", "> patient.upserted", patient, "again in 1 min", "127.0.0.1:9/hooks?…", REFUSED],
+        ["204", "> patient.upserted", patient, receiver.removeprefix("http://")],
     ]
+
+
+REFUSED = "No response (the connection was refused)."
+START = "2026-09-28T12:00:00Z"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_line_for_an_advance_that_fits_the_terminal(width: int, tmp_path: Path) -> None:
+    """Also for a control, and for messages that are due. The only times of the mock's clock say so, or are relative."""
+    inbox, log = Inbox(lambda _: 500), tmp_path / "log"
+    with listening(inbox) as receiver, log.open("w", encoding="utf-8") as output:
+        output.isatty = lambda: True  # type: ignore[method-assign]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("COLUMNS", str(width))
+            patch.setenv("TZ", "UTC")
+            serve_log = ServeLog(output)
+        with (
+            serve_log,
+            MockServer(start_time=START, allow_http_webhooks=True, rate_limit=0) as server,
+            server.client() as client,
+        ):
+            client.webhook_endpoints.create(url=f"{receiver}/a/long/path", enabled_events=["appointment.created"])
+            for day in (3, 4):
+                patient = {"phone": f"+549115555000{day}"}
+                booked = client.appointments.create(patient=patient, start_at=f"2026-10-0{day}T12:00:00Z")
+            server.update_patient(booked.patient, opted_out=True)
+            server.advance(days=5)
+    lines = log.read_text().splitlines()
+    assert max(map(len, lines)) <= width
+    assert all(re.match(f"{TIME}  (...)  ", line) for line in lines), lines
+    shown = "\n".join(lines)
+    assert re.search(rf"       update_patient +{booked.patient[:8]}  opted_out=True", shown), shown
+    assert re.search(rf"  500  > appointment.created +{booked.id[:8]}  again in 1 min  127.0.0.1", shown), shown
+    assert re.search(r"       clock \+5 d -> 03 Oct 12:00  1 reminder not sent, \d+ webhooks fai", shown), shown
 
 
 def test_a_line_names_what_was_lost_and_has_a_limit() -> None:
@@ -121,11 +160,11 @@ def test_a_line_names_what_was_lost_and_has_a_limit() -> None:
         events, duplicate, unknown, hostile = ended(process)
     assert r"GET /\x1b[2J\u202e" in hostile
     assert "ignored: events[0].data.key00xxx" in events
-    assert events.endswith("… and 55 more")
+    assert "… and 55 more  POST /v1/events" in events
     assert len(events) < 600
     lost = "the change was not taken over; the id of an event must contain what changes"
-    assert duplicate.endswith(f"duplicate with other data (e-1): {lost}")
-    assert "ppp…  no operation" in unknown
+    assert f"duplicate with other data (e-1): {lost}" in duplicate
+    assert unknown.endswith("ppp…")
     assert len(unknown) < 600
 
 

@@ -221,7 +221,7 @@ def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, fixture: str, 
     result.assert_outcomes(passed=3, failed=3)
     for shown in (
         "1 fault was never used:",
-        "200 GET /v1/account",
+        "200 account.retrieve  GET /v1/account",
         "RejectedRequest: followup_env rejected GET https://api.clinic.example/health:",
     ):
         assert shown in result.stdout.str()

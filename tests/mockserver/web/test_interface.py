@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -16,7 +15,7 @@ from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
 from followup_mockserver.service.service import InProcessTransport
 from followup_mockserver.world.settings import ClientOptions
-from followup_mockserver.world.state.journal import OBSERVERS, EndedCall
+from followup_mockserver.world.state.journal import OBSERVERS
 
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
@@ -193,13 +192,12 @@ def test_an_operation_is_served_under_two_prefixes(prefix: str) -> None:
 
 @pytest.mark.parametrize("path", ["/nothing", "/v1/nothing", "/api/v1/nothing"])
 def test_an_unknown_path_is_reported_as_it_was_requested(path: str) -> None:
-    ended: list[EndedCall] = []
-    observer = SimpleNamespace(call_ended=ended.append, attempt_ended=print)
-    OBSERVERS.append(observer)
+    ended: list[Any] = []
+    OBSERVERS.append(ended.append)
     try:
         MockService().app.test_client().get(path, environ_overrides={"SCRIPT_NAME": "/mounted"})
     finally:
-        OBSERVERS.remove(observer)
+        OBSERVERS.remove(ended.append)
     assert [each.entry.path for each in ended] == [path]
 
 

@@ -19,6 +19,7 @@ from followup_mockserver.deliveries import deliveries
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.deliveries.mounts import Mounts
 from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.state.journal import EndedRun, report
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Advanced, Run
 from followup_mockserver.world.state.tenant import Tenant
@@ -156,6 +157,8 @@ class Engine:
         with tenant.lock:
             tenant.clock.hold()
             control = tenant.history.begin_control(tenant.now(), "step" if target is None else "advance")
+            if target is None:
+                tenant.journal.record_control("step", control.at, None, {})
             run.control = control.id
         try:
             yield
@@ -166,6 +169,7 @@ class Engine:
                     tenant.history.drop(control)
                 tenant.clock.release()
                 tenant.notify()
+                report(EndedRun(control.at, tenant.now(), run.ended))
 
     def _run_of(self, tenant: Tenant) -> Run:
         with self._runs_lock:
@@ -184,6 +188,7 @@ class Engine:
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
         with tenant.lock:
             control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
+            tenant.journal.record_control("resend", control.at, delivery_id, {})
             with tenant.caused_by(control.id, control.at):
                 attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
         if attempt is None:

@@ -16,6 +16,7 @@ from followup_mockserver.rules import messages, patients, treatments
 from followup_mockserver.world.schema.formats import parse_webhook_url
 from followup_mockserver.world.state.clock import Job, JobKind, Timer
 from followup_mockserver.world.state.history import JOB_PREFIX
+from followup_mockserver.world.state.journal import EndedRun, report
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress, Trigger
 from followup_mockserver.world.state.registry import Registry
@@ -87,6 +88,8 @@ def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
             return ScheduledAttempt(timer, attempt)
         outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND
         tenant.end_job(timer, outcome, run.control)
+        if run.control is None:
+            report(EndedRun(None, tenant.at, [(job, outcome)]))
     run.record(timer, outcome)
     return None
 

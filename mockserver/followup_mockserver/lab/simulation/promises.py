@@ -67,7 +67,8 @@ def report_of(clinic: type, history: History, finding: Finding) -> str:
     story = "\n".join(finding.story)
     repeat = f"Repeat this history (seed {seed_of(history)}) with:\n{call_that_repeats(clinic, history)}"
     promise = f"Promise: {finding.promise}\n{finding.detail}"
-    return "\n\n".join([f"{clinic.__name__} breaks a promise.", story, promise, repeat])
+    summary = f"{finding.promise} {clinic.__name__} breaks this promise."  # pytest's last lines have its beginning
+    return "\n\n".join([summary, story, promise, repeat])
 
 
 STARTS = "The clinic starts, also after a crash, unless a fault prevents it."

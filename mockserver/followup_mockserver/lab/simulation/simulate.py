@@ -91,6 +91,24 @@ def _search(clinic: type[Clinic], examples: int, seed: int) -> "tuple[Player, tu
         return player, _Search(player).search(examples, seed)
 
 
+BETWEEN_REPORTS = 5.0
+"""Seconds, in real time."""
+
+REPORTS: list[Callable[[str], object]] = []
+"""Called with the progress of a long simulation, instead of writing it to standard error."""
+
+
+def _counted(histories: Iterator[steps.History], examples: int) -> Iterator[steps.History]:
+    """Iterate over so many histories, and report the progress if it takes long."""
+    reported = time.monotonic()
+    for number, history in enumerate(islice(histories, examples)):
+        if number and time.monotonic() - reported >= BETWEEN_REPORTS:
+            reported = time.monotonic()
+            for report in REPORTS or [sys.stderr.write]:
+                report(f"{number} of {examples} histories\n")
+        yield history
+
+
 class _Search:
     """The search for a history that breaks a promise.
 
@@ -116,7 +134,7 @@ class _Search:
             with_webhooks=bool(self._player.secret),
             with_tasks=is_asynchronous(self._player.clinic),
         )
-        found = next(filter(self._breaks, islice(drawn, examples)), None)
+        found = next(filter(self._breaks, _counted(drawn, examples)), None)
         return None if found is None else self._reported(found)
 
     def _breaks(self, history: steps.History) -> bool:

@@ -72,7 +72,46 @@ def search(tenant: Tenant, text: str) -> list[SearchResult]:
     return list(results.values())[:MAX_RESULTS]
 
 
+def meant(tenant: Tenant, text: str, view: str) -> dict[str, str]:
+    """Return the objects that a text in the place of an id may mean, and the attribute of each that matched.
+
+    An id, its beginning, an external id and so on precede a part of a phone. Names do not count.
+
+    Args:
+        tenant: the state of the organization.
+        text: the text, such as an external id, a phone, or an id as a list shortens it.
+        view: the view that shows the object; any other text if it may be any object.
+    """
+    is_any = view not in VIEW_OF_PREFIX.values()
+    for matches in (_exact_matches(tenant, text), _by_phone(tenant, text)):
+        found = {each.id: each.matched_by for each in matches if is_any or each.view == view}
+        if found:
+            return found
+    return {}
+
+
 def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
+    yield from _exact_matches(tenant, text)
+    part = _folded(text).strip()
+    if not part:
+        return
+    yield from _by_part(tenant, "patients", part, "full_name", "name")
+    yield from _by_phone(tenant, text)
+    yield from _by_part(tenant, "doctors", part, "full_name", "name")
+    if len(part) >= SHORTEST_PART:
+        yield from _lists(tenant, part)
+        yield from _by_part(tenant, "webhook_endpoints", part, "url", "URL")
+        yield from _by_part(tenant, "events", part, "error", "error")
+        yield from _by_part(tenant, "webhook_deliveries", part, "last_error", "error")
+
+
+def _by_phone(tenant: Tenant, text: str) -> Iterator[SearchResult]:
+    digits = re.sub(r"\D", "", text)
+    if len(digits) >= SHORTEST_PART and not re.search("[A-Za-z_]", text):
+        yield from _by_part(tenant, "patients", digits, "phone", "phone")
+
+
+def _exact_matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
     yield from _with_id(tenant, text)
     for view in _BY_EXTERNAL_ID:
         for obj in collection_of(tenant, view).find_all("external_id", text):
@@ -86,19 +125,6 @@ def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
             yield _call(call, "idempotency key")
     for patient in tenant.patients.find_all("dni", text.replace(".", "")):
         yield _result("patients", patient, "document")
-    part = _folded(text).strip()
-    if not part:
-        return
-    yield from _by_part(tenant, "patients", part, "full_name", "name")
-    digits = re.sub(r"\D", "", text)
-    if len(digits) >= SHORTEST_PART:
-        yield from _by_part(tenant, "patients", digits, "phone", "phone")
-    yield from _by_part(tenant, "doctors", part, "full_name", "name")
-    if len(part) >= SHORTEST_PART:
-        yield from _lists(tenant, part)
-        yield from _by_part(tenant, "webhook_endpoints", part, "url", "URL")
-        yield from _by_part(tenant, "events", part, "error", "error")
-        yield from _by_part(tenant, "webhook_deliveries", part, "last_error", "error")
 
 
 def _lists(tenant: Tenant, part: str) -> Iterator[SearchResult]:
@@ -173,7 +199,8 @@ def _kind(record: Record) -> str:
 
 
 def _begins(id: str, text: str) -> bool:
-    return id == text or (len(text) >= SHORTEST_BEGINNING and id.startswith(text))
+    start, _, end = text.partition("…")  # a list on a terminal shortens ids
+    return id == text or (len(start) >= SHORTEST_BEGINNING and id.startswith(start) and id.endswith(end))
 
 
 def _call(call: JournalEntry, matched_by: str) -> SearchResult:

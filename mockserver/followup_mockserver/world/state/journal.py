@@ -1,15 +1,18 @@
-"""The journal of an organization's API calls, for tests to assert on, and the observers that learn what ends."""
+"""The journal of an organization: its API calls, the calls of test controls between them, and who observes them."""
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import attrs
 
 from followup._for_mockserver import FrozenValue, Value, format_timestamp
 from followup_mockserver.world.schema.errors import KEY_REUSED
+from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.faults import Fault, FaultKind
+from followup_mockserver.world.state.outcomes import Outcome
 from followup_mockserver.world.state.records import Attempt
 
 REQUEST_ID_PREFIX = "req_"
@@ -177,6 +180,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
+        self._controls: deque[ControlCall] = deque(maxlen=LENGTH)
         self._outcomes: deque[CallOutcome] = deque(maxlen=LENGTH)
         self._recorded = 0
         self._attempts: dict[tuple[str, str, str], int] = {}
@@ -202,6 +206,19 @@ class Journal:
         self._details[entry.request_id] = details
         if len(self._details) > DETAILED:
             self._details.popitem(last=False)
+
+    def record_control(self, name: str, at: datetime, about: str | None, arguments: Mapping[str, Any]) -> "ControlCall":
+        """Record a call of a test control."""
+        shown = " ".join(f"{each}={_shown(each, value)}" for each, value in arguments.items())
+        call = ControlCall(number=self._recorded, name=name, at=at, about=about, arguments=shown)
+        self._controls.append(call)
+        return call
+
+    def story(self) -> list[tuple[int, datetime, "EndedCall | ControlCall"]]:
+        """Return the calls of the API and of the test controls in their order, with their times."""
+        numbered = enumerate(self._entries, start=self._recorded - len(self._entries) + 1)
+        calls = [(number, each.at, EndedCall(entry=each, status=each.status or None)) for number, each in numbered]
+        return sorted([*calls, *((each.number, each.at, each) for each in self._controls)], key=itemgetter(0))
 
     def find(self, request_id: str) -> JournalEntry | None:
         """Return the call with this request id; None if there was none, or it was dropped."""
@@ -248,6 +265,7 @@ class EndedAttempt:
 
     Attributes:
         attempt: the attempt.
+        about: id of the object that the event is about.
         url: the URL that it was sent to.
         delivered: whether the delivery has succeeded now, and had not before.
         exhausted: whether the delivery has failed now, because this was its last attempt.
@@ -255,24 +273,64 @@ class EndedAttempt:
     """
 
     attempt: Attempt
+    about: str
     url: str = attrs.field(repr=False)
     delivered: bool
     exhausted: bool
     next_attempt_at: datetime | None
 
 
-class Observer(Protocol):
-    """Receives reports, from the threads in which they happen. It must not block, nor act on the mock."""
+class ControlCall(NamedTuple):
+    """A call of a test control. It has no personal data.
 
-    def call_ended(self, call: EndedCall, /) -> None:
-        """Receive the outcome of an API call."""
+    Attributes:
+        number: how many API calls were recorded before.
+        name: name of the control.
+        at: when it began, by the mock's clock.
+        about: id of the object that it concerns; None if there is none.
+        arguments: the arguments, such as ``opted_out=True``.
+    """
 
-    def attempt_ended(self, ended: EndedAttempt, /) -> None:
-        """Receive the outcome of an attempt to deliver a webhook."""
+    number: int
+    name: str
+    at: datetime
+    about: str | None
+    arguments: str
 
 
-OBSERVERS: list[Observer] = []
-"""Every mock in this process reports its API calls and its attempts to deliver webhooks to these.
+_WORDS = ("stage", "kind", "operation", "source", "status")
+"""The arguments of test controls whose values are words of the API; any other text may be personal."""
 
-``pytest --followup-coverage`` and ``followup-mock serve`` add one. Iterate over a copy: other threads report meanwhile.
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, datetime):
+        return format_timestamp(value)
+    return str(value) if name in _WORDS or value is None or isinstance(value, int | float) else "…"
+
+
+class EndedRun(NamedTuple):
+    """A run of jobs that has ended.
+
+    Attributes:
+        since: when it began, by the mock's clock; None for a single job that ran by itself.
+        now: when it ended.
+        jobs: the last thousand of the jobs, and their outcomes.
+    """
+
+    since: datetime | None
+    now: datetime
+    jobs: Sequence[tuple[Job, Outcome]]
+
+
+Ended = EndedCall | EndedAttempt | ControlCall | EndedRun
+
+OBSERVERS: list[Callable[[Ended], object]] = []
+"""Called with all that ends in any mock of this process, in the thread in which it does: the log of ``serve``, and
+``pytest --followup-coverage``. They must not block, nor act on the mock.
 """
+
+
+def report(ended: Ended) -> None:
+    """Tell the observers of this process what has ended."""
+    for observe in [*OBSERVERS]:  # other threads add and remove some meanwhile
+        observe(ended)

@@ -10,7 +10,7 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
-from followup_mockserver.world.state.clock import Timer
+from followup_mockserver.world.state.clock import Job, Timer
 from followup_mockserver.world.state.outcomes import Outcome
 
 _BETWEEN_LOOKS = 0.001
@@ -142,6 +142,11 @@ class Run:
         """Record a job that has run."""
         self.ran += 1
         self._ended.append((timer, outcome))
+
+    @property
+    def ended(self) -> list[tuple[Job, Outcome]]:
+        """The last thousand jobs that have run since the last ``clear``."""
+        return [(timer.job, outcome) for timer, outcome in self._ended]
 
     def result(self, now: datetime) -> Advanced:
         """Return what has run since the last ``clear``."""

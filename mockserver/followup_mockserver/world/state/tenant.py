@@ -22,7 +22,7 @@ from followup_mockserver.world.state.collection import Collection, attributes
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import JOB_PREFIX, History, Receipt, Record
 from followup_mockserver.world.state.ids import IdFactory
-from followup_mockserver.world.state.journal import EventRemarks, Journal
+from followup_mockserver.world.state.journal import EventRemarks, Journal, report
 from followup_mockserver.world.state.outcomes import Outcome, other
 from followup_mockserver.world.state.records import AttemptInProgress, Attempts, Message
 from followup_mockserver.world.state.requests import IdempotencyRecords, RateLimiter
@@ -213,7 +213,7 @@ class Tenant:
             if is_outermost:
                 del self.at
 
-    def control(self, name: str, change: Callable[["Tenant"], T], about: str | None = None) -> T:
+    def control(self, name: str, change: Callable[["Tenant"], T], about: str | None, arguments: Mapping[str, Any]) -> T:
         """Call a test control, which is the cause of all that follows from it, and return its result.
 
         A call that fails, or that neither causes anything nor concerns an object, leaves no record.
@@ -221,7 +221,8 @@ class Tenant:
         Args:
             name: name of the control.
             change: what it does.
-            about: id of the object that it changes; if omitted, that of the result, if it has one.
+            about: id of the object that it changes; if None, that of the result, if it has one.
+            arguments: its arguments, for the journal.
         """
         history = self.history
         record = history.begin_control(self.now(), name, about)
@@ -230,6 +231,7 @@ class Tenant:
             with self.caused_by(record.id, record.at):
                 result = change(self)
             concerns = about or getattr(result, "id", None)
+            report(self.journal.record_control(name, record.at, concerns, arguments))
         finally:
             if history.records[-1] is record:  # it has caused nothing
                 if concerns is None:

@@ -56,17 +56,20 @@ class TenantAccess:
         with tenant.lock:
             return look(tenant)
 
-    def change(self, control: str, change: Callable[[Tenant], T], about: str | None = None) -> T:
+    def change(
+        self, control: str, change: Callable[[Tenant], T], about: str | None = None, /, **arguments: object
+    ) -> T:
         """Change the state under its lock, and return a copy of the result.
 
         Args:
             control: name of the test control that makes the change, which is the cause of what follows from it.
             change: makes the change.
             about: id of the object that it changes, if there is one already.
+            arguments: the arguments of the control, for the journal.
         """
         tenant = self.tenant
         with tenant.lock:
-            result = tenant.control(control, change, about)
+            result = tenant.control(control, change, about, arguments)
             tenant.notify()
             return copied(result)
 
@@ -88,7 +91,7 @@ class TenantAccess:
             collection = getattr(tenant, f"{kind.replace(' ', '_')}s")
             return rule(tenant, existing(collection.get(id), kind), **arguments)
 
-        return self.change(control, change, id)
+        return self.change(control, change, id, **arguments)
 
     def wait_until(
         self, look: Callable[[Tenant], tuple[bool, T]], seconds: float, copy: Callable[[T], T] = copied

@@ -15,6 +15,7 @@ import typer
 
 from followup import Account, ConfigurationError, FollowUp, FollowUpError, WebhookEndpoint
 from followup._core.api_rules import SERVICE_VERSION
+from followup._core.codec.wire import format_timestamp
 from followup._core.declarations.declarations import Declaration
 from followup._core.declarations.operations import declarations_of
 from followup._core.privacy.redaction import HIDDEN, redacted
@@ -28,7 +29,7 @@ from followup._core.results.errors import (
 from followup._core.threads import result_within
 from followup.cli.application import Application
 from followup.cli.doctor.network import API_KEY, BASE_URL, Finding, Unchecked, check_variable, check_way, fail, ok
-from followup.cli.output import FAILURE, json_line, local_time, reject, say_wrapped, write_line
+from followup.cli.output import FAILURE, json_line, reject, say_wrapped, with_local_times, write_line
 from followup.resources import all_groups
 from followup.webhooks import SECRET_VARIABLE, WEBHOOK_TOLERANCE
 
@@ -268,6 +269,8 @@ LISTS_ENDPOINTS = "webhooks:read"
 
 _MOST_ENDPOINTS = 100
 
+_WORD_OF_PATH = "[a-z]{0,20}(?:[-_.][a-z]{1,12}){0,2}"
+
 
 def scope_of(operation: Declaration) -> str | None:
     """Return the scope that an operation needs; None if any valid key may call it (specification, section 5)."""
@@ -297,14 +300,13 @@ def _check_endpoints(client: FollowUp) -> Iterator[Finding]:
         return
     if not page.data:
         yield ok("endpoints", "none: the service sends no webhooks")
-    yield from map(_check_endpoint, page.data)
+    yield from sorted(map(_check_endpoint, page.data), key=lambda each: each.outcome != "FAIL")
     if page.has_more:
         yield ok("endpoints", f"only the newest {_MOST_ENDPOINTS} endpoints were checked")
 
 
 def _check_endpoint(endpoint: WebhookEndpoint) -> Finding:
-    # Neither path nor query is shown: receivers have their secrets in them.
-    shown = f"{endpoint.id} ({_host_of(endpoint.url)})"
+    shown = f"{endpoint.id} ({_address_of(endpoint.url)})"
     if endpoint.status == "disabled":
         advice = f"Enable it: followup webhook-endpoints update {endpoint.id} --no-disabled"
         return fail("endpoints", f"{shown} is disabled: nothing is sent to it", advice)
@@ -317,12 +319,15 @@ def _check_endpoint(endpoint: WebhookEndpoint) -> Finding:
     return fail("endpoints", f"{shown} {problem}", f"It must respond with 2xx within 10 s. {see}")
 
 
-def _host_of(url: str) -> str:
+def _address_of(url: str) -> str:
+    """Return host and path of a URL. Receivers have secrets in them: only the words of a path are shown."""
     try:
-        return (urlsplit(url).hostname or "")[:100]
+        parts = urlsplit(url)
+        words = [each if re.fullmatch(_WORD_OF_PATH, each) else HIDDEN for each in parts.path.split("/")[1:]]
+        return "/".join([parts.hostname or "", *words])[:100].rstrip("/")
     except ValueError:
         return "an invalid URL"
 
 
 def _time(time: datetime) -> str:
-    return f"{local_time(time):%Y-%m-%d %H:%M}"
+    return with_local_times(format_timestamp(time))
