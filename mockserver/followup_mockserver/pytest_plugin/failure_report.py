@@ -15,9 +15,9 @@ import attrs
 from followup import WebhookDelivery
 from followup_mockserver.control import access_to
 from followup_mockserver.control.log_lines import Columns, columns_of
-from followup_mockserver.control.occurrences import JOB_TITLES, MESSAGE_JOBS, counted, of_records, progress_of
-from followup_mockserver.rules.patients import SERVICE_FIELDS_CHANGED
+from followup_mockserver.control.occurrences import JOB_TITLES, counted, progress_of
 from followup_mockserver.service.service import Mock
+from followup_mockserver.web.dashboard.messages import messages_of, row_of, tab_of
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.history import CONTROL, Record
 from followup_mockserver.world.state.outcomes import Kind, joined
@@ -34,9 +34,6 @@ _SHOWN_OF_ID = 12
 """Characters of the id beside a test control: enough to recognize it, and all that 80 columns have room for."""
 
 _NOTHING: Columns = ("", "", "", ())
-
-_NOT_LISTED = (Kind.APPOINTMENT_MOVED, Kind.WILL_NOT_BE_SENT)
-"""The messages that are due at another time, or later."""
 
 _NOT_PASSED = ("id", "matched", "skipped")
 """The fields of a fault that are no arguments of the call that added it."""
@@ -91,7 +88,7 @@ def _of_tenant(tenant: Tenant, name: str) -> Iterator[str]:
     records = [*tenant.history.records]
     causes = {each.request_id: each.operation or "" for each in tenant.journal.newest_first()}
     causes |= {each.id: each.outcome.text for each in records if each.kind == CONTROL and each.outcome}
-    unsent = sorted(_unsent_messages(tenant, records, causes))
+    unsent = sorted(_unsent_messages(tenant, causes))
     story = [_story_line(at, columns_of(event) or _NOTHING) for _, at, event in tenant.journal.story()]
     yield from _listed("calls and test controls", story)
     yield from _listed("webhook deliveries", [_delivery_line(tenant, each) for each in tenant.webhook_deliveries])
@@ -110,23 +107,14 @@ def _of_tenant(tenant: Tenant, name: str) -> Iterator[str]:
         yield f'More: {name}.explain("{subject}")'
 
 
-def _unsent_messages(
-    tenant: Tenant, records: Sequence[Record], causes: Mapping[str, str]
-) -> Iterator[tuple[str, datetime, str, str]]:
+def _unsent_messages(tenant: Tenant, causes: Mapping[str, str]) -> Iterator[tuple[str, datetime, str, str]]:
     """Return why each message was not sent, when it was due, what it was, and the id of its patient or object."""
-    changes = {each.id: each.cause for each in records if each.kind == SERVICE_FIELDS_CHANGED}
-    for job in of_records(tenant, records):
-        outcome, about = job.outcome, job.about or ""
-        if job.kind not in MESSAGE_JOBS or outcome.tone != "muted" or outcome.kind in _NOT_LISTED:
-            continue
-        found = (each.get(about) for each in (tenant.appointments, tenant.visits, tenant.intake_requests))
-        patient = next((each.patient for each in found if each is not None), None) or about
-        cause = job.ended_by if outcome.kind.is_withdrawn else job.cause
-        cause = changes.get(patient, cause) if outcome.kind is Kind.OPTED_OUT else cause
-        name = causes.get(cause or "")
+    unsent = [each for each in messages_of(tenant) if tab_of(each) == "not_sent"]
+    for row in (row_of(tenant, each, {}) for each in unsent if each.outcome.kind is not Kind.WILL_NOT_BE_SENT):
+        job, name = row["message"], causes.get(row["cause"])
         hours = "" if job.hours is None else f" ({job.hours:g} h)"
-        title = f"{JOB_TITLES[job.kind]}{hours} about {about}"
-        yield outcome.why + (f" ({name})" if name else ""), job.at, title, patient
+        why = job.outcome.why + (f" ({name})" if name else "")
+        yield why, job.at, f"{JOB_TITLES[job.kind]}{hours} about {job.about}", row["patient"] or job.about
 
 
 def _unsent_webhooks(records: Sequence[Record], causes: Mapping[str, str]) -> Iterator[str]:

@@ -142,7 +142,8 @@ def test_a_list_and_the_keys_of_json_can_be_written_in_both_ways(
             ("appointments", "add", "--patient", "pat_x", "--start-at", "2030-01-01T09:00:00Z"),
             "--patient: There is no such patient.",
         ),
-        (("explain", "\udcff"), "an id is expected, such as pat_"),
+        (("explain", "\udcff"), "an option or argument has characters that cannot be sent"),
+        (("explain", "a/b"), "an id is expected, such as pat_"),
         (("explain", "req_1", "--api-key", ""), "--api-key must not be empty"),
         (("explain", "req_1", "--token", "ñ"), "an option or argument has characters that cannot be sent"),
         (
@@ -153,6 +154,28 @@ def test_a_list_and_the_keys_of_json_can_be_written_in_both_ways(
 )
 def test_an_error_names_the_option(shell: Shell, arguments: tuple[str, ...], problem: str) -> None:
     assert shell.error(*arguments).startswith(f"followup-mock: {problem}")
+
+
+def test_what_stands_for_an_id(shell: Shell, client: FollowUp, ana: Patient) -> None:
+    """An external id, a phone in any spelling, the beginning of an id, and an id as a list shortens it."""
+    for number in (1, 2):
+        client.appointments.create(patient=ana.id, start_at=START, external_id=f"T-{number}", type="check")
+    first, second = client.appointments.list().data
+    for text in ("+54 9 11 5555-0000", "5555-0000", ana.id[:8], f"{ana.id[:8]}…{ana.id[-4:]}"):
+        assert output(shell, "patients", "reply", text)["id"] == ana.id, text
+    assert output(shell, "appointments", "confirm", "T-1")["id"] == second.id
+    assert len(shell.json("reminders", "--appointment", "T-2")) == 2
+    assert shell.json("explain", "T-2") == shell.json("explain", first.id)
+    booked = output(shell, "appointments", "add", "--patient", "5555-0000", "--start-at", START)
+    assert booked["patient"] == ana.id
+    luz = client.patients.create(phone="+5491155550001", external_id="T-2")
+    assert output(shell, "patients", "silence", "T-2")["id"] == luz.id, "only patients count"
+    ambiguous = shell.error("explain", "T-2")
+    assert ambiguous == f"followup-mock: 'T-2' may mean {luz.id} (external id), {first.id} (external id)\n"
+    assert shell.error("patients", "reply", "5555-000").startswith("followup-mock: '5555-000' may mean pat_")
+    assert (
+        shell.run("patients", "reply", f"pat_{'x' * 20}0000").stderr == "followup-mock: id: There is no such patient.\n"
+    )
 
 
 def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: FollowUp) -> None:

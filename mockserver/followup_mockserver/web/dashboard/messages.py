@@ -65,10 +65,17 @@ def list_of_messages(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
     tabs = {tab: _shows(tab) for tab in (*_TABS.values(), "not_sent")}
     page = list_page(MESSAGES, messages_of(tenant), query, attrgetter("id"), facets, tabs)
     texts = {each.id: each.text for each in tenant.messages}
-    return attrs.evolve(page, rows=[_row(tenant, each, texts) for each in page.rows])
+    return attrs.evolve(page, rows=[row_of(tenant, each, texts) for each in page.rows])
 
 
-def _row(tenant: Tenant, message: Occurrence, texts: Mapping[str, str]) -> dict[str, Any]:
+def row_of(tenant: Tenant, message: Occurrence, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the row of a message, see ``list_of_messages``.
+
+    Args:
+        tenant: the state of the organization.
+        message: the message.
+        texts: the texts of those that were sent, by id.
+    """
     about = collection_of(tenant, SUBJECT_OF_JOB[cast("JobKind", message.kind)]).get(message.about or "")
     patient = None if about is None else about.patient
     is_unsent = tab_of(message) == "not_sent"

@@ -18,6 +18,7 @@ from followup._core.api_rules import SERVICE_VERSION
 from followup._core.codec.wire import format_timestamp
 from followup._core.declarations.declarations import Declaration
 from followup._core.declarations.operations import declarations_of
+from followup._core.http.network import is_loopback
 from followup._core.privacy.redaction import HIDDEN, redacted
 from followup._core.results.errors import (
     APIConnectionError,
@@ -269,8 +270,6 @@ LISTS_ENDPOINTS = "webhooks:read"
 
 _MOST_ENDPOINTS = 100
 
-_WORD_OF_PATH = "[a-z]{0,20}(?:[-_.][a-z]{1,12}){0,2}"
-
 
 def scope_of(operation: Declaration) -> str | None:
     """Return the scope that an operation needs; None if any valid key may call it (specification, section 5)."""
@@ -320,11 +319,13 @@ def _check_endpoint(endpoint: WebhookEndpoint) -> Finding:
 
 
 def _address_of(url: str) -> str:
-    """Return host and path of a URL. Receivers have secrets in them: only the words of a path are shown."""
+    """Return the host of a URL, and for a receiver on this computer also port and path: others have secrets in them."""
     try:
         parts = urlsplit(url)
-        words = [each if re.fullmatch(_WORD_OF_PATH, each) else HIDDEN for each in parts.path.split("/")[1:]]
-        return "/".join([parts.hostname or "", *words])[:100].rstrip("/")
+        host = (parts.hostname or "")[:100]
+        return (
+            f"{host}:{parts.port}{redacted(parts.path, max_length=100)}" if is_loopback(host) and parts.port else host
+        )
     except ValueError:
         return "an invalid URL"
 
