@@ -34,6 +34,7 @@ class TestNames:
     ) -> None:
         client.patients.create(phone=ANA["phone"])
         nameless = client.patients.create(phone="+5491155550002").id
+        assert "opted out" not in views.rows("patients")[0]
         service.update_patient(nameless, opted_out=True)
         assert views.column("patients", "opted out") == ["opted out", ""]
         assert views.column("patients", "name") == ["+5491155550002", "+5491155550001"]

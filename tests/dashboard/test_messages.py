@@ -52,6 +52,7 @@ class TestMessages:
             cancelled, (*opted_out, "will not be sent"), cancelled, (*opted_out, "not sent"),
             ("Diego", "24 h before the start was already past", "00:00", "not scheduled"),
         ]  # fmt: skip
+        assert shown[0]["reason and cause"].endswith("( appointments.cancel )"), "not what planned it"
         causes = re.findall(r"\(<a href=\"#/(\w+)", views.html("messages?show=not_sent"))
         assert causes == ["calls", "history", "calls", "history", "calls"], "the test control that opted him out"
         assert views.link("messages", "Ana") == f"patients/{booked['Ana']}"

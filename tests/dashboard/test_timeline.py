@@ -227,18 +227,19 @@ def test_the_jobs_of_a_run_are_in_order_of_time_and_those_that_failed_come_first
     views: Views, client: FollowUp, service: MockService
 ) -> None:
     service.mount(HOOKS, lambda _: httpx.Response(500))
-    starts = ("2026-09-29T15:00:00Z", "2026-09-29T13:30:00Z", "2026-09-29T14:00:00Z")
+    starts = ("2026-09-29T15:00:00Z", "2026-09-29T12:00:10Z", "2026-09-29T14:00:00Z")
     for number, start in enumerate(starts):
         patient = {"phone": f"+549115555000{number}", "full_name": f"Ana {number}"}
         client.appointments.create(patient=patient, start_at=start)  # type: ignore[arg-type]
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
     client.patients.create(phone="+5491155550009")
+    service.advance()  # the first attempt
     service.advance(hours=3)
     html = views.html("history/last_run")
     assert re.findall(r"<h2[^>]*>([^:]*): \d", html) == ["Webhook attempt", "Reminder 24 h before the start"]
     rows = [(row["time"], row["patient"], row["start"], row["result"]) for row in views.rows("history/last_run", 1)]
     assert [(time[11:16], about, start[11:16], result) for time, about, start, result in rows] == [
-        ("13:30", "Ana 1", "13:30", "sent"), ("14:00", "Ana 2", "14:00", "sent"), ("15:00", "Ana 0", "15:00", "sent")
+        ("12:00", "Ana 1", "12:00", "sent"), ("14:00", "Ana 2", "14:00", "sent"), ("15:00", "Ana 0", "15:00", "sent")
     ]  # fmt: skip
     assert views.column("history/last_run", "result")[0].startswith("HTTP status 500.")
 
