@@ -9,6 +9,7 @@ from importlib import import_module
 from followup._version import __version__ as __version__
 
 _NAMES = {
+    "_core.call.options": "AppInfo",
     "_core.call.pagination": "AsyncPage Page",
     "_client": "AsyncFollowUp FollowUp",
     "_core.codec.kinds": "NOT_GIVEN NotGiven",

@@ -2,6 +2,7 @@
 
 from followup._client import AsyncFollowUp as AsyncFollowUp
 from followup._client import FollowUp as FollowUp
+from followup._core.call.options import AppInfo as AppInfo
 from followup._core.call.pagination import AsyncPage as AsyncPage
 from followup._core.call.pagination import Page as Page
 from followup._core.codec.kinds import NOT_GIVEN as NOT_GIVEN

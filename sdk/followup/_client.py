@@ -14,7 +14,7 @@ from followup._core import telemetry
 from followup._core.api_rules import SERVICE_VERSION
 from followup._core.call import options as _options
 from followup._core.call.call import run_call
-from followup._core.call.options import DEFAULT_MAX_RETRIES, Options
+from followup._core.call.options import DEFAULT_MAX_RETRIES, AppInfo, Options
 from followup._core.call.pagination import AsyncListing, Listing, Page
 from followup._core.call.steps import Call, drive, drive_async
 from followup._core.codec.kinds import kind_of
@@ -98,6 +98,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
         deadline: float | None = None,
         requests_per_minute: int | None = None,
         http_client: HttpClient | None = None,
+        app_info: AppInfo | None = None,
     ) -> None:
         """Create a client. Nothing is sent yet.
 
@@ -115,11 +116,14 @@ class _Client(Generic[HttpClient, AnyConnections]):
             http_client: your own ``httpx.Client`` (for ``AsyncFollowUp``: ``httpx.AsyncClient``). Closing this client
                 does not close it. Its timeouts apply when ``timeout`` is omitted; cookies, hooks, proxies and limits
                 are its own. It cannot be used in another process, such as after a fork.
+            app_info: your program or plugin, whose name, version and URL the service's support sees in ``User-Agent``:
+                ``followup-python/0.1.0 Clinic/1.2 (https://clinic.example)``.
 
         Raises:
-            ConfigurationError: an option is missing or invalid, or the environment variable ``FOLLOWUP_TELEMETRY`` is;
-                the message names it.
+            ConfigurationError: an option is missing or invalid, or the environment variable ``FOLLOWUP_TELEMETRY`` or
+                ``FOLLOWUP_LOG`` is; the message names it.
         """
+        telemetry.show_log()
         all_groups()  # now, and not in a frozen test, or where an interrupt would leave one half imported
         if http_client is not None:
             import httpx
@@ -137,6 +141,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
             requests_per_minute,
             own_client=http_client is not None,
         )
+        options = attrs.evolve(options, user_agent=_options.user_agent_with(app_info))
         if telemetry.is_on():
             from followup._core.telemetry.calls import CallObserver
 
@@ -157,6 +162,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
         timeout: "float | httpx.Timeout | NotGiven" = NOT_GIVEN,
         max_retries: int | NotGiven = NOT_GIVEN,
         deadline: float | None | NotGiven = NOT_GIVEN,
+        app_info: AppInfo | None | NotGiven = NOT_GIVEN,
     ) -> AnyClient:  # not Self, which jedi does not follow
         """Return a client with other options that shares the connections of this one.
 
@@ -166,6 +172,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
             timeout: seconds for each attempt as a whole, body included, or an ``httpx.Timeout`` for its parts.
             max_retries: maximum number of retries of a call.
             deadline: seconds for one whole call, including retries, waits and body; None for no deadline.
+            app_info: the program or plugin that uses the new client, for ``User-Agent``; None for none.
 
         Returns:
             A new client. Closing it does not close the shared connections.
@@ -180,6 +187,8 @@ class _Client(Generic[HttpClient, AnyConnections]):
             changes["max_retries"] = _options.checked_retries(max_retries)
         if not isinstance(deadline, NotGiven):
             changes["deadline"] = _options.checked_deadline(deadline)
+        if not isinstance(app_info, NotGiven):
+            changes["user_agent"] = _options.user_agent_with(app_info)
         # The constructor is not called, because it reads the environment and opens connections. A parameter that
         # turned this off would be visible to every user in its signature.
         derived = self.__new__(type(self))

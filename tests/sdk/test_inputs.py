@@ -15,7 +15,15 @@ import pytest
 from support.responses import TIME, error, patient
 from support.server import ScriptedServer, reply
 
-from followup import NOT_GIVEN, ConfigurationError, EventInput, FollowUp, FollowUpError, InvalidRequestError
+from followup import (
+    NOT_GIVEN,
+    ConfigurationError,
+    EventInput,
+    FollowUp,
+    FollowUpError,
+    InvalidRequestError,
+    __version__,
+)
 
 BUENOS_AIRES = timezone(timedelta(hours=-3))
 NOON = datetime(2026, 9, 28, 12, tzinfo=BUENOS_AIRES)
@@ -124,6 +132,47 @@ def test_every_request_has_the_key_the_version_and_the_user_agent(server: Script
     assert headers["authorization"] == "Bearer k"
     assert headers["service-version"] == "2026-09-28"
     assert headers["user-agent"].startswith("followup-python/")
+
+
+@pytest.mark.parametrize(
+    ("app_info", "shown"),
+    [
+        ({"name": "Clinic"}, " Clinic"),
+        ({"name": "Clinic", "version": None, "url": "http://clinic.example"}, " Clinic (http://clinic.example)"),
+        (
+            {"name": "a_b-c.d+1", "version": "1.2", "url": "https://x.example/?a=1"},
+            " a_b-c.d+1/1.2 (https://x.example/?a=1)",
+        ),
+        (None, ""),
+    ],
+)
+def test_the_user_agent_names_the_program_after_the_package(server: ScriptedServer, app_info: Any, shown: str) -> None:
+    server.script = [reply(200, patient())]
+    with FollowUp(api_key="k", base_url=server.url, app_info=app_info) as client:
+        for each in (client, client.with_options(app_info={"name": "Plugin"}), client.with_options(deadline=9)):
+            each.patients.retrieve("pat_1")
+    own = f"followup-python/{__version__}"
+    assert [each.headers["user-agent"] for each in server.received] == [own + shown, f"{own} Plugin", own + shown]
+
+
+@pytest.mark.parametrize(
+    "app_info",
+    [
+        "Clinic",
+        {},
+        {"version": "1"},
+        *({"name": each} for each in ("", "Mi Clínica", "a\r\nX-Other: 1", "a\n", "x" * 101)),
+        *({"name": "Clinic", "version": each} for each in ("", "1 (b)")),
+        *({"name": "Clinic", "url": each} for each in ("clinic.example", "https://x.example/)\r\n")),
+        {"name": "Clinic", "Url": "https://x.example"},
+    ],
+)
+def test_what_does_not_fit_into_the_user_agent_is_rejected(app_info: Any) -> None:
+    with pytest.raises(ConfigurationError, match="app_info must be a dict of name and version") as caught:
+        FollowUp(api_key="k", base_url="http://127.0.0.1:9", app_info=app_info)
+    assert "\n" not in str(caught.value)
+    with FollowUp(api_key="k", base_url="http://127.0.0.1:9") as client, pytest.raises(ConfigurationError):
+        client.with_options(app_info=app_info)
 
 
 def test_a_path_in_the_base_url_stays(server: ScriptedServer) -> None:

@@ -1,13 +1,18 @@
 """Logs describe each attempt, without personal data."""
 
 import logging
+import os
+import subprocess
+import sys
+from typing import Any
 
 import pytest
 from support.drivers import Driver
 from support.responses import error, page, patient
 from support.server import ScriptedServer, reply
 
-from followup import APIStatusError
+from followup import APIStatusError, AsyncFollowUp, ConfigurationError, FollowUp
+from followup.inbox import Inbox
 
 TELLING = ("Ana", "55550000", "30123456", "30.123.456", "fu_secret_key", "whsec_", "mail.example")
 
@@ -50,3 +55,49 @@ def test_an_id_in_a_path_is_not_logged(
         driver.call(server.url, lambda client: client.patients.retrieve("pat_Ana"))
     assert "/v1/patients/{id} -> 404" in caplog.text
     assert "pat_Ana" not in caplog.text
+
+
+CALL = """
+import logging, sys
+from followup import FollowUp, NotFoundError
+if len(sys.argv) > 1:
+    logging.basicConfig(stream=sys.stdout, format="own %(message)s")
+with FollowUp(requests_per_minute=100) as client, client.with_options(max_retries=1) as patient_client:
+    try:
+        patient_client.patients.create(phone="+5491155550000", full_name="Ana")
+    except NotFoundError as error:
+        pass
+logging.getLogger("httpcore").info("of another library")
+"""
+
+
+@pytest.mark.parametrize(
+    ("level", "own", "lines"),
+    [
+        ("info", [], ["-> 500", "-> 404"]),
+        (" Debug ", [], ["-> 500", "patients.create waits", "-> 404"]),
+        ("debug", ["own"], ["own patients.create", "own patients.create waits", "own patients.create"]),
+    ],
+)
+def test_a_variable_writes_the_log_where_the_program_does_or_to_standard_error(
+    server: ScriptedServer, level: str, own: list[str], lines: list[str]
+) -> None:
+    server.script = [reply(500, error(message="Ana"), {"Retry-After": "0.01"}), reply(404, error(message="Ana"))]
+    variables = {"FOLLOWUP_LOG": level, "FOLLOWUP_API_KEY": "fu_secret_key", "FOLLOWUP_BASE_URL": server.url}
+    command = [sys.executable, "-c", CALL, *own]
+    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
+    written, empty = (done.stdout, done.stderr) if own else (done.stderr, done.stdout)
+    assert empty == ""
+    assert len(written.splitlines()) == len(lines)
+    assert all(each in line for each, line in zip(lines, written.splitlines(), strict=True))
+    assert not [text for text in TELLING if text in written]
+
+
+@pytest.mark.parametrize("level", ["warning", "1", "trace"])
+@pytest.mark.parametrize("make", [FollowUp, AsyncFollowUp, lambda **_: Inbox("sqlite://")])
+def test_another_level_is_an_error_that_says_what_is_right(
+    monkeypatch: pytest.MonkeyPatch, make: Any, level: str
+) -> None:
+    monkeypatch.setenv("FOLLOWUP_LOG", level)
+    with pytest.raises(ConfigurationError, match="FOLLOWUP_LOG must be info or debug, or unset"):
+        make(api_key="k", base_url="http://127.0.0.1:9")

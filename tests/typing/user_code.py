@@ -8,6 +8,7 @@ import httpx
 
 from followup import (
     APIStatusError,
+    AppInfo,
     Appointment,
     AsyncFollowUp,
     AsyncPage,
@@ -60,6 +61,8 @@ def use(client: FollowUp) -> None:
         assert_type(each, Patient)
     assert_type(client.with_options(deadline=3), FollowUp)
     assert_type(FollowUp(requests_per_minute=600), FollowUp)
+    clinic: AppInfo = {"name": "Clinic", "version": "1.2", "url": "https://clinic.example"}
+    assert_type(FollowUp(app_info=clinic).with_options(app_info={"name": "Plugin"}), FollowUp)
 
 
 def statuses_of_results_are_statuses_of_filters(client: FollowUp) -> None:

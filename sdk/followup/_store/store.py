@@ -11,6 +11,7 @@ import attrs
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
 
 from followup._core.results.errors import ConfigurationError
+from followup._core.telemetry import show_log
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database
 from followup._store.execution import Execution, executing, reason_of, run
@@ -64,6 +65,7 @@ class Store:
     """The columns that are encrypted; subjects are hashed."""
 
     def __init__(self, database: str | URL | Engine, name: str, cipher: Cipher | None) -> None:
+        show_log()
         try:
             self.name: str = checked_text(name, "name")
         except ValueError as error:

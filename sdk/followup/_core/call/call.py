@@ -35,7 +35,6 @@ from followup._core.call.retries import seconds_before_retry
 from followup._core.call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._core.privacy.redaction import redacted
 from followup._core.results.results import Result
-from followup._version import __version__
 
 R = TypeVar("R", bound=Result)
 
@@ -99,6 +98,7 @@ def _attempts(call: Call[R], options: Options) -> Steps[R]:
         if wait is None or deadline.expires_within(wait):
             raise error_of(call, options, outcome, attempt, was_sent, late=deadline.is_reached())
         if wait > 0:
+            logger.getChild("retries").debug("%s waits %.1f s before attempt %d", call.operation, wait, attempt + 1)
             yield Wait(wait)
     raise AssertionError("unreachable")  # pragma: no cover
 
@@ -151,7 +151,7 @@ def _first_step(call: Call[Any], options: Options) -> Send:
         "Service-Version": options.service_version,
         "Accept": "application/json",
         "Accept-Encoding": ACCEPT_ENCODING,  # httpx would also accept what `responses` does not read in steps
-        "User-Agent": f"followup-python/{__version__}",
+        "User-Agent": options.user_agent,
     }
     if call.content is not None:
         headers["Content-Type"] = "application/json"

@@ -4,7 +4,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Required, TypedDict, TypeGuard
 from urllib.parse import urlsplit
 
 import attrs
@@ -16,6 +16,7 @@ from followup._core.codec.kinds import NotGiven
 from followup._core.plain import surroundings, unwrapped
 from followup._core.results.errors import ConfigurationError
 from followup._core.time import REAL_TIME, Time, find_replacement
+from followup._version import __version__
 
 if TYPE_CHECKING:
     import httpx  # imported late below: the mock and the commands read the declarations, and need no HTTP client
@@ -34,6 +35,22 @@ LONGEST_SECONDS = 4_000_000
 HIGHEST_RATE = 1_000_000
 """Maximum of ``requests_per_minute``. The client remembers so many requests."""
 
+_USER_AGENT = f"followup-python/{__version__}"
+
+
+class AppInfo(TypedDict, total=False):
+    """Your program or plugin, which ``User-Agent`` names after this package: ``Clinic/1.2 (https://clinic.example)``.
+
+    Keys:
+        name: its name, such as ``Clinic``, of at most 100 ASCII letters, digits and any of ``. _ + -``; required.
+        version: its version, of the same characters.
+        url: where the service's support finds out more: an http or https URL in ASCII.
+    """
+
+    name: Required[str]
+    version: str | None
+    url: str | None
+
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Options:
@@ -44,6 +61,7 @@ class Options:
             own httpx client.
         attempt_seconds: time limit of an attempt as a whole; None for no limit.
         deadline: seconds for a whole call; None for no deadline.
+        user_agent: the header of the same name.
         governor: holds the calls to a request rate, with those of all clients that share it; None for no such limit.
         time: the clock of deadline and request rate, and the sleep between attempts.
         observe: records each call; None for no telemetry.
@@ -56,6 +74,7 @@ class Options:
     attempt_seconds: float | None
     max_retries: int
     deadline: float | None
+    user_agent: str = _USER_AGENT
     governor: Governor | None = None
     time: Time = REAL_TIME
     observe: Callable[[Call[Any], Steps[Any]], Steps[Any]] | None = None
@@ -192,6 +211,22 @@ def _seconds(option: str, value: object, expected: str) -> float:
     if _is_number(value) and 0 < value <= LONGEST_SECONDS:
         return float(value)
     raise ConfigurationError(f"{option} must be {expected}, at most {LONGEST_SECONDS:,} seconds")
+
+
+_FORMS = {"name": "{}", "version": "/{}", "url": " ({})"}
+_APP = r"[\w.+-]{1,100}(/[\w.+-]{1,100})?( \(https?://[!-'*-~]{1,200}\))?"
+
+
+def user_agent_with(app_info: object) -> str:
+    """Return the ``User-Agent`` of a client whose program is an ``AppInfo``, or None."""
+    if app_info is None:
+        return _USER_AGENT
+    parts = app_info if isinstance(app_info, Mapping) and app_info.keys() <= _FORMS.keys() else {}
+    app = "".join(form.format(parts[key]) for key, form in _FORMS.items() if parts.get(key) is not None)
+    if not re.fullmatch(_APP, app, re.ASCII):
+        expected = "a dict of name and version, of ASCII letters, digits and any of . _ + -, and an http or https url"
+        raise ConfigurationError(f"app_info must be {expected}; only name is required")
+    return f"{_USER_AGENT} {app}"
 
 
 def _is_number(value: object) -> TypeGuard[float]:

@@ -1,4 +1,4 @@
-"""Spans and a counter of OpenTelemetry, for programs in which its API is installed.
+"""The log on standard error; spans and a counter of OpenTelemetry, for programs in which its API is installed.
 
 Only this package imports OpenTelemetry, and only once a client is created: ``import followup``
 does not. Nothing that it records comes from a request or a response, except for the status and the id of the request.
@@ -17,17 +17,32 @@ VARIABLE = "FOLLOWUP_TELEMETRY"
 logger = logging.getLogger("followup")
 
 
-def is_on() -> bool:
-    """Return whether to record spans: unless the user has turned it off, or OpenTelemetry is missing.
+def show_log() -> None:
+    """Write the log to standard error, if the environment variable ``FOLLOWUP_LOG`` says from which level on.
+
+    A program that sets up logging itself gets these lines where it wants them, and only there.
 
     Raises:
-        ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.
+        ConfigurationError: the level is neither ``info`` nor ``debug``.
     """
-    return is_wanted() and _is_usable()
+    level = os.environ.get("FOLLOWUP_LOG", "").strip().upper()
+    if level not in ("", "INFO", "DEBUG"):
+        raise ConfigurationError("FOLLOWUP_LOG must be info or debug, or unset")
+    if level:
+        logger.setLevel(level)
+        logger.addHandler(_standard_error())
 
 
-def is_wanted() -> bool:
-    """Return whether the user has not turned it off.
+@functools.cache
+def _standard_error() -> logging.Handler:
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s  %(name)s  %(message)s", "%Y-%m-%d %H:%M:%S"))
+    handler.addFilter(lambda _: not logging.getLogger().handlers)
+    return handler
+
+
+def is_on() -> bool:
+    """Return whether to record spans: unless the user has turned it off, or OpenTelemetry is missing.
 
     Raises:
         ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.
@@ -35,7 +50,7 @@ def is_wanted() -> bool:
     setting = os.environ.get(VARIABLE, "").strip().lower()
     if setting not in ("", "on", "off"):
         raise ConfigurationError(f"{VARIABLE} must be on, which is the default, or off")
-    return setting != "off"
+    return setting != "off" and _is_usable()
 
 
 def count_missed_webhooks(number: int, inbox: str) -> None:
