@@ -50,6 +50,7 @@ def found(**options: Any) -> list[str]:
     ],
 )
 def test_a_wrong_setting_is_named(values: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    inbox.otherwise(lambda _: None)
     monkeypatch.setitem(connections.settings, "oracle", {**connections.settings["default"], "ENGINE": UNSUPPORTED})
     with override_settings(FOLLOWUP={**RIGHT, **values} if isinstance(values, dict) else values):
         problems = found()
@@ -60,12 +61,17 @@ def test_a_wrong_setting_is_named(values: Any, message: str, monkeypatch: pytest
                 (inbox if "secret" in message else outbox).status()
 
 
-def test_without_a_key_the_first_call_says_where_to_set_it() -> None:
-    with override_settings(FOLLOWUP=RIGHT), pytest.raises(ImproperlyConfigured, match="FOLLOWUP_API_KEY"):
+def test_without_a_key_or_a_secret_the_first_use_says_where_to_set_it() -> None:
+    expected = r"no api_key: set FOLLOWUP\['API_KEY'\], or the environment variable FOLLOWUP_API_KEY"
+    with override_settings(FOLLOWUP=RIGHT), pytest.raises(ImproperlyConfigured, match=expected):
         client.account.retrieve()
+    expected = r"no secret: set FOLLOWUP\['WEBHOOK_SECRET'\], or FOLLOWUP_WEBHOOK_SECRET"
+    with override_settings(FOLLOWUP={}), pytest.raises(ImproperlyConfigured, match=expected):
+        inbox.receive(b"{}", {})
 
 
 def test_the_database_is_asked_for_its_tables_only_by_name(sqlite_url: str) -> None:
+    inbox.otherwise(lambda _: None)
     with using("sqlite", django_database(sqlite_url)):
         assert found() == found(databases=["default"]) == []
         assert found(databases=["sqlite"]) == [
@@ -93,6 +99,12 @@ def test_handlers_that_cannot_be_imported_are_an_error_of_their_own(handlers: Pa
     for use in (run_checks, inbox._worker):
         with pytest.raises(ModuleNotFoundError, match="a_module_that_is_not_there"):
             use()
+
+
+def test_an_inbox_without_handlers_is_a_warning(handlers: Path) -> None:
+    assert found() == ["followup.W002 No webhook has a handler."]
+    handlers.write_text("")
+    assert found() == ["followup.W002 No webhook has a handler."]
 
 
 def test_handlers_of_each_app_are_found(handlers: Path) -> None:

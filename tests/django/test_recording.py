@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from django.db import connection as default_connection
 from django.db import transaction
 
 from followup import ConfigurationError
@@ -46,6 +47,14 @@ def test_without_a_transaction_of_its_database_it_is_an_error(connection: Any) -
         transaction.on_commit(record, using=connection.alias)
     assert len(errors) == 3
     assert f"transaction.atomic(using={connection.alias!r})" in errors[0]
+    assert outbox.status().waiting == 0
+
+
+def test_a_connection_is_named_as_what_it_does_not_take(connection: Any) -> None:
+    with transaction.atomic(using=connection.alias):
+        for wrong in (connection, default_connection):
+            with pytest.raises(TypeError, match=r"followup.django takes no connection: pass the event alone"):
+                outbox.record(wrong, EVENT)  # type: ignore[arg-type]
     assert outbox.status().waiting == 0
 
 

@@ -78,6 +78,17 @@ def test_events_go_in_batches_of_100_and_come_back_in_order(server: ScriptedServ
     assert len({each.headers["idempotency-key"] for each in server.received}) == 3
 
 
+@pytest.mark.parametrize(
+    ("events", "place"), [([event("a"), {"type": "x", "data": {}}], r"\[1\]"), ({"type": "x"}, r"\[0\]")]
+)
+def test_an_event_without_an_id_is_named_by_its_position(
+    server: ScriptedServer, driver: Driver, events: Any, place: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"^events{place}\.id is required$"):
+        driver.call(server.url, lambda client: client.events.create(events))
+    assert server.received == []
+
+
 def test_failed_events_are_sent_again_with_their_ids(server: ScriptedServer, driver: Driver) -> None:
     server.script = [
         batch(lambda each: result(each, "failed" if each in ("e1", "e3") else "processed")),
@@ -109,14 +120,21 @@ def test_an_event_that_cannot_be_sent_is_invalid_and_holds_up_no_other(server: S
         event("nan", weight=float("nan")),
         "text",
         event("typo") | {"occured_at": "2026-09-28T12:00:00Z"},
+        {"type": "order.issued", "data": {}},
+        EventResult(id="r", accepted=True, status="processed"),
         event("surrogate", name="\ud800"),
         event("object", when=object()),
     ]
     results = send_all(driver, server.url, [event("first"), *bad, event("last")])
     assert outcomes(results) == [
         ("first", "processed"), ("nan", "invalid"), ("", "invalid"), ("typo", "invalid"),
-        ("surrogate", "invalid"), ("object", "invalid"), ("last", "processed"),
+        ("", "invalid"), ("", "invalid"), ("surrogate", "invalid"), ("object", "invalid"), ("last", "processed"),
     ]  # fmt: skip
+    assert [each.error for each in results if not each.id] == [
+        "the event must be a dict with the keys of EventInput, not a str",
+        "id is required",
+        "the event must be a dict with the keys of EventInput, not an EventResult",
+    ]
     problems = {each.id: each.error or "" for each in results}
     assert problems["nan"].startswith("data.weight is not a finite number")
     assert problems[""].startswith("the event must be a dict")

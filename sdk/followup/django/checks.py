@@ -23,6 +23,9 @@ def check_settings(**_: object) -> list[CheckMessage]:
     found = [*_problems()]
     if not found:
         autodiscover_modules("followup_handlers")
+        if not inbox._handlers._by_type:
+            hint = "Put functions with @inbox.on(...) into a module followup_handlers of an installed app."
+            found.append(Warning("No webhook has a handler.", hint=hint, id="followup.W002"))
     return found
 
 

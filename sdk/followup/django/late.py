@@ -16,6 +16,7 @@ from followup import ConfigurationError
 SETTINGS = ("DATABASE", "NAME", "WEBHOOK_SECRET", "API_KEY", "BASE_URL", "CIPHER")
 """The keys of the setting ``FOLLOWUP``."""
 
+_MISSING = re.compile(r"pass \w+=\.\.\., or set (.*FOLLOWUP_(\w+))")
 _ADVICE = re.compile(r"call \w+\.create_tables\(\) once.*?ddl\([^)]*\)")
 
 
@@ -53,7 +54,7 @@ def improperly_configured() -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, ImportError, TypeError, ValueError) as error:
-        raise ImproperlyConfigured(f"FOLLOWUP: {error}") from None
+        raise ImproperlyConfigured("FOLLOWUP: " + _MISSING.sub(r"set FOLLOWUP['\2'], or \1", str(error))) from None
 
 
 @contextmanager

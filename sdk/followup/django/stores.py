@@ -19,7 +19,7 @@ from followup._store.places import Comparison
 from followup._store.schema import from_ascii
 from followup._store.store import Store
 from followup.django.database import DjangoDatabase, check_of_tests
-from followup.django.late import Late, database_alias, migrations_advised, setting
+from followup.django.late import Late, database_alias, improperly_configured, migrations_advised, setting
 from followup.inbox import Inbox, Received
 from followup.inbox.arrivals import Arrival, insertion
 from followup.inbox.handlers import Handler, Handlers, Registration, TransactionKind, check_result
@@ -118,6 +118,8 @@ class DjangoOutbox(DjangoStore, Outbox):
             ConfigurationError: the tables are missing, or another release made them; or they are encrypted under a key
                 that the cipher does not have.
         """
+        if hasattr(event, "cursor"):
+            raise TypeError("outbox.record() of followup.django takes no connection: pass the event alone")
         connection = connections[database_alias()]
         if not connection.in_atomic_block:
             raise ValueError(
@@ -203,6 +205,10 @@ class DjangoInbox(DjangoStore, Inbox):
     @staticmethod
     def _new(*args: Any, **options: Any) -> Inbox:
         return Inbox(*args, secret=setting("WEBHOOK_SECRET"), **options)
+
+    def _secrets(self) -> Any:
+        with improperly_configured():
+            return self._current()._secrets()
 
     def _store_in_time(self, arrival: Arrival) -> None:
         connection = connections[database_alias()]

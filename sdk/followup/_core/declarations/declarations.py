@@ -134,8 +134,11 @@ def _query_value(value: Any) -> str:
     return str(value)
 
 
-def _event_ids(body: Any) -> list[str]:
-    return [each["id"] for each in (body if isinstance(body, list) else [body])]
+def _event_ids(name: str, body: Any) -> list[str]:
+    events = body if isinstance(body, list) else [body]
+    if missing := [position for position, each in enumerate(events) if "id" not in each]:
+        raise ValueError(f"{name}[{missing[0]}].id is required")
+    return [each["id"] for each in events]
 
 
 _CURSORS = ("starting_after", "ending_before")
@@ -296,7 +299,7 @@ class Declaration:
             batch_error=self.batch_error,
             when_gone=functools.partial(self._deleted, args[0]) if self.method == "DELETE" else None,
             object_id=args[0] if self._returns_its_object else None,
-            event_ids=_event_ids(placed["whole_body"][0][1]) if placed["whole_body"] else None,
+            event_ids=next((_event_ids(each.name, body) for each, body in placed["whole_body"]), None),
         )
 
     def listing(self, kwargs: Mapping[str, Any]) -> Listing[Any]:
