@@ -93,6 +93,52 @@ class TestLists:
         assert len(server.requests) == before + 1
 
 
+class TestObjects:
+    def test_an_external_id_or_a_phone_stands_for_the_id(self, shell: Shell) -> None:
+        made = booked(shell, "--patient", '{"phone": "+5491155550000", "external_id": "H-1"}', "--external-id", "T-1")
+        for typed in ("H-1", "+54 9 11 5555-0000", made["patient"]):
+            (patient,) = shell.json("patients", "retrieve", typed)
+            assert patient["id"] == made["patient"]
+        (cancelled,) = shell.json("appointments", "cancel", "T-1")
+        assert (cancelled["id"], cancelled["status"]) == (made["id"], "cancelled")
+
+    def test_what_is_found_twice_or_not_at_all_changes_nothing(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            phone = client.patients.create(phone="+5491155550000")
+            number = client.patients.create(phone="+5491155550001", external_id="+5491155550000")
+        both = ", ".join(sorted((phone.id, number.id)))
+        for typed, problem in (
+            (phone.phone, f"2 patients have this external id or phone; pass the id of one: {both}"),
+            ("H-2", "this is no id, and none of the patients has this external id or phone"),
+            ("30111222", "this is no id, and none of the patients has this external id or phone"),
+        ):
+            result = shell.run("patients", "update", str(typed), "--full-name", "Ana")
+            assert (result.returncode, result.stderr) == (1, f"followup: {problem}\n")
+        assert not any("PATCH" in each.method for each in server.requests)
+
+    @pytest.mark.parametrize("typed", ["T-1", "pat_1"])
+    def test_where_no_filter_finds_it_only_an_id_is_taken(self, shell: Shell, server: MockServer, typed: str) -> None:
+        assert "ID must be a string that begins with 'trt_'" in shell.error("treatments", "retrieve", typed)
+        assert server.requests == []
+
+    def test_a_file_is_read(self, shell: Shell, server: MockServer) -> None:
+        (shell.directory / "patient.json").write_text('{"phone": "+5491155550000", "fullName": "Ana"}')
+        made = booked(shell, "--patient", "@patient.json")
+        (patient,) = shell.json("patients", "retrieve", made["patient"])
+        assert patient["fullName"] == "Ana"
+        count = len(server.requests)
+        for typed, problem in (
+            (
+                "patient.json",
+                "--patient must be an id of the service, or JSON: an object, @FILE, or - for standard input",
+            ),
+            ("@patients.json", "cannot read patients.json: No such file or directory"),
+        ):
+            shown = shell.error("appointments", "create", "--start-at", "2030-05-17T14:30:00Z", "--patient", typed)
+            assert shown == f"followup: {problem}\n"
+        assert len(server.requests) == count
+
+
 class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "expected"),

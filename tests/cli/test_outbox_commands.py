@@ -104,6 +104,21 @@ def test_run_ends_with_status_1_if_the_key_is_rejected(outbox: Outbox, engine: E
     assert outbox.status().waiting == 1
 
 
+def test_drain_sends_what_is_due(outbox: Outbox, engine: Engine, shell: Shell) -> None:
+    record(outbox, engine, 2)
+    counts = {"sent": 2, "duplicates": 0, "failed": 0, "rejected": 0, "remaining": 0}
+    assert shell.json("outbox", "drain", "--deadline", "50") == [counts]
+    assert "deadline must be a positive number of seconds" in shell.error("outbox", "drain", "--deadline", "0")
+
+
+def test_the_id_of_a_dead_event_is_whole_on_a_narrow_terminal(outbox: Outbox, engine: Engine, shell: Shell) -> None:
+    with engine.begin() as connection:
+        data = {"patient": {"phone": PHONE, "email": "Ana Pérez"}}
+        event_id = outbox.record(connection, {"type": "patient.upserted", "data": data})
+    shell.json("outbox", "drain")
+    assert event_id in shell.on_a_terminal(60, "outbox", "dead").split()
+
+
 def test_dead_shows_the_reason_and_no_personal_data(dead: Outbox, shell: Shell) -> None:
     assert shell.json("outbox", "status")[0] | {"oldestWaitingSeconds": 0} == {
         "waiting": 0, "inFlight": 0, "held": 1, "dead": 1, "sent": 0, "oldestWaitingSeconds": 0,

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import unicodedata
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 from contract import specification as spec
-from support.shell import COMMAND, Shell
+from support.shell import COMMAND, COMMAND_OF_MOCK, Shell
+from support.terminal import Terminal
 
 from followup_mockserver import MockServer
 
@@ -92,7 +94,7 @@ class TestHostileText:
 
 
 class TestTables:
-    @pytest.mark.parametrize("width", [60, 80, 110])
+    @pytest.mark.parametrize("width", [80, 110])
     def test_appointments_show_their_start_status_and_external_id(
         self, shell: Shell, server: MockServer, width: int
     ) -> None:
@@ -107,19 +109,27 @@ class TestTables:
         server.receive_reply(book(server).patient)
         assert "in_conversation" in shell.on_a_terminal(80, "patients", "list")
 
-    def test_ids_are_short_on_a_narrow_terminal_and_whole_everywhere_else(
-        self, shell: Shell, server: MockServer
+    @pytest.mark.parametrize(("width", "other"), [(40, None), (60, None), (96, "short"), (120, "whole")])
+    def test_the_id_of_a_row_is_whole_and_those_of_others_where_there_is_room(
+        self, shell: Shell, server: MockServer, width: int, other: str | None
     ) -> None:
         made = book(server)
-        short = f"{made.id[:8]}…{made.id[-4:]}"
-        assert short in shell.on_a_terminal(80, "appointments", "list")
-        for whole in (
-            shell.on_a_terminal(200, "appointments", "list"),
-            shell.on_a_terminal(80, "appointments", "list", "--json"),
-            shell.on_a_terminal(80, "appointments", "retrieve", made.id),
-            shell.run("appointments", "list").stdout,
+        shown = shell.on_a_terminal(width, "appointments", "list")
+        assert made.id in shown.split()
+        short = f"{made.patient[:8]}…{made.patient[-4:]}"
+        assert [(short in shown), (made.patient in shown)] == [other == "short", other == "whole"]
+
+    def test_an_id_that_was_copied_from_where_it_is_short_is_rejected(self, shell: Shell, server: MockServer) -> None:
+        mock = Shell(server.url, server.api_key, shell.directory, COMMAND_OF_MOCK)
+        for each, *arguments in (
+            (shell, "patients", "retrieve", "pat_mQwC…XW19"),
+            (shell, "appointments", "list", "--patient", "pat_mQwC…XW19"),
+            (shell, "appointments", "list", "--patient=pat_mQwC…"),
+            (mock, "explain", "pat_mQwC…XW19"),
         ):
-            assert made.id in whole
+            assert "is a shortened id; pass the whole one, which --ids and --json print" in each.error(*arguments)
+        assert server.requests == []
+        shell.json("patients", "create", "--phone", "+5491155550000", "--full-name", "Ana_María… Pérez")
 
     @pytest.mark.parametrize("width", [80, 110])
     def test_deliveries_show_their_status_status_code_and_last_error(
@@ -134,8 +144,8 @@ class TestTables:
         assert lines[2].startswith("appointment.created"), "the heading has more than two lines"
         (row,) = [line for line in lines if "patient.upserted" in line]
         (delivery,) = [each.id for each in server.deliveries if each.event_type == "patient.upserted"]
-        short = f"{delivery[:8]}…{delivery[-4:]}"
-        assert re.split(" {2,}", row.strip())[1:5] == ["pending", short, "503", "HTTP status 503."]
+        shown = ["pending", delivery, "503", *(["HTTP status 503."] if width > 80 else [])]
+        assert re.split(" {2,}", row.strip())[1 : 1 + len(shown)] == shown
 
     @pytest.mark.parametrize(
         ("group", "width"),
@@ -163,6 +173,31 @@ class TestTables:
 
     def test_an_empty_list_is_reported(self, shell: Shell) -> None:
         assert shell.on_a_terminal(80, "patients", "list").strip() == "No results."
+
+
+class TestProgress:
+    def test_the_events_of_a_file_are_counted(self, shell: Shell) -> None:
+        events = [{"id": str(number), "type": "order.issued", "data": {}} for number in range(3)]
+        (shell.directory / "a.jsonl").write_text("\n\n".join(map(json.dumps, events)))
+        (shell.directory / "b.json").write_text(json.dumps(events, indent=1))
+        for name in ("a.jsonl", "b.json"):
+            assert f"{name} " in (shown := shell.on_a_terminal(100, "events", "send-all", name))
+            assert "3 of 3 events, 0 s left" in shown
+            assert "of 3" not in shell.run("events", "send-all", name).stderr
+
+    def test_objects_are_counted_while_a_file_gets_them(self, shell: Shell, server: MockServer) -> None:
+        with server.client() as client:
+            for number in range(3):
+                client.patients.create(phone=f"+5491155{number:06}")
+        assert "3 patients" in shell.on_a_terminal(200, "patients", "list", "--all")
+        assert "3 patients" not in shell.on_a_terminal(200, "patients", "list", "--all", "--json")
+        assert shell.run("patients", "list", "--all").stderr == ""
+        command = shlex.join([*COMMAND, "patients", "list", "--all"])
+        variables = {**shell.environment, "TERM": "xterm"}
+        with Terminal(["sh", "-c", f"{command} >out.jsonl"], variables, cwd=shell.directory) as terminal:
+            assert terminal.end() == 0
+            assert "3 patients" in terminal.output
+        assert len((shell.directory / "out.jsonl").read_text().splitlines()) == 3
 
 
 class TestReaders:

@@ -49,8 +49,9 @@ def test_a_change_while_it_is_read_is_noticed(change: Callable[[Path], None], mo
     outbox.create_tables()
     fractions = []
 
-    def on_progress(fraction: float) -> None:
-        bounds = {"early in the first pass": 0, "late in the first pass": 0.3, "in the second pass": 0.6}
+    def on_progress(rows: int, total: int) -> None:
+        fraction = rows / total
+        bounds = {"early in the first pass": 0.3, "late in the first pass": 0.6, "in the second pass": 0.9}
         if fraction >= bounds[moment] and not fractions:
             fractions.append(fraction)
             change(file)
@@ -62,14 +63,16 @@ def test_a_change_while_it_is_read_is_noticed(change: Callable[[Path], None], mo
     outbox.close()
 
 
-def test_progress_goes_from_nothing_to_nearly_all(tmp_path: Path) -> None:
+def test_progress_tells_the_rows_that_were_read_and_about_how_many_there_are(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text(MAP)
     (tmp_path / "patients.csv").write_text("id,name\n" + "".join(f"{number},Ana\n" for number in range(5_000)))
-    fractions: list[float] = []
-    Import.load(tmp_path / "map.toml").check(tmp_path / "patients.csv", on_progress=fractions.append)
-    assert fractions == sorted(fractions)
-    assert fractions[0] < 0.2
-    assert 0.8 < fractions[-1] <= 1
+    seen: list[tuple[int, int]] = []
+    Import.load(tmp_path / "map.toml").check(
+        tmp_path / "patients.csv", on_progress=lambda rows, total: seen.append((rows, total))
+    )
+    assert [rows for rows, _ in seen] == [1_000, 2_000, 3_000, 4_000, 5_000]
+    assert all(rows <= total for rows, total in seen)
+    assert 4_900 < seen[-1][1] < 5_100
 
 
 def test_what_is_no_file_is_an_error_of_one_line(tmp_path: Path) -> None:

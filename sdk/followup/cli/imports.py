@@ -231,14 +231,14 @@ def _nothing_done() -> Iterator[None]:
 
 
 @contextmanager
-def _progress(file: Path) -> Iterator[Callable[[float], object]]:
+def _progress(file: Path) -> Iterator[Callable[[int, int], object]]:
     from followup._core.privacy.redaction import visible
     from followup.cli.lists import progress
 
     gc.freeze()  # else each search for cyclic garbage looks at all modules again, which takes a seventh of the time
     try:
-        with progress() as bar:
-            task = bar.add_task(visible(file.name), total=1.0)
-            yield lambda part: bar.update(task, completed=part)
+        with progress("rows", of="of about") as bar:
+            task = bar.add_task(visible(file.name), total=None)
+            yield lambda rows, total: bar.update(task, completed=rows, total=total)
     finally:
         gc.unfreeze()

@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import attrs
@@ -22,7 +22,7 @@ from followup.cli.options import AsJson, keyword
 from followup.cli.output import json_line, reject, say, short_ids, style_of, with_local_times, write_line, zone_at
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress
     from rich.table import Table
     from rich.text import Text
 
@@ -123,14 +123,17 @@ class Output:
     listing: Listing
     format: str
 
-    def print(self, rows: Iterable[Row], *, whole: object = None, title: str | None = None) -> None:
+    def print(self, rows: Iterable[Row], *, whole: object = None, title: str | None = None, unit: str = "") -> None:
         """Print rows; each at once, unless it is a table.
 
         Args:
             rows: the rows.
             whole: the value to print as one line of JSON instead of the rows.
             title: a line above a table.
+            unit: what is counted while the rows come, on a terminal that has no lines of the output; empty: nothing.
         """
+        if unit and sys.stderr.isatty() and (self.format == "table" or not sys.stdout.isatty()):
+            rows = counted(rows, unit)
         if self.format == "table":  # whose columns are as wide as their longest cell
             self._print_table([*rows], title)
         elif self.format == "json" and whole is not None:
@@ -161,7 +164,7 @@ class Output:
             say(title)
         if rows:
             columns = self.listing.columns or self.listing.fields
-            _print_rows(rows, [name for name in columns if any(row.get(name) for row in rows)], self.listing.wrapped)
+            _print_rows(rows, [name for name in columns if any(row.get(name) for row in rows)], self.listing)
         elif self.listing.nothing:
             say(self.listing.nothing)
 
@@ -217,18 +220,17 @@ def show_one(fields: Mapping[str, Any], *, as_json: bool) -> None:
     Console().print(table)
 
 
-def _print_rows(rows: Sequence[Row], names: Sequence[str], wrapped: str | None) -> None:
+def _print_rows(rows: Sequence[Row], names: Sequence[str], listing: Listing) -> None:
     """Print rows in as many of the columns as fit, with local times, and name the columns that do not fit."""
     from rich.console import Console
     from rich.text import Text
 
     console = Console()
-    columns = [_Column.of(name, rows) for name in names]
+    columns = [_Column.of(name, rows, is_own_id=name == listing.id) for name in names]
     is_cut = sum(column.width + _BETWEEN for column in columns) > console.width + _BETWEEN
     if is_cut:
-        short = [attrs.evolve(each, texts=[*map(short_ids, each.texts)]) for each in columns]
-        columns = _fitting(short, console.width, wrapped)
-    console.print(_table(columns, wrapped))
+        columns = _fitting(columns, console.width, listing)
+    console.print(_table(columns, listing))
     shown = [column.name for column in columns]
     omitted = visible(", ".join(name for name in names if name not in shown))
     if is_cut:
@@ -236,23 +238,39 @@ def _print_rows(rows: Sequence[Row], names: Sequence[str], wrapped: str | None) 
         console.print(Text(f"{note}--json shows everything.", style="dim"))
 
 
-def progress(*columns: "ProgressColumn") -> "Progress":
+def counted(rows: Iterable[Row], unit: str) -> Iterator[Row]:
+    """Iterate over rows whose number is not known, and show how many there were so far."""
+    with progress(unit) as bar:
+        yield from bar.track(rows, description="Fetching")
+
+
+def progress(unit: str, of: str = "of") -> "Progress":
     """Return a progress display on standard error that disappears when it is done.
 
-    It shows the description of a task, a bar, these columns, and the time that is left.
+    It shows the description of a task, a bar, and the numbers, such as "12,400 of 50,000 rows, 63 s left".
+
+    Args:
+        unit: what is counted.
+        of: the word before the total; ``of about`` if it is estimated.
 
     It does not redirect standard output: by default, rich would write the output of the command to its own console,
     and not to the pipe.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.text import Text
+
+    class Numbers(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            total = "" if task.total is None else f" {of} {task.total:,.0f}"
+            left = "" if task.time_remaining is None else f", {task.time_remaining:,.0f} s left"
+            return Text(f"{task.completed:,.0f}{total} {unit}{left}")
 
     shown = Console(stderr=True).is_interactive
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        *columns,
-        TimeRemainingColumn(),
+        Numbers(),
         # Quiet, because some versions of rich end a disabled display with an empty line.
         console=Console(stderr=True, quiet=not shown),
         disable=not shown,
@@ -278,10 +296,10 @@ class _Column:
     is_text: bool
 
     @classmethod
-    def of(cls, name: str, rows: Sequence[Row]) -> "_Column":
+    def of(cls, name: str, rows: Sequence[Row], *, is_own_id: bool) -> "_Column":
         """Create the column of a field."""
         texts = [_brief(row.get(name)) for row in rows]
-        is_text = any(" " in text or len(text) > _LONGEST_WORD for text in texts)
+        is_text = not is_own_id and any(" " in text or len(text) > _LONGEST_WORD for text in texts)
         heading = _heading(name)
         zone = next(filter(None, map(zone_at, texts)), None)
         if zone is not None:
@@ -299,37 +317,39 @@ class _Column:
         return max(heading, *map(cell_len, self.texts))
 
 
-def _fitting(columns: Sequence[_Column], width: int, wrapped: str | None) -> list[_Column]:
-    """Return as many of the columns, in their order, as fit side by side; at least the first.
+def _fitting(columns: Sequence[_Column], width: int, listing: Listing) -> list[_Column]:
+    """Return as many of the columns, in their order, as fit side by side; at least that of the ids, or the first.
 
-    A column that does not fit is skipped, and a narrower one after it may take its place. rich cuts texts, the longest
-    first.
+    A column that does not fit is skipped, and a narrower one after it may take its place. Ids of other objects are
+    shortened if they do not fit otherwise. rich cuts texts, the longest first.
     """
-    fitting: list[_Column] = []
+    fitting: dict[str, _Column] = {}
     room = width + _BETWEEN
-    for column in columns:
-        needed = min(column.width, _ENOUGH) if column.is_text else column.width
-        least = min(needed, _LEAST) if column.name == wrapped else needed
-        if not fitting or least + _BETWEEN <= room:
-            fitting.append(column)
-            room -= needed + _BETWEEN
-    return fitting
+    for column in sorted(columns, key=lambda each: each.name != listing.id):
+        short = attrs.evolve(column, texts=[*map(short_ids, column.texts)])
+        for each in [short] if column.is_text else [column, short]:
+            needed = min(each.width, _ENOUGH) if each.is_text else each.width
+            least = min(needed, _LEAST) if each.name == listing.wrapped else needed
+            if each.name not in fitting and (not fitting or least + _BETWEEN <= room):
+                fitting[each.name] = each
+                room -= needed + _BETWEEN
+    return [fitting[each.name] for each in columns if each.name in fitting]
 
 
-def _table(columns: Sequence[_Column], wrapped: str | None) -> "Table":
-    """Return a table whose cells are wrapped in one column, and cut in the others."""
+def _table(columns: Sequence[_Column], listing: Listing) -> "Table":
+    """Return a table whose cells are wrapped in one column, and in that of the ids, and cut in the others."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, _BETWEEN, 0, 0))
+    whole = (listing.id, listing.wrapped)
     for column in columns:
-        is_wrapped = column.name == wrapped
-        width = None if is_wrapped or column.is_text else column.width
-        overflow: Any = "fold" if is_wrapped else "ellipsis"
+        width = None if column.name == listing.wrapped or column.is_text else column.width
+        overflow: Any = "fold" if column.name in whole else "ellipsis"
         table.add_column(Text(column.heading), width=width, max_width=column.width, overflow=overflow)
     for row in zip(*(column.texts for column in columns), strict=True):
         cells = zip(columns, row, strict=True)
-        table.add_row(*(_styled(column.name, text, no_wrap=column.name != wrapped) for column, text in cells))
+        table.add_row(*(_styled(each.name, text, no_wrap=each.name not in whole) for each, text in cells))
     return table
 
 

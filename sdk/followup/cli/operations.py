@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
-from followup import EventResult, Page
+from followup import EventResult, InvalidRequestError, Page
 from followup._core.api_rules import MAX_PAGE_SIZE, Default
 from followup._core.codec.encode import encode
 from followup._core.declarations.declarations import Declaration, Parameter
@@ -36,6 +37,10 @@ _All = Annotated[
 ]
 
 
+_FOUND_BY = dict.fromkeys(("doctors", "appointments", "visits"), "external id") | {"patients": "external id or phone"}
+"""By what the objects of a group are found, too, instead of by their ids."""
+
+
 def commands(name: str) -> Application:
     """Return the commands of a resource: a generated one per operation, and a written one.
 
@@ -52,6 +57,29 @@ def commands(name: str) -> Application:
 
         application.command("send-all")(send_all)
     return application
+
+
+def _id_of(operations: Any, name: str, typed: str) -> str:
+    """Return the id that was typed, or that of the only object with this external id or phone.
+
+    Args:
+        operations: the group of the object, of a client.
+        name: name of the group.
+        typed: the argument.
+
+    Raises:
+        CommandFailed: no object has it, or several have; the message shows their ids alone.
+    """
+    prefixes = (each.id_prefix for group in all_groups() for each in declarations_of(group).values())
+    if not typed or name not in _FOUND_BY or typed.startswith(tuple(each.prefix for each in prefixes if each)):
+        return typed  # the SDK rejects the id of an object of another kind
+    found = {each.id for each in operations.list(external_id=typed).data if each.external_id == typed}
+    if "phone" in _FOUND_BY[name] and not typed.strip("+0123456789 ().-"):
+        with suppress(InvalidRequestError):  # it is no phone
+            found |= {each.id for each in operations.list(phone=typed).data}
+    if len(found) > 1:
+        fail(f"{len(found)} {name} have this {_FOUND_BY[name]}; pass the id of one: {', '.join(sorted(found))}")
+    return next(iter(found), "") or fail(f"this is no id, and none of the {name} has this {_FOUND_BY[name]}")
 
 
 def _command(declaration: Declaration) -> Callable[..., None]:
@@ -78,7 +106,8 @@ def _command(declaration: Declaration) -> Callable[..., None]:
             arguments.setdefault("limit", MAX_PAGE_SIZE)
         with connected(options=shown_names) as client:
             group, method = declaration.name.split(".")
-            result = getattr(getattr(client, group), method)(*path, **arguments)
+            operations = getattr(client, group)
+            result = getattr(operations, method)(*(_id_of(operations, group, each) for each in path), **arguments)
             if output is None:
                 show_one(encode(result), as_json=values["as_json"])
             elif not isinstance(result, Page):
@@ -86,7 +115,7 @@ def _command(declaration: Declaration) -> Callable[..., None]:
                 if rejected := sum(outcome_of(each) != "accepted" for each in result.results):
                     fail(f"{rejected} of {len(result.results)} events {'was' if rejected == 1 else 'were'} rejected")
             else:
-                output.print(map(encode, result if all_pages else result.data))
+                output.print(map(encode, result if all_pages else result.data), unit=group if all_pages else "")
                 if not all_pages:
                     _name_the_rest(result, backwards="ending_before" in arguments)
 
@@ -102,8 +131,8 @@ def _name_the_rest(page: Page[Any], *, backwards: bool) -> None:
 
 
 def _parameters(declaration: Declaration) -> list[inspect.Parameter]:
-    meanings = declaration.meanings
-    parameters = [_parameter(each, sentence(meanings.get(each.name, ""))) for each in declaration.parameters]
+    meanings, found_by = declaration.meanings, _FOUND_BY.get(declaration.name.split(".")[0], "")
+    parameters = [_parameter(each, sentence(meanings.get(each.name, "")), found_by) for each in declaration.parameters]
     if declaration.idempotent:
         text = "Repeat the command with the same key and it takes effect only once. Generated if omitted."
         parameters.append(
@@ -124,12 +153,13 @@ def _listing(declaration: Declaration) -> Listing | None:
     return None if declaration.item_type is None else Listing.of(declaration.item_type)
 
 
-def _parameter(parameter: Parameter, text: str) -> inspect.Parameter:
+def _parameter(parameter: Parameter, text: str, found_by: str) -> inspect.Parameter:
     name = parameter.name
     if parameter.place == "path":
+        text = text.replace(".", f"; or the {found_by}.") if found_by else text
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="ID")])
     if parameter.place == "whole_body":
-        text = f"{text} As JSON; - reads JSON or JSON Lines from standard input."
+        text = f"{text} As JSON or JSON Lines; @FILE reads a file, - standard input."
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="JSON")])
     default = inspect.Parameter.empty if parameter.required else None
     assumed = parameter.kinds.mark(Default)

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ import typer
 from followup._core.api_rules import IdPrefix
 from followup._core.codec.kinds import camel, kinds_of
 from followup._core.codec.wire import format_exactly, in_utc
-from followup.cli.output import local_zone, reject, zone_of
+from followup.cli.output import file_errors, local_zone, reject, zone_of
 
 STANDARD_INPUT = "-"
 
@@ -173,7 +174,7 @@ def decoded(content: bytes, where: str) -> str:
 
     Args:
         content: the bytes.
-        where: the option or argument that they are from, for the error.
+        where: where they are from, for the error.
 
     Raises:
         CommandFailed: they have another encoding, such as the UTF-16 of Windows PowerShell.
@@ -183,18 +184,21 @@ def decoded(content: bytes, where: str) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:  # as in UTF-16 without a byte order mark
-        reject(f"{where}: standard input must be UTF-8 text; save it in this encoding")
+        reject(f"{where} must be UTF-8 text; save it in this encoding")
     return text
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Parse JSON, or JSON Lines as a list, from the command line; ``-`` reads it from standard input.
+    """Parse JSON, or JSON Lines as a list, from the command line; ``-`` reads standard input, ``@FILE`` a file.
 
     Raises:
-        CommandFailed: it is neither.
+        CommandFailed: it is neither, or the file cannot be read.
     """
-    if text == STANDARD_INPUT:
-        text = decoded(read_standard_input(where), where)
+    if text.startswith("@"):
+        with file_errors(f"read {text[1:]}"):
+            text = decoded(Path(text[1:]).read_bytes(), f"{where}: {text[1:]}")
+    elif text == STANDARD_INPUT:
+        text = decoded(read_standard_input(where), f"{where}: standard input")
     try:
         return json.loads(text)
     except RecursionError:
@@ -239,7 +243,9 @@ def _all_objects(texts: Iterable[str], where: str, rename: Rename) -> list[Any]:
 
 
 def _object_or_id(text: str, where: str, rename: Rename) -> Any:
-    if text != STANDARD_INPUT and not text.lstrip().startswith("{"):
+    if text != STANDARD_INPUT and not text.lstrip().startswith(("{", "@")):
+        if not re.match("[a-z]+_", text):
+            reject(f"{where} must be an id of the service, or JSON: an object, @FILE, or - for standard input")
         return text
     found = objects_in(text, where, rename)
     is_printed = isinstance(found, dict) and "object" in found and isinstance(found.get("id"), str)
@@ -310,8 +316,8 @@ def _date(text: str, where: str, _rename: Rename) -> str:
 
 _REPEATED = "Separated by commas; the option can be repeated."
 
-_OBJECT = _Kind(str, "JSON", "As JSON, - for standard input.", objects_in)
-_OBJECT_OR_ID = _Kind(str, "JSON|ID", "As JSON, - for standard input, or an id.", _object_or_id)
+_OBJECT = _Kind(str, "JSON", "As JSON, @FILE, or - for standard input.", objects_in)
+_OBJECT_OR_ID = _Kind(str, "JSON|ID", "As JSON, @FILE, - for standard input, or an id.", _object_or_id)
 _JSON = _Kind(str, "JSON", "", lambda typed, where, _: parse_json(typed, where))
 _OBJECTS = _Kind(
     list[str], "JSON", "Each as a JSON object, or all as an array; the option can be repeated.", _all_objects

@@ -13,12 +13,15 @@ from followup._core.results.errors import AuthenticationError, PermissionDeniedE
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output
+from followup.cli.options import AsJson
 from followup.cli.output import connected, say
 
 if TYPE_CHECKING:
     from followup.outbox import DeadEvent, FailingEvent, Outbox
 
 commands: Application = Application(no_args_is_help=True)
+
+Deadline = Annotated[float | None, typer.Option(metavar="SECONDS", help="End after so many seconds.")]
 
 
 @commands.command()
@@ -59,6 +62,13 @@ def run(
                     if not found._remaining():
                         break
         say(f"{report.sent} sent, {report.duplicates} duplicates, {report.rejected} rejected")
+
+
+@stores.command(commands, "outbox")
+def drain(store: "Outbox", deadline: Deadline = None, as_json: AsJson = False) -> None:
+    """Send the events that are due, and exit. For cron, for example; "run --until-empty" also waits for retries."""
+    with connected() as client:
+        stores.show_report(store.drain(client, deadline), as_json=as_json)
 
 
 stores.add_common_commands(

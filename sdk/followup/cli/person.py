@@ -60,7 +60,7 @@ def _checked(criteria: Mapping[str, str | None]) -> Mapping[str, str | None]:
     from followup._store.person import Person
 
     read = {
-        each: decoded(sys.stdin.buffer.readline(), f"--{kebab(each)}") if text == "-" else text
+        each: decoded(sys.stdin.buffer.readline(), f"--{kebab(each)}: standard input") if text == "-" else text
         for each, text in criteria.items()
     }
     try:

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple, TextIO
 
@@ -30,10 +30,6 @@ class _FileEvent(NamedTuple):
 
     place: str
     event: Any
-
-
-class _UnreadableFile(Exception):
-    """The file does not have the format of its extension; the message names the problem."""
 
 
 def send_all(
@@ -97,25 +93,17 @@ def _private_file(path: Path) -> TextIO:
 
 def _inputs(file: Path, sent: "deque[_FileEvent]") -> Iterator[EventInput]:
     """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
-    from rich.progress import TextColumn  # imported late, because a help page does not need it
+    from followup.cli.lists import progress  # imported late, because a help page does not need rich
 
-    from followup.cli.lists import progress
-
-    with progress(TextColumn("{task.fields[events]} events")) as bar:
-        task = bar.add_task(visible(file.name), total=None, events=0)
-        try:
-            is_input = str(file) == STANDARD_INPUT
-            raw: Any = sys.stdin.buffer if is_input else bar.open(file, "rb", task_id=task)
-            opened = raw if is_input else io.BufferedReader(raw)
-            with contextlib.nullcontext() if is_input else opened:
-                for number, read in enumerate(_read_events(file, opened), start=1):
-                    bar.update(task, events=number)
-                    sent.append(read)
-                    yield _as_input(read.event)
-        except OSError as error:
-            fail(f"cannot read {file}: {error.strerror}")
-        except _UnreadableFile as error:
-            fail(str(error))
+    is_input = str(file) == STANDARD_INPUT
+    with progress("events") as bar, file_errors(f"read {file}"):
+        task = bar.add_task(visible(file.name), total=None)
+        on_total = None if bar.disable or is_input else lambda total: bar.update(task, total=total)
+        with sys.stdin.buffer if is_input else file.open("rb") as opened:
+            for number, read in enumerate(_read_events(file, opened, on_total), start=1):
+                bar.update(task, completed=number)
+                sent.append(read)
+                yield _as_input(read.event)
 
 
 _renamed = argument_names(EventInput)
@@ -138,43 +126,51 @@ def _with_wire_names(problem: str) -> str:
     return re.sub(r"\w+", lambda found: camel(found[0]) if found[0] in names else found[0], problem)
 
 
-def _read_events(file: Path, opened: io.BufferedReader) -> Iterator[_FileEvent]:
+def _read_events(file: Path, opened: Any, on_total: Callable[[int], object] | None) -> Iterator[_FileEvent]:
     """Yield the events of a file one by one.
 
     Args:
         file: path of the file, whose extension names the format; ``-`` is standard input. An array is JSON in any file.
         opened: the open file.
+        on_total: called with the number of events, if the file can be read twice to count them.
 
     Raises:
-        _UnreadableFile: the file does not have the format of its extension, or the extension is unknown.
+        CommandFailed: the file does not have the format of its extension, or the extension is unknown.
     """
     shown = "standard input" if str(file) == STANDARD_INPUT else file
     if str(file) != STANDARD_INPUT and file.suffix.lower() not in (".json", ".jsonl", ".ndjson"):
-        raise _UnreadableFile(f"{file} must end in .json or .jsonl; 'followup import' sends the rows of a table")
+        fail(f"{file} must end in .json or .jsonl; 'followup import' sends the rows of a table")
     is_json = file.suffix.lower() == ".json" or opened.peek().removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"["
     try:
-        events = _from_json(opened) if is_json else _from_json_lines(opened)
+        events: Iterable[_FileEvent] = _from_json(opened) if is_json else _from_json_lines(opened)
+        if on_total and isinstance(events, list):
+            on_total(len(events))
+        elif on_total and opened.seekable():
+            on_total(sum(1 for line in opened if line.strip()))
+            opened.seek(0)
         yield from events
     except UnicodeDecodeError:
-        raise _UnreadableFile(f"{shown} is not UTF-8; save it with this encoding, and send it again") from None
+        fail(f"{shown} is not UTF-8; save it with this encoding, and send it again")
     except RecursionError:
-        raise _UnreadableFile(f"{shown} is nested too deeply") from None
+        fail(f"{shown} is nested too deeply")
     except ValueError as error:
-        raise _UnreadableFile(f"{shown} is not {'JSON' if is_json else 'JSON Lines'}: {error}") from None
+        fail(f"{shown} is not {'JSON' if is_json else 'JSON Lines'}: {error}")
 
 
-def _from_json(opened: BinaryIO) -> Iterator[_FileEvent]:
+def _from_json(opened: BinaryIO) -> list[_FileEvent]:
     """Read the body of ``events.create``: one event, an array, or an object with an array."""
     found = json.load(opened)  # as a whole: what follows an error in the middle would be sent, or not, by chance
     if isinstance(found, dict) and isinstance(found.get("events"), list):
         found = found["events"]
     events = found if isinstance(found, list) else [found]
-    return (_FileEvent(f"event {number}", event) for number, event in enumerate(events, start=1))
+    return [_FileEvent(f"event {number}", event) for number, event in enumerate(events, start=1)]
 
 
 def _from_json_lines(opened: BinaryIO) -> Iterator[_FileEvent]:
-    for number, line in enumerate(io.TextIOWrapper(opened, encoding="utf-8-sig", newline=""), start=1):
-        if line.strip():
+    with io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
             try:
                 event = json.loads(line)
             except json.JSONDecodeError as error:

@@ -21,6 +21,9 @@ from followup.imports.encodings import TWICE, encoding_of
 from followup.imports.pages import tables_of
 from followup.imports.workbooks import OLD_WORKBOOK, ZIPPED, Sheet, sheets_of
 
+OnProgress = Callable[[int, int], object]
+"""Is called now and then with the number of rows that were read, and of all rows, which of a text is an estimate."""
+
 Record = tuple[int, str, Sequence[Cell]]
 """The number of a row, as a spreadsheet shows it, the sheet if several are read, and the cells."""
 
@@ -135,11 +138,11 @@ class Table:
         self.header_row: int = self._parts[0].row
         self.sheet_names: list[str] = [each.sheet.name for each in self._parts if each.sheet]
 
-    def rows(self, on_progress: Callable[[float], object] | None = None) -> Iterator[Record]:
+    def rows(self, on_progress: OnProgress | None = None) -> Iterator[Record]:
         """Iterate over the rows after the header; those with no text in any cell, and repeated headers, are skipped.
 
         Args:
-            on_progress: called now and then with the part of the file that has been read, from 0 to 1.
+            on_progress: called now and then.
 
         Raises:
             ConfigurationError: the file cannot be read further, or it changed since it was opened first.
@@ -324,21 +327,18 @@ class Table:
                 f'the map: header = ["Turno", …], one name for each of its {len(names)} columns'
             )
 
-    def _records(
-        self, sheet: Sheet | None, on_progress: Callable[[float], object] | None = None
-    ) -> Iterator[Sequence[Cell]]:
+    def _records(self, sheet: Sheet | None, on_progress: OnProgress | None = None) -> Iterator[Sequence[Cell]]:
         if sheet is not None or self._page is not None:
             records: Iterator[Sequence[Cell]] = sheet.records() if sheet else iter(self._page or ())
-            for position, record in enumerate(records):
-                if on_progress and not position % _PROGRESS_STEP:
-                    on_progress(min(position / 1e5, 1.0))
+            for number, record in enumerate(records, 1):
+                if on_progress and not number % _PROGRESS_STEP:
+                    on_progress(number, sheet.height if sheet else len(self._page or ()))
                 yield record
             return
-        size = max(self._version[0], 1)
         with self._opened() as stream:
-            for position, record in enumerate(self._from_csv(stream)):
-                if on_progress and not position % _PROGRESS_STEP:
-                    on_progress(min(stream.tell() / size, 1.0))
+            for number, record in enumerate(self._from_csv(stream), 1):
+                if on_progress and not number % _PROGRESS_STEP:
+                    on_progress(number, round(number * self._version[0] / stream.tell()))
                 yield record
 
     def _from_csv(self, stream: BinaryIO) -> Iterator[Sequence[str]]:

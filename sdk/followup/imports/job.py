@@ -1,6 +1,6 @@
 """The import of a clinic's own files: the public class."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
@@ -14,15 +14,12 @@ from followup.imports import maps
 from followup.imports.compare import Comparison, Report
 from followup.imports.doubts import doubt
 from followup.imports.encodings import TWICE
-from followup.imports.files import EncodingDoubtfulError
+from followup.imports.files import EncodingDoubtfulError, OnProgress
 from followup.imports.maps import Map
 from followup.imports.rows import Rows
 from followup.imports.state import State, StoredState
 from followup.imports.verify import Difference, Verification
 from followup.outbox import Outbox
-
-Progress = Callable[[float], object]
-"""Is called now and then with the part of the work that is done, from 0 to 1."""
 
 
 class ImportRefused(FollowUpError):
@@ -74,12 +71,13 @@ class Import:
         """
         return cls(maps.load(map))
 
-    def check(self, file: str | Path, *, on_progress: Progress | None = None) -> Report:
+    def check(self, file: str | Path, *, on_progress: OnProgress | None = None) -> Report:
         """Return what a first run of a file would record. It sends nothing and stores nothing.
 
         Args:
             file: path of a CSV file or of an Excel workbook (``.xlsx``).
-            on_progress: is called now and then with the part of the file that has been read, from 0 to 1.
+            on_progress: is called now and then with the number of rows that were read, and that of all rows of the
+                sheet; of a text, this is an estimate.
 
         Raises:
             OSError: the file cannot be read.
@@ -90,7 +88,7 @@ class Import:
             return Comparison(self.map, rows, State(), now).report()
 
     def run(
-        self, file: str | Path, database: str | URL | Engine | Outbox, *, on_progress: Progress | None = None
+        self, file: str | Path, database: str | URL | Engine | Outbox, *, on_progress: OnProgress | None = None
     ) -> Report:
         """Record the difference between a file and what was recorded before, in one transaction.
 
@@ -101,7 +99,8 @@ class Import:
             file: path of a CSV file or of an Excel workbook (``.xlsx``).
             database: the database of an outbox: a SQLAlchemy URL or Engine, or the Outbox. The tables of the outbox
                 must exist; those of the import are created.
-            on_progress: is called now and then with the part of the file that has been read, from 0 to 1.
+            on_progress: is called now and then with the number of rows that were read, and that of all rows of the
+                sheet; of a text, this is an estimate.
 
         Raises:
             ImportRefused: more rows were rejected, or more appointments are gone, than the map allows.
@@ -147,7 +146,7 @@ class Import:
             yield from Verification(self.map, rows, state, client, now).differences()
 
     @contextmanager
-    def _rows(self, file: str | Path, now: datetime, on_progress: Progress | None = None) -> Iterator[Rows]:
+    def _rows(self, file: str | Path, now: datetime, on_progress: OnProgress | None = None) -> Iterator[Rows]:
         try:
             rows = Rows(self.map, file, now, on_progress=on_progress)
         except EncodingDoubtfulError as error:

@@ -9,7 +9,7 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from string import Template
@@ -23,7 +23,7 @@ from followup._core.package_data import package_text, zone_of
 from followup._core.privacy.redaction import visible
 from followup.imports.cells import text_of
 from followup.imports.encodings import TWICE
-from followup.imports.files import Table
+from followup.imports.files import OnProgress, Table
 from followup.imports.formats import format_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
 from followup.imports.values import cleaned
@@ -205,12 +205,12 @@ class _Column:
         return sorted(best.values(), key=lambda each: -self.formats[each]) if fit >= max(_MOST * self.filled, 1) else []
 
 
-def propose(file: str | Path, on_progress: Callable[[float], object] | None = None, language: str | None = None) -> str:
+def propose(file: str | Path, on_progress: OnProgress | None = None, language: str | None = None) -> str:
     """Return a proposed map of a file, as TOML with a comment at each guess.
 
     Args:
         file: path of the file.
-        on_progress: called now and then with the part of the file that has been read, from 0 to 1.
+        on_progress: called now and then.
         language: ``es``, ``pt`` or ``en``; None for that of the headers.
 
     Raises:

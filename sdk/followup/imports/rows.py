@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import attrs
 
 from followup.imports.doubts import Doubt, column_in, doubt
-from followup.imports.files import Table
+from followup.imports.files import OnProgress, Table
 from followup.imports.maps import Map
 from followup.imports.row_reader import Content, Row, RowReader
 from followup.imports.spool import temporary_database
@@ -45,7 +45,7 @@ class Rows:
         map: the map of the file.
         file: path of the file.
         now: the time; a visit after it is rejected.
-        on_progress: called now and then with the part of the file that has been read, from 0 to 1.
+        on_progress: called now and then.
 
     Attributes:
         table: the table of the file.
@@ -56,9 +56,7 @@ class Rows:
         EncodingDoubtfulError: its letters look like those of another encoding.
     """
 
-    def __init__(
-        self, map: Map, file: str | Path, now: datetime, *, on_progress: Callable[[float], object] | None = None
-    ) -> None:
+    def __init__(self, map: Map, file: str | Path, now: datetime, *, on_progress: OnProgress | None = None) -> None:
         self.map = map
         self.now = now
         self.table: Table = Table(file, map.layout)
@@ -86,7 +84,7 @@ class Rows:
         self._seen.close()
         self._stored.close()
 
-    def _read(self, on_progress: Callable[[float], object] | None) -> None:
+    def _read(self, on_progress: OnProgress | None) -> None:
         """Read the file, and find what several rows have."""
         self._reader = RowReader(self.map, self.table, self.now)
         rows = (self._reader.read(*record) for record in self.table.rows(on_progress))

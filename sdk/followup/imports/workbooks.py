@@ -74,6 +74,7 @@ class Sheet:
     Attributes:
         name: its name.
         is_visible: whether the spreadsheet shows it.
+        height: the number of rows, once it is read.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Sheet:
     _load: Callable[[str], Any]
     _seen: Seen
     _sheet: Any = None
+    height: int = 0
 
     @property
     def hidden(self) -> set[int]:
@@ -91,6 +93,7 @@ class Sheet:
         """Iterate over the rows, with the empty ones, from the first."""
         if self._sheet is None:
             self._sheet = self._load(self.name)
+        self.height = self._sheet.total_height
         first = (self._sheet.start or (0, 0))[1]
         ranges = [*(self._sheet.merged_cell_ranges or ()), *self._seen.merged]
         merged = _merged(ranges, first, self._sheet.width)
