@@ -13,6 +13,8 @@ import pytest
 from support.pages import ROOT, blocks, output_of, read, section
 from support.shell import clean_environment, run_here
 
+pytest_plugins = ["pytester"]
+
 README = (ROOT / "README.md").read_text()
 
 
@@ -52,6 +54,19 @@ def test_the_commands_of_the_readme_work_in_an_empty_folder(tmp_path: Path, down
     assert done.returncode == 0, done.stdout + done.stderr
     assert "That was the whole cycle." in done.stdout
     assert "1 passed" in done.stdout
+
+
+def test_the_report_of_the_failing_test_says_why(pytester: pytest.Pytester) -> None:
+    [test, *_] = blocks(README, "python")
+    opts_out = "    followup_service.update_patient(patient.id, opted_out=True)\n"
+    pytester.makepyfile(test.replace("    followup_service.advance", f"{opts_out}    followup_service.advance"))
+    options = 'def followup_options():\n    return {"start_time": "2030-01-01T09:00:00Z"}\n'
+    pytester.makeconftest(f"import pytest\n\n\n@pytest.fixture\n{options}")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    ids = re.compile(r"_\w{8,24}")
+    printed = ids.sub("_ID", result.stdout.str())
+    [shown] = blocks(README, "text")
+    assert ids.sub("_ID", shown) in printed
 
 
 PAGES = [ROOT / "README.md", *(each for each in (ROOT / "docs").rglob("*.md") if "_build" not in each.parts)]
