@@ -23,7 +23,8 @@ _IN_HEADING, _IN_PAGE_TITLE, _IN_DESCRIPTION, _IN_TEXT, _IN_CODE = 8.0, 4.0, 4.0
 _OTHER_WORDS = {
     "concepts/idempotency": "duplicate event sent twice double booking repeat safe 409",
     "how-to/ci": "GitHub Actions GitLab continuous integration workflow pipeline",
-    "how-to/clients": "pagination proxy options timeout paging cursor",
+    "how-to/clients": "pagination options timeout paging cursor",
+    "how-to/clients-details": "proxy",
     "how-to/erase": "delete patient remove person",
     "how-to/explain": "reminder message not sent why missing",
     "how-to/import-files": "CSV Excel spreadsheet upload load nightly turnos",
@@ -49,6 +50,7 @@ _IMPORTANCE = {
     "architecture": 0.35,
     "benchmarks": 0.35,
     "changelog": 0.25,
+    "extending": 0.35,
     "glossary": 0.6,
     "open-points": 0.5,
     "planted-bugs": 0.35,

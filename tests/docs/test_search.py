@@ -29,7 +29,7 @@ QUESTIONS = {
     "opt out": {"how-to/patients-and-staff"},
     "verify signature": {"how-to/receivers", "concepts/webhooks", "reference/webhooks"},
     "async": {"how-to/clients", "reference/client"},
-    "proxy": {"how-to/clients"},
+    "proxy": {"how-to/clients-details"},
     "Excel import": {"how-to/import-files"},
     "idempotency key": {"concepts/idempotency"},
     "rate limit": {"how-to/clients", "how-to/bulk-sending"},

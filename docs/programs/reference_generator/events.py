@@ -168,7 +168,7 @@ def _inbound(event_type: EventType) -> str:
     described = function_text(f"inbound.{name}", getattr(inbound, name), source)
     when = f"Send it when {SEND_WHEN[event_type]}.\n\nMake its `id` from {ID_FROM[event_type]}.\nAn id that was "
     when += "accepted is a `duplicate`, whatever the event states then:\n"
-    when += "[choose the id of an event](../../how-to/bulk-sending.md#choose-the-id-of-an-event)."
+    when += "[choose the id of an event](../../how-to/event-ids.md)."
     return section(2, "Inbound", when, example, section(3, f"inbound.{name}", described))
 
 
