@@ -47,7 +47,7 @@ in the header `Mock-Token`. Requests from web pages (foreign `Host` or `Origin`)
 """
 
 _PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "mock": ("The mock", ("health", "reset", "snapshot", "openapi.json", "changes", "explain", "timeline")),
+    "mock": ("The mock", ("health", "reset", "snapshot", "openapi.json", "changes", "explain", "timeline", "meant")),
     "clock": ("Clock", ("clock", "reminders")),
     "calls": ("Calls and faults", ("requests", "faults")),
     "webhooks": ("Webhooks", ("webhook_endpoints", "webhook_deliveries", "attempts")),

@@ -73,12 +73,13 @@ def _first(texts: Sequence[str]) -> str:
 
 def _remarks(ended: EndedAttempt) -> list[str]:
     attempt, next_at = ended.attempt, ended.next_attempt_at
-    again = "that was the last attempt" if ended.exhausted else ""
+    host, _, path = without_query(ended.url).partition("://")[2].partition("/")  # the path distinguishes receivers
+    again = "the last one" if ended.exhausted else ""
     return [
         "" if attempt.trigger == "schedule" else attempt.trigger,
         f"attempt {attempt.number}" if attempt.number > 1 else "",
         again if next_at is None else f"again in {_duration(next_at - attempt.at)}",
-        without_query(ended.url).partition("://")[2],
+        f"/{path} at {host}",
         "" if attempt.status_code else attempt.error or "",
     ]
 

@@ -108,8 +108,8 @@ def test_a_line_for_each_attempt_to_deliver_a_webhook() -> None:
         attempts = sorted(line[10:] for line in ended(process) if "  > " in line)
     assert [re.split("  +", each) for each in attempts] == [
         # A query may have a secret.
-        ["---", "> patient.upserted", patient, "again in 1 min", "127.0.0.1:9/hooks?…", REFUSED],
-        ["204", "> patient.upserted", patient, receiver.removeprefix("http://")],
+        ["---", "> patient.upserted", patient, "again in 1 min", "/hooks?… at 127.0.0.1:9", REFUSED],
+        ["204", "> patient.upserted", patient, f"/hooks at {receiver.split('/')[2]}"],
     ]
 
 
@@ -143,7 +143,7 @@ def test_a_line_for_an_advance_that_fits_the_terminal(width: int, tmp_path: Path
     assert all(re.match(f"{TIME}  (...)  ", line) for line in lines), lines
     shown = "\n".join(lines)
     assert re.search(rf"       update_patient +{booked.patient[:8]}  opted_out=True", shown), shown
-    assert re.search(rf"  500  > appointment.created +{booked.id[:8]}  again in 1 min  127.0.0.1", shown), shown
+    assert re.search(rf"  500  > appointment.created +{booked.id[:8]}  again in 1 min  /hooks/a/", shown), shown
     assert re.search(r"       clock \+5 d -> 03 Oct 12:00  1 reminder not sent, \d+ webhooks fai", shown), shown
 
 
