@@ -33,4 +33,11 @@ async def main(visits: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main([json.loads(line) for line in Path(sys.argv[1]).read_text().splitlines()]))
+    asyncio.run(
+        main(
+            [
+                json.loads(line)
+                for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
+            ]
+        )
+    )

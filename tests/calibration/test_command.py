@@ -48,7 +48,7 @@ def test_it_asks_writes_the_file_and_lists_what_is_left(shell: Shell, server: Mo
     result = shell.run(*arguments(server))
     assert (result.returncode, result.stderr) == (0, "")
     assert "7 of 105 open points asked; 0 differ from the mock. See clinic.toml." in result.stdout
-    text = (shell.directory / "clinic.toml").read_text()
+    text = (shell.directory / "clinic.toml").read_text(encoding="utf-8")
     assert server.api_key not in result.stdout + text
     document = tomllib.loads(text)
     assert len(document["asked"]) == 105

@@ -43,7 +43,7 @@ def test_a_mock_with_the_file_behaves_as_the_one_that_was_asked(options: dict[st
     with MockServer(**OPTIONS, **options) as server:
         text, findings = calibrated(server)
     path = tmp_path / "clinic.toml"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     document = tomllib.loads(text)
     defaults: dict[str, Any] = {
         "ref": "described",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.shell import COMMAND, COMMAND_OF_MOCK, Shell, run_here
+from support.systems import needs_shell
 
 from followup.cli import output
 
@@ -44,6 +45,7 @@ def test_a_usage_error_names_the_help(shell: Shell, arguments: tuple[str, ...], 
     assert shell.error(*arguments) == f"Error: {expected}\n"
 
 
+@needs_shell
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device of a full disk")
 @pytest.mark.parametrize("command", [[*COMMAND, "doctors", "list"], [*COMMAND_OF_MOCK, "--version"]])
 def test_a_full_disk_is_one_line(command: list[str], shell: Shell) -> None:

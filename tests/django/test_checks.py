@@ -95,7 +95,7 @@ def handlers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_handlers_that_cannot_be_imported_are_an_error_of_their_own(handlers: Path) -> None:
-    handlers.write_text("import a_module_that_is_not_there\n")
+    handlers.write_text("import a_module_that_is_not_there\n", encoding="utf-8")
     for use in (run_checks, inbox._worker):
         with pytest.raises(ModuleNotFoundError, match="a_module_that_is_not_there"):
             use()
@@ -103,13 +103,14 @@ def test_handlers_that_cannot_be_imported_are_an_error_of_their_own(handlers: Pa
 
 def test_an_inbox_without_handlers_is_a_warning(handlers: Path) -> None:
     assert found() == ["followup.W002 No webhook has a handler."]
-    handlers.write_text("")
+    handlers.write_text("", encoding="utf-8")
     assert found() == ["followup.W002 No webhook has a handler."]
 
 
 def test_handlers_of_each_app_are_found(handlers: Path) -> None:
     handlers.write_text(
-        "from followup.django import inbox\n@inbox.on('appointment.created')\ndef created(received): ...\n"
+        "from followup.django import inbox\n@inbox.on('appointment.created')\ndef created(received): ...\n",
+        encoding="utf-8",
     )
     assert found() == []
     inbox._worker()

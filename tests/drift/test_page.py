@@ -18,5 +18,5 @@ def test_the_output_on_the_page_is_real() -> None:
     request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].append("surgery")
     request(document, "POST /v1/treatments")["properties"]["priority"] = {"type": "integer"}
     operation(document, "GET /v1/account")["summary"] = "Who am I?"
-    (shown,) = re.findall(r"^```text\n(breaking: .*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^```text\n(breaking: .*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert shown.splitlines() == [*lines_of(compare_document(document))]

@@ -37,7 +37,7 @@ def test_the_clinics_own_tests_pass(pytester: pytest.Pytester) -> None:
 def test_the_asynchronous_import(followup_server: MockServer, tmp_path: Path) -> None:
     visits = tmp_path / "visits.jsonl"
     line = '{{"patient": {{"phone": "+5491155550000"}}, "visited_at": "2026-09-01T10:00:00Z", "external_id": "V-{}"}}\n'
-    visits.write_text("".join(line.format(number) for number in range(150)))
+    visits.write_text("".join(line.format(number) for number in range(150)), encoding="utf-8")
     for outcome in ("processed", "duplicate"):
         result = run([sys.executable, EXAMPLES / "async_import.py", visits], followup_server)
         assert result.returncode == 0, result.stderr

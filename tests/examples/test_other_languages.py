@@ -56,12 +56,14 @@ def test_the_types_for_typescript(path: str, expected: str, tmp_path: Path) -> N
             capture_output=True,
             timeout=PATIENCE,
         )
-    assert expected in target.read_text()
+    assert expected in target.read_text(encoding="utf-8")
 
 
 def arguments_of(instruction: str) -> list[str]:
     """Return the arguments of an instruction of the container file, in its JSON form."""
-    found = re.search(rf"^{instruction}.*?(\[.*\])$", (EXAMPLES / "Containerfile").read_text(), re.MULTILINE)
+    found = re.search(
+        rf"^{instruction}.*?(\[.*\])$", (EXAMPLES / "Containerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert found
     arguments: list[str] = json.loads(found[1])
     assert arguments.pop(0) == "followup-mock"
@@ -83,4 +85,4 @@ def test_the_commands_of_the_container() -> None:
 
 
 def test_the_container_does_not_run_as_root() -> None:
-    assert re.search(r"^USER 10001", (EXAMPLES / "Containerfile").read_text(), re.MULTILINE)
+    assert re.search(r"^USER 10001", (EXAMPLES / "Containerfile").read_text(encoding="utf-8"), re.MULTILINE)

@@ -42,9 +42,9 @@ def rewrite(file: Path) -> None:
 @pytest.mark.parametrize("change", [append, replace, rewrite])
 @pytest.mark.parametrize("moment", ["early in the first pass", "late in the first pass", "in the second pass"])
 def test_a_change_while_it_is_read_is_noticed(change: Callable[[Path], None], moment: str, tmp_path: Path) -> None:
-    (tmp_path / "map.toml").write_text(MAP)
+    (tmp_path / "map.toml").write_text(MAP, encoding="utf-8")
     file, database = tmp_path / "patients.csv", f"sqlite:///{tmp_path}/clinic.db"
-    file.write_text("id,name\n" + "".join(f"{number},Ana {number}\n" for number in range(3_000)))
+    file.write_text("id,name\n" + "".join(f"{number},Ana {number}\n" for number in range(3_000)), encoding="utf-8")
     outbox = Outbox(database)
     outbox.create_tables()
     fractions = []
@@ -64,8 +64,10 @@ def test_a_change_while_it_is_read_is_noticed(change: Callable[[Path], None], mo
 
 
 def test_progress_tells_the_rows_that_were_read_and_about_how_many_there_are(tmp_path: Path) -> None:
-    (tmp_path / "map.toml").write_text(MAP)
-    (tmp_path / "patients.csv").write_text("id,name\n" + "".join(f"{number},Ana\n" for number in range(5_000)))
+    (tmp_path / "map.toml").write_text(MAP, encoding="utf-8")
+    (tmp_path / "patients.csv").write_text(
+        "id,name\n" + "".join(f"{number},Ana\n" for number in range(5_000)), encoding="utf-8"
+    )
     seen: list[tuple[int, int]] = []
     Import.load(tmp_path / "map.toml").check(
         tmp_path / "patients.csv", on_progress=lambda rows, total: seen.append((rows, total))
@@ -76,7 +78,7 @@ def test_progress_tells_the_rows_that_were_read_and_about_how_many_there_are(tmp
 
 
 def test_what_is_no_file_is_an_error_of_one_line(tmp_path: Path) -> None:
-    (tmp_path / "map.toml").write_text(MAP)
+    (tmp_path / "map.toml").write_text(MAP, encoding="utf-8")
     job = Import.load(tmp_path / "map.toml")
     with pytest.raises(ConfigurationError, match="must be a regular file"):
         job.check(tmp_path)

@@ -226,9 +226,11 @@ def test_the_second_file(outbox: Outbox, tmp_path: Path, name: str):
 
 def test_rows_that_differ_in_the_doctor_are_one(tmp_path: Path):
     columns = '[columns]\nexternal_id = "T"\nstart_at = "I"\n"doctor.full_name" = "D"\n"patient.phone" = "P"\n'
-    (tmp_path / "map.toml").write_text(f'kind = "appointments"\nzone = "UTC"\ncountry = "AR"\n{columns}')
+    (tmp_path / "map.toml").write_text(
+        f'kind = "appointments"\nzone = "UTC"\ncountry = "AR"\n{columns}', encoding="utf-8"
+    )
     rows = (f"1,2030-01-01T10:00,{each},+5491155550001" for each in ("Paz", "Ruiz"))
-    (tmp_path / "file.csv").write_text("\n".join(["T,I,D,P", *rows]))
+    (tmp_path / "file.csv").write_text("\n".join(["T,I,D,P", *rows]), encoding="utf-8")
     report = Import.load(tmp_path / "map.toml").check(tmp_path / "file.csv")
     assert codes(report) == [(2, "rows_joined")]
     assert len(report.events) == 1

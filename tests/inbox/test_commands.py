@@ -34,7 +34,7 @@ def handle(received):
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     """A shell in a folder with a program and a database."""
-    (tmp_path / "clinic_webhooks.py").write_text(PROGRAM)
+    (tmp_path / "clinic_webhooks.py").write_text(PROGRAM, encoding="utf-8")
     shell = Shell("http://127.0.0.1:9", "fu_test_mock", tmp_path)
     shell.environment["FOLLOWUP_DATABASE_URL"] = "sqlite:///clinic.db"
     Inbox(f"sqlite:///{tmp_path / 'clinic.db'}").create_tables()
@@ -153,7 +153,7 @@ def test_catch_up_adds_what_never_arrived(tmp_path: Path, inbox: Inbox) -> None:
     ],
 )
 def test_an_error_is_one_line(shell: Shell, tmp_path: Path, arguments: list[str], status: int, reason: str) -> None:
-    (tmp_path / "broken.py").write_text("1 / 0")
+    (tmp_path / "broken.py").write_text("1 / 0", encoding="utf-8")
     (tmp_path / "empty.db").touch()
     result = shell.run("inbox", *arguments)
     assert result.returncode == status

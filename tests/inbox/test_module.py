@@ -22,7 +22,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Import
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def import_module(source: str) -> str:
-        (tmp_path / "clinic_program.py").write_text(source)
+        (tmp_path / "clinic_program.py").write_text(source, encoding="utf-8")
         with pytest.raises(CommandFailed) as caught:
             load_inbox("clinic_program:inbox")
         assert caught.value.status == 1

@@ -65,7 +65,7 @@ def test_each_module_is_found_by_its_import() -> None:
 @pytest.mark.nightly
 def test_a_frozen_program_works(tmp_path: Path) -> None:
     program = tmp_path / "app.py"
-    program.write_text(PROGRAM)
+    program.write_text(PROGRAM, encoding="utf-8")
     build = [sys.executable, "-m", "PyInstaller", "--onedir", "--noconfirm", "--log-level", "ERROR", "--name", "app"]
     subprocess.run([*build, str(program)], cwd=tmp_path, check=True, timeout=600)
     with MockServer() as server:

@@ -132,18 +132,20 @@ def test_a_release_needs_the_tag_of_its_version_and_the_repository_of_the_projec
 ) -> None:
     version = tmp_path / "sdk/followup/_version.py"
     version.parent.mkdir(parents=True)
-    version.write_text('__version__ = "0.3.0"\nIS_RELEASED = True\n')
-    (tmp_path / "pyproject.toml").write_text('[project.urls]\nRepository = "https://github.com/clinic/followup"\n')
+    version.write_text('__version__ = "0.3.0"\nIS_RELEASED = True\n', encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(
+        '[project.urls]\nRepository = "https://github.com/clinic/followup"\n', encoding="utf-8"
+    )
     changes = tmp_path / "CHANGELOG.md"
-    changes.write_text("# Changelog\n\n## Unreleased\n\n## 0.3.0 (2026-12-01)\n")
+    changes.write_text("# Changelog\n\n## Unreleased\n\n## 0.3.0 (2026-12-01)\n", encoding="utf-8")
     problems = runpy.run_path(str(ROOT / "tools/release.py"))["problems"]
     variables = {"GITHUB_REF_NAME": tag, "GITHUB_REPOSITORY": home}
     found = " ".join(problems(tmp_path, variables))
     assert message in found
     assert bool(found) == bool(message)
-    changes.write_text("# Changelog\n\n## Unreleased\n")
+    changes.write_text("# Changelog\n\n## Unreleased\n", encoding="utf-8")
     assert "CHANGELOG.md has no section '## 0.3.0 (DATE)'" in " ".join(problems(tmp_path, variables))
-    version.write_text('__version__ = "0.3.0"\nIS_RELEASED = False\n')
+    version.write_text('__version__ = "0.3.0"\nIS_RELEASED = False\n', encoding="utf-8")
     assert "install followup from a clone" in " ".join(problems(tmp_path, variables))
 
 

@@ -96,7 +96,7 @@ def test_the_page_shows_what_a_terminal_shows(shell: Shell, tmp_path: Path) -> N
             NO_COLOR="1",
         )
     report = re.sub(r"took [0-9.]+ s", "took 0.05 s", "PASS      genuine " + shown.partition("PASS      genuine ")[2])
-    (documented,) = re.findall(r"```text\n(PASS .*?)```", PAGE.read_text(), re.DOTALL)
+    (documented,) = re.findall(r"```text\n(PASS .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert [line.rstrip() for line in report.splitlines()] == documented.splitlines()
 
 

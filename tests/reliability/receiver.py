@@ -33,7 +33,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Verify and store an event."""
         body = self.rfile.read(int(self.headers["content-length"]))
-        event = construct_event(body, self.headers, SECRET.read_text())
+        event = construct_event(body, self.headers, SECRET.read_text(encoding="utf-8"))
         with lock:
             connection.execute(
                 "INSERT INTO arrived VALUES (?, ?, 1) ON CONFLICT (id, body) DO UPDATE SET times = times + 1",

@@ -27,11 +27,11 @@ Start = Callable[[], subprocess.Popen[bytes]]
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Return a function that starts the receiver, each time with the same port and the same database."""
-    (tmp_path / "port").write_text(str(free_port()))
+    (tmp_path / "port").write_text(str(free_port()), encoding="utf-8")
     processes: list[subprocess.Popen[bytes]] = []
 
     def start_one() -> subprocess.Popen[bytes]:
-        port = (tmp_path / "port").read_text()
+        port = (tmp_path / "port").read_text(encoding="utf-8")
         arguments = [port, str(tmp_path / "arrived.db"), str(tmp_path / "secret"), str(HANGS)]
         processes.append(subprocess.Popen([sys.executable, str(RECEIVER), *arguments]))
         wait_until(lambda: listens(int(port)) or processes[-1].poll() is not None)
@@ -72,9 +72,10 @@ def test_every_webhook_arrives_and_once_after_deduplication(start: Start, tmp_pa
     ):
         first = start()
         endpoint = client.webhook_endpoints.create(
-            url=f"http://127.0.0.1:{(tmp_path / 'port').read_text()}/", enabled_events=["patient.upserted"]
+            url=f"http://127.0.0.1:{(tmp_path / 'port').read_text(encoding='utf-8')}/",
+            enabled_events=["patient.upserted"],
         )
-        (tmp_path / "secret").write_text(endpoint.secret or "")
+        (tmp_path / "secret").write_text(endpoint.secret or "", encoding="utf-8")
 
         def restart_once() -> None:
             wait_until(lambda: len(arrived(tmp_path)) >= EVENTS / 3)

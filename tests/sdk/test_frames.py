@@ -288,7 +288,7 @@ def test_frames_of_the_users_own_code_are_kept_and_those_of_libraries_are_not(
     path.mkdir()
     if folder == "with a distribution":  # as what is installed with --target, or by AWS Lambda
         (path / "a_library-1.0.dist-info").mkdir()
-    (path / "transport_of_a_test.py").write_text(TRANSPORT)
+    (path / "transport_of_a_test.py").write_text(TRANSPORT, encoding="utf-8")
     monkeypatch.syspath_prepend(str(path))
     monkeypatch.delitem(sys.modules, "transport_of_a_test", raising=False)
     module: Any = importlib.import_module("transport_of_a_test")

@@ -44,7 +44,7 @@ def use(database):
 
 
 def test_what_nobody_closes_ends_silently(tmp_path: Path) -> None:
-    tmp_path.joinpath("application.py").write_text(APPLICATION)
+    tmp_path.joinpath("application.py").write_text(APPLICATION, encoding="utf-8")
     program = f"import application; application.use('sqlite:///{tmp_path.as_posix()}/clinic.db'); print('done')"
     command = [sys.executable, "-W", "default", "-c", program]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)

@@ -29,7 +29,7 @@ for _operation in spec.OPERATIONS:
 def test_all_is_complete_and_what_type_checkers_see_is_there() -> None:
     for package in (followup, followup_mockserver):
         stub = Path(package.__file__).with_suffix(".pyi")
-        tree = ast.parse((stub if stub.exists() else Path(package.__file__)).read_text())
+        tree = ast.parse((stub if stub.exists() else Path(package.__file__)).read_text(encoding="utf-8"))
         nodes = [*tree.body, *(each for node in tree.body if isinstance(node, ast.If) for each in node.body)]
         imports = [each for each in nodes if isinstance(each, ast.ImportFrom) and each.module != "typing"]
         names = {alias.name for each in imports for alias in each.names} - {"DjangoProject"}  # which needs Django

@@ -20,7 +20,7 @@ def test_it_is_what_the_declarations_generate() -> None:
     assert script.loader is not None
     module = importlib.util.module_from_spec(script)
     script.loader.exec_module(module)
-    assert STUB.read_text() == module.generated(), "run: python tools/group_stubs.py"
+    assert STUB.read_text(encoding="utf-8") == module.generated(), "run: python tools/group_stubs.py"
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -117,7 +117,7 @@ def course(folder: Path, hash_seed: str, more: str = "") -> str:
 def test_the_same_seed_gives_the_same_course_in_every_process(tmp_path: Path) -> None:
     # Hypothesis would draw the numbers that it finds in the modules of a process.
     numbers = " + ".join(str(number) for number in range(1, 64))
-    (tmp_path / "numbers_of_ours.py").write_text(f"x = {numbers}\n")
+    (tmp_path / "numbers_of_ours.py").write_text(f"x = {numbers}\n", encoding="utf-8")
     first = course(tmp_path, "1")
     assert first.count("start") > 4
     assert course(tmp_path, "2", "import random, numbers_of_ours\nrandom.seed(99)\n") == first

@@ -196,10 +196,10 @@ def test_an_import_repeats_what_a_deadlock_has_undone(outbox: Outbox, engine: En
         f'kind = "patients"\nzone = "America/Lima"\ncountry = "AR"\n[columns]\n{columns}'
     )
     file = tmp_path / "patients.csv"
-    file.write_text("id,phone\nP-1,+5491155550001\n")
+    file.write_text("id,phone\nP-1,+5491155550001\n", encoding="utf-8")
     job = Import.load(tmp_path / "map.toml")
     assert len(job.run(file, outbox).events) == 1
-    file.write_text("id,phone\nP-1,+5491155550001\nP-2,+5491155550002\n")
+    file.write_text("id,phone\nP-1,+5491155550001\nP-2,+5491155550002\n", encoding="utf-8")
     events: list[int] = []
     with engine.connect() as other:
         heavy(other)

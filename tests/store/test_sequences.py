@@ -79,9 +79,9 @@ def test_receive_is_503_and_the_log_says_what_to_do(
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 def test_another_import_does_not_take_the_state_of_the_first(outbox: Outbox, engine: Engine, tmp_path: Path) -> None:
-    (tmp_path / "patients.csv").write_text("id,phone\nH-1,11 5555-0000\n")
+    (tmp_path / "patients.csv").write_text("id,phone\nH-1,11 5555-0000\n", encoding="utf-8")
     for name in ("first", "second"):
-        (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n{MAP}')
+        (tmp_path / f"{name}.toml").write_text(f'name = "{name}"\n{MAP}', encoding="utf-8")
     Import.load(tmp_path / "first.toml").run(tmp_path / "patients.csv", database=outbox)
     set_back(engine, "followup_imports", "id")
     with pytest.raises(IntegrityError, match="followup_imports_pkey") as caught:

@@ -18,7 +18,7 @@ def run(pytester: pytest.Pytester, code: str, *options: str) -> pytest.RunResult
 
 def written(pytester: pytest.Pytester) -> Any:
     """Return the content of the file."""
-    return json.loads(pytester.path.joinpath("coverage.json").read_text())
+    return json.loads(pytester.path.joinpath("coverage.json").read_text(encoding="utf-8"))
 
 
 def met(pytester: pytest.Pytester) -> dict[str, dict[str, int]]:

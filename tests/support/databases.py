@@ -91,7 +91,7 @@ def mysql_server_url() -> str:
 
     atexit.register(end)
     wait_for(lambda: (folder / "socket").exists() or server.poll() is not None)
-    assert server.poll() is None, log.read_text()
+    assert server.poll() is None, log.read_text(encoding="utf-8")
     return f"mysql://root@/?unix_socket={folder}/socket"
 
 

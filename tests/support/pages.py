@@ -12,7 +12,7 @@ PROGRAMS = DOCS / "programs"
 
 def read(page: str) -> str:
     """Return the text of a page, by its path within ``docs``."""
-    return (DOCS / page).read_text()
+    return (DOCS / page).read_text(encoding="utf-8")
 
 
 def section(text: str, title: str) -> str:

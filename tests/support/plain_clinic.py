@@ -18,10 +18,10 @@ class PlainClinic(Clinic):
         self.client = client
         self.path = folder / "state.json"
         empty = {"bookings": {}, "sent": {}, "arrived": [], "done": []}
-        self.state: dict[str, Any] = json.loads(self.path.read_text()) if self.path.exists() else empty
+        self.state: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else empty
 
     def save(self) -> None:
-        self.path.with_suffix(".new").write_text(json.dumps(self.state))
+        self.path.with_suffix(".new").write_text(json.dumps(self.state), encoding="utf-8")
         self.path.with_suffix(".new").rename(self.path)
 
     def book(self, booking: Booking) -> None:

@@ -39,7 +39,7 @@ def serving(folder: Path, *options: object, stdin: str = "", **environment: str)
         process.stdin.write(stdin)
         process.stdin.close()
         lines = [process.stdout.readline() for _ in range(5)]
-        url, key = (line.partition("=")[2] for line in env_file.read_text().splitlines())
+        url, key = (line.partition("=")[2] for line in env_file.read_text(encoding="utf-8").splitlines())
         yield Served(process, lines, url, key)
         stop(process)
         assert process.stderr.read() == ""

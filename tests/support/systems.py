@@ -45,7 +45,7 @@ def _replaces_open_files() -> bool:
         old.touch()
         new.touch()
         try:
-            with old.open():
+            with old.open(encoding="utf-8"):
                 new.replace(old)
         except PermissionError:
             return False

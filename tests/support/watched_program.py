@@ -55,8 +55,8 @@ def use_the_stores(client: FollowUp) -> None:
     outbox, inbox, engine = Outbox(DATABASE), Inbox(DATABASE, secret=SECRET), create_engine(DATABASE)
     outbox.create_tables()
     inbox.create_tables()
-    Path("patients.csv").write_text(f"Id,Phone,Name\n{MARK}-1,{PHONE},{ECHO}\n{MARK}-2,12,{ECHO}\n")
-    Path("patients.toml").write_text(MAP)
+    Path("patients.csv").write_text(f"Id,Phone,Name\n{MARK}-1,{PHONE},{ECHO}\n{MARK}-2,12,{ECHO}\n", encoding="utf-8")
+    Path("patients.toml").write_text(MAP, encoding="utf-8")
     Import.load("patients.toml").run("patients.csv", DATABASE)
     with engine.begin() as connection:
         outbox.record(connection, inbound.patient_upserted(patient=PATIENT))

@@ -69,7 +69,7 @@ def values_of(lines: list[str]) -> dict[str, str]:
 
 def exists(process: int) -> bool:
     try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except OSError:
         return False
     return state != "Z"

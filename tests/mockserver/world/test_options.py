@@ -155,7 +155,7 @@ FILE = [
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     path = tmp_path / "clinic.toml"
-    path.write_text("\n".join(FILE))
+    path.write_text("\n".join(FILE), encoding="utf-8")
     return path
 
 
@@ -206,7 +206,7 @@ INVALID_FILES: list[tuple[str, str]] = [
 @pytest.mark.parametrize(("text", "problem"), INVALID_FILES, ids=[problem for _, problem in INVALID_FILES])
 def test_an_invalid_file_is_one_sentence_that_names_file_and_key(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "clinic.toml"
-    path.write_text(text, errors="surrogateescape")
+    path.write_text(text, errors="surrogateescape", encoding="utf-8")
     with pytest.raises(ValueError, match="clinic") as caught:
         MockService(settings=path)
     assert str(caught.value).startswith(f"{path}: {problem}")

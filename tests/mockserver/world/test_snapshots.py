@@ -156,7 +156,7 @@ class TestLoad:
         book(service)
         saved = service.save()
         text = json.dumps(saved)
-        (tmp_path / "state.json").write_text(text)
+        (tmp_path / "state.json").write_text(text, encoding="utf-8")
         for source in (saved, text, text.encode(), tmp_path / "state.json"):
             assert MockService.load(source).save() == saved
 
