@@ -195,11 +195,18 @@ def fill(client: FollowUp, mock: MockServer) -> list[str]:
         http.get(f"/v1/{long}")
     mock.add_fault(operation="*", kind="delay", seconds=0.001, times=None)
     mock.advance(hours=50)
+    mock.update_patient(booked.patient, opted_out=True)
     mock.mount(HOOKS, lambda _: httpx.Response(400, json={"detail": "invalid signature"}))
     (rejected,) = mock.trigger(type="patient.upserted")
     mock.advance()
     by_kind = {(each.partition("/")[0], "/" in each): each for each in Views(mock).everywhere()}
-    return [*by_kind.values(), f"webhook_deliveries/{rejected.id}", "search?q=5555", "history/last_run"]
+    return [
+        *by_kind.values(),
+        f"webhook_deliveries/{rejected.id}",
+        "search?q=5555",
+        "history/last_run",
+        "messages?show=not_sent",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ class TestSearch:
         service.advance(days=1)
         message = service.messages[0].id
         job = next(each.cause for each in service.explain(message) if each.kind == "message")
-        for found, name in ((message, "Message"), (job, "Reminder"), ("ctl_1", "Advance")):
+        for found, name in ((message, "Message"), (job, "Reminder"), ("ctl_1", "Test control advance")):
             assert self.found(views, found or "") == [found]
             assert views.column(f"search?q={found}", "name") == [name]
             assert views.html(f"history/{found}")

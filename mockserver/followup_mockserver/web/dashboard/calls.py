@@ -34,7 +34,6 @@ def is_error(entry: JournalEntry) -> bool:
 
 
 _DUPLICATES = "possible_duplicates"
-_SINCE_MARK = "since_the_mark"
 
 _TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
     "": lambda _: True,
@@ -71,7 +70,7 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
     mark = query.get("mark", "")
     marked = next((each.number for each in calls if each.entry.request_id == mark), 0 if mark == "start" else None)
     if marked is not None:
-        tabs = {"": _TABS[""], _SINCE_MARK: lambda call: call.number > marked, **tabs}
+        tabs = {"": _TABS[""], "since_the_mark": lambda call: call.number > marked, **tabs}
     facets: dict[str, Callable[[RecordedCall], str]] = {
         "operation": lambda call: call.entry.operation or "",
         "status": lambda call: str(call.entry.status or "dropped"),

@@ -103,15 +103,10 @@ def strip_of(tenant: Tenant, items: Sequence[Item], query: Mapping[str, str]) ->
 
     start, step, columns = _columns([place(at) for _, at, _ in marks], place(now), window)
     counts = Counter((row, int((place(at) - start) // step), tone) for row, at, tone in marks)
-    return {
-        "start": start,
-        "step": step,
-        "columns": columns,
-        "gaps": [[int((place(end) - start) // step), length] for end, length in gaps],
-        "now": place(now),
-        "rows": [*dict.fromkeys(_ROWS.values())],
-        "marks": [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns],
-    }
+    shown = [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns]
+    omitted = [[int((place(end) - start) // step), length] for end, length in gaps]
+    scale = {"start": start, "step": step, "columns": columns, "gaps": omitted, "now": place(now)}
+    return {**scale, "rows": [*dict.fromkeys(_ROWS.values())], "marks": shown}
 
 
 def _long_gaps(times: Sequence[float]) -> list[tuple[float, int]]:
@@ -124,8 +119,7 @@ def _long_gaps(times: Sequence[float]) -> list[tuple[float, int]]:
     rest = ordered[-1] - ordered[0] - sum(length for _, length in gaps)
     if rest > (ordered[-1] - ordered[0]) / 10:
         return []
-    kept = max(rest / 10, 3_600)
-    return [(end, int((length - kept) // 3_600) * 3_600) for end, length in gaps]
+    return [(end, int((length - max(rest / 10, 3_600)) // 3_600) * 3_600) for end, length in gaps]
 
 
 def _columns(times: Sequence[float], now: float, window: Span | None) -> tuple[int, int, int]:

@@ -15,9 +15,6 @@ from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
 from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.tenant import Tenant
 
-MESSAGES = "messages"
-"""The name of the view, and the first part of its addresses."""
-
 _TABS = {"succeeded": "", "pending": "due"}
 """Tone of an outcome to the value of the filter ``show``; that of any other tone is ``not_sent``."""
 
@@ -63,7 +60,7 @@ def list_of_messages(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
         "day": lambda each: day_in(tenant, each.at),
     }
     tabs = {tab: _shows(tab) for tab in (*_TABS.values(), "not_sent")}
-    page = list_page(MESSAGES, messages_of(tenant), query, attrgetter("id"), facets, tabs)
+    page = list_page("messages", messages_of(tenant), query, attrgetter("id"), facets, tabs)
     texts = {each.id: each.text for each in tenant.messages}
     return attrs.evolve(page, rows=[row_of(tenant, each, texts) for each in page.rows])
 
@@ -78,8 +75,7 @@ def row_of(tenant: Tenant, message: Occurrence, texts: Mapping[str, str]) -> dic
     """
     about = collection_of(tenant, SUBJECT_OF_JOB[cast("JobKind", message.kind)]).get(message.about or "")
     patient = None if about is None else about.patient
-    is_unsent = tab_of(message) == "not_sent"
-    cause = _cause(tenant, message, patient) if is_unsent else None
+    cause = _cause(tenant, message, patient) if tab_of(message) == "not_sent" else None
     return {"message": message, "patient": patient, "text": texts.get(message.id), "cause": cause}
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 from urllib.parse import urlencode
 
 from followup._for_mockserver import EventSource
+from followup_mockserver.control.occurrences import title_of_cause
 from followup_mockserver.gateway.contract.operations import is_batch
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.web.dashboard.calls import CALLS, results_of_batch
@@ -21,7 +22,6 @@ from followup_mockserver.web.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of
 from followup_mockserver.web.dashboard.texts import json_body
 from followup_mockserver.web.dashboard.webhooks import OUTBOUND_EVENTS
-from followup_mockserver.world.state.history import CONTROL, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.world.state.tenant import Tenant
 
@@ -184,18 +184,13 @@ def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
         return
     if text.startswith(PREFIXES):
         records = (record for record in tenant.history.records if record.id == text)
-        yield from (SearchResult(HISTORY, text, "id", _kind(each)) for each in islice(records, 1))
+        yield from (SearchResult(HISTORY, text, "id", title_of_cause(each)) for each in islice(records, 1))
         return
     view = next((view for prefix, view in VIEW_OF_PREFIX.items() if text.startswith(prefix)), None)
     if view is not None:
         for obj in collection_of(tenant, view):
             if _begins(obj.id, text):
                 yield _result(view, obj, "id")
-
-
-def _kind(record: Record) -> str:
-    """Return a job, message or control call in words, such as ``reminder`` or ``advance``."""
-    return (record.outcome.text if record.kind == CONTROL and record.outcome else record.kind).replace("_", " ")
 
 
 def _begins(id: str, text: str) -> bool:
