@@ -1,12 +1,15 @@
 """Programs that PyInstaller and its like freeze: what they look for is what this package imports."""
 
+import os
+import re
+import shutil
 import subprocess
 import sys
 from modulefinder import ModuleFinder
 from pathlib import Path
 
 import pytest
-from support.pages import ROOT
+from support.pages import ROOT, read
 from support.webhook_events import SECRET
 
 from followup_mockserver import MockServer
@@ -62,15 +65,46 @@ def test_each_module_is_found_by_its_import() -> None:
     assert {name for name in names if not name.startswith(by_name)} - {*finder.modules} == set()
 
 
+def freeze(options: str, folder: Path) -> None:
+    """Run PyInstaller in a folder."""
+    command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level", "ERROR", *options.split()]
+    subprocess.run(command, cwd=folder, check=True, timeout=3600)
+
+
+def run(program: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:
+    """Run a program, and return its status, its output and its errors."""
+    done = subprocess.run(
+        [program, *arguments], cwd=program.parent, env={**os.environ, **environment}, capture_output=True, timeout=300
+    )
+    return done.returncode, *("\n".join(each.decode().splitlines()) for each in (done.stdout, done.stderr))
+
+
 @pytest.mark.nightly
 def test_a_frozen_program_works(tmp_path: Path) -> None:
-    program = tmp_path / "app.py"
-    program.write_text(PROGRAM, encoding="utf-8")
-    build = [sys.executable, "-m", "PyInstaller", "--onedir", "--noconfirm", "--log-level", "ERROR", "--name", "app"]
-    subprocess.run([*build, str(program)], cwd=tmp_path, check=True, timeout=600)
+    (tmp_path / "app.py").write_text(PROGRAM, encoding="utf-8")
+    freeze("--onedir app.py", tmp_path)
     with MockServer() as server:
-        arguments = [server.url, server.api_key, str(tmp_path)]
-        done = subprocess.run(
-            [tmp_path / "dist" / "app" / "app", *arguments], capture_output=True, text=True, timeout=60, check=False
-        )
-    assert (done.stdout, done.stderr) == (PRINTED, "")
+        ended = run(tmp_path / "dist" / "app" / "app", server.url, server.api_key, str(tmp_path))
+    assert ended == (0, PRINTED, "")
+
+
+@pytest.mark.nightly
+def test_the_import_is_one_file_as_the_page_makes_it(tmp_path: Path) -> None:
+    for each in ("followup_import.py", "turnos.csv", "turnos.toml"):
+        shutil.copy(ROOT / "examples/import" / each, tmp_path)
+    [options] = re.findall(r"\\pyinstaller ((?:.+`\n)*.+)", read("how-to/windows.md"))
+    freeze(options.replace("`\n", ""), tmp_path)
+    [program] = (tmp_path / "dist").iterdir()  # without its extension on Windows
+    exported = [str(tmp_path / each) for each in ("turnos.csv", "turnos.toml")]
+    with MockServer(start_time="2030-05-01T12:00:00Z") as server:
+        variables = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PYTHONTZPATH": ""}
+        variables["FOLLOWUP_DATABASE_URL"] = f"sqlite:///{(tmp_path / 'clinic.db').as_posix()}"
+        for kind in ("outbox", "inbox"):
+            assert run(program, kind, "create-tables", **variables) == (0, "OK: the tables exist.", "")
+        status, proposed, errors = run(program, "import", "init", exported[0], **variables)
+        assert (status, errors) == (0, "")
+        assert 'zone = "America/Argentina/Buenos_Aires"' in proposed
+        status, output, errors = run(program, "import", "run", exported[0], "--map", exported[1], "--send", **variables)
+        assert (status, output.splitlines()[-1], errors) == (1, "Sent: 46. Rejected: 0. Waiting: 0.", "")
+        status, output, errors = run(program, "outbox", "run", "--until-empty", **variables)
+        assert (status, output) == (0, "0 sent, 0 duplicates, 0 rejected"), errors
