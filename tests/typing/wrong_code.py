@@ -17,7 +17,7 @@ def use(client: FollowUp) -> None:
     client.appointments.list(status="lost")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.create(url="https://x", enabled_events=["nothing"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
     client.webhook_endpoints.ping("we_1", reason="x")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    FollowUp(app_info={"version": "1.2"})  # type: ignore[typeddict-item]  # pyright: ignore[reportArgumentType]
+    FollowUp(app_info={"version": "1.2"})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     FollowUp(requests_per_minute="600")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.events.send_all({"id": "1"})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     client.events.send_all(an_async_iterable())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
