@@ -323,8 +323,8 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("file", "map", "expected"),
         [
-            ("nowhere.csv", "turnos.toml", "cannot read nowhere.csv: No such file or directory"),
-            ("turnos.csv", "nowhere.toml", "cannot read nowhere.toml: No such file or directory"),
+            ("nowhere.csv", "turnos.toml", "cannot read nowhere.csv: "),
+            ("turnos.csv", "nowhere.toml", "cannot read nowhere.toml: "),
             ("turnos.toml", "turnos.toml", "turnos.toml has no column"),
             ("turnos.csv", "turnos.csv", "turnos.csv: a map must be"),
         ],

@@ -186,7 +186,7 @@ class TestProblems:
     def test_a_missing_file(self, check: Check, tmp_path: Path) -> None:
         result = check(str(tmp_path / "nothing.json"))
         assert (result.returncode, result.stdout) == (2, "")
-        assert result.stderr == f"followup-mock: cannot read {tmp_path / 'nothing.json'}: No such file or directory\n"
+        assert result.stderr.startswith(f"followup-mock: cannot read {tmp_path / 'nothing.json'}: ")
 
     @pytest.mark.parametrize("source", [["/"], [], ["http://["]], ids=["a folder", "none", "an invalid URL"])
     def test_what_is_no_source(self, check: Check, source: list[str]) -> None:

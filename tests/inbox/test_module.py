@@ -1,5 +1,6 @@
 """The module of the user's program, which ``followup inbox run`` and ``drain`` import."""
 
+import contextlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -64,9 +65,8 @@ def test_the_place_is_in_the_users_code_also_if_a_library_raises(imported: Impor
 
 
 @pytest.mark.usefixtures("imported")
-def test_the_users_code_may_be_in_the_folder_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory(dir=sys.prefix) as folder:
-        monkeypatch.chdir(folder)
+def test_the_users_code_may_be_in_the_folder_of_the_environment() -> None:
+    with tempfile.TemporaryDirectory(dir=sys.prefix) as folder, contextlib.chdir(folder):
         Path(folder, "clinic_program.py").write_text("import json\njson.loads('Ana Núñez')", "utf-8")
         with pytest.raises(CommandFailed) as caught:
             load_inbox("clinic_program:inbox")

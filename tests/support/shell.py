@@ -143,7 +143,8 @@ class Shell:
             cwd=self.directory,
             env={**self.environment, "COLUMNS": "200", **environment},
         )
-        written = [each.decode().replace(os.linesep, "\n") for each in (result.stdout, result.stderr)]
+        ends = "\n" if "--csv" in arguments else os.linesep  # CSV has the same ends of lines everywhere
+        written = [each.decode().replace(ends, "\n") for each in (result.stdout, result.stderr)]
         return subprocess.CompletedProcess(result.args, result.returncode, *written)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

@@ -137,7 +137,7 @@ class TestServe:
             port = other.url.rpartition(":")[2]
             result = run("serve", "--port", port, "--from", tmp_path / "none.json")
         assert result.returncode == 1
-        assert result.stderr == f"followup-mock: cannot read {tmp_path / 'none.json'}: No such file or directory\n"
+        assert result.stderr.startswith(f"followup-mock: cannot read {tmp_path / 'none.json'}: ")
 
     @pytest.mark.parametrize(
         ("option", "value", "text"),
