@@ -30,7 +30,9 @@ function call(name, ...values) {
 }
 
 function onMessage({ data: { id, value, problem, loaded } }) {
-  if (loaded) element("try-progress").value = loaded;
+  const progress = element("try-progress");
+  if (loaded) progress.value = loaded;
+  if (loaded >= progress.max) element("try-status").textContent = "Starting Python …";
   const { resolve, reject } = waiting.get(id) ?? {};
   if (!resolve) return; // it was stopped
   waiting.delete(id);
@@ -101,9 +103,9 @@ function stop() {
 const tabs = [...document.querySelectorAll("[data-show]")];
 
 async function show(name) {
+  select(name);
   const address = `#/${await call("view", name)}`;
   element("try-dashboard").contentWindow.location.hash = address;
-  select(name);
 }
 
 function select(name) {
