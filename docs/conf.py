@@ -59,7 +59,7 @@ REDIRECTS = {
 }
 """Pages that have moved into others, by their old path."""
 
-_SCROLLS = re.compile(r'<(pre|p(?=><img [^>]*\.svg"))')
+_SCROLLS = re.compile(r'<(pre|p(?=><img [^>]*\.svg")|div(?= class="table-wrapper))')
 _ANCHOR = re.compile(r'^<a id="[a-z0-9-]+"></a>\n\n', re.MULTILINE)
 
 
