@@ -1,7 +1,7 @@
-"""Shows a picture in the mode of the page, and a figure in the width of the screen.
+"""Shows a picture in the mode of the page and for the width of the screen.
 
-A page names ``NAME.png`` or ``NAME.svg`` alone, as a reader of the repository sees it. Beside these there may be
-``NAME-dark.png``, which the site shows in dark mode, and ``NAME-narrow.svg``, which it shows on narrow screens.
+A page names ``NAME.png`` or ``NAME.svg`` alone, as a reader of the repository sees it. The site shows ``NAME-dark.png``
+in dark mode, and ``NAME-narrow.svg`` or ``NAME-narrow.png`` on narrow screens, if there is such a file.
 """
 
 import re
@@ -9,30 +9,35 @@ import struct
 from pathlib import Path
 
 _PICTURE = re.compile(r"^!\[([^\]]*)\]\((\S+)\.(png|svg)\)$", re.MULTILINE)
-_OTHERS = {"png": ("dark", "only-light", "only-dark"), "svg": ("narrow", "only-wide", "only-narrow")}
-"""By suffix: the name of the other picture, and the classes of both."""
+_MODES = {"": "only-light", "-dark": "only-dark"}
+_WIDTHS = {"": "only-wide", "-narrow": "only-narrow"}
+"""Classes of pictures, by the ends of their names."""
 
 _DENSITY = 2
 """Pixels of a screenshot for each pixel of a page."""
 
 
 def prepared(text: str, folder: Path) -> str:
-    """Return the text of a page in which each picture has its alternative beside it.
+    """Return the text of a page in which each picture has its alternatives beside it.
 
     Args:
         text: the page.
         folder: the folder of the page.
     """
 
-    def both(found: re.Match[str]) -> str:
+    def all_of(found: re.Match[str]) -> str:
         described, name, suffix = found.groups()
-        other, first, second = _OTHERS[suffix]
-        pictures = {f"{name}.{suffix}": first, f"{name}-{other}.{suffix}": second}
-        if not all((folder / each).exists() for each in pictures):
-            return found[0]
-        return "\n\n".join(_image(each, described, kind, folder) for each, kind in pictures.items())
+        modes, widths = (
+            ends if all((folder / f"{name}{end}.{suffix}").exists() for end in ends) else {"": ""}
+            for ends in (_MODES, _WIDTHS)
+        )
+        return "\n\n".join(
+            _image(f"{name}{width}{mode}.{suffix}", described, f"{modes[mode]} {widths[width]}", folder)
+            for width in widths
+            for mode in modes
+        )
 
-    return _PICTURE.sub(both, text)
+    return _PICTURE.sub(all_of, text)
 
 
 def _image(name: str, described: str, kind: str, folder: Path) -> str:

@@ -2,19 +2,34 @@
 
 import itertools
 import shutil
+import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Page, sync_playwright
 
 from followup_mockserver import MockServer
 
 FOLDER = Path(__file__).parents[1] / "images"
-WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 800}
-CROPPED = {"width": 1045, "height": 1000}
-"""The part below the head of a page is 814 pixels wide, so that its small texts can be read in a column of a README."""
+WINDOW, WIDE, PHONE = ({"width": width, "height": 900} for width in (1045, 1280, 390))
+"""Beside the navigation, 850 pixels are left, whose texts can be read in a column of a page; objects need more."""
+
+MARGIN = 12
+"""Pixels above and below what a picture shows."""
+
+SUBJECTS = {
+    "overview": ("h1", ".panel:has-text('Calls with errors')"),
+    "calls": ("h1", "tbody tr >> nth=9"),
+    "patient": (".kind", ".timeline > li >> nth=0"),
+    "appointment": (".kind", "section.history"),
+    "delivery": (".kind", "section.history"),
+    "outbound-events": ("h1", "tbody tr >> nth=9"),
+    "faults": ("h1", ".columns"),
+}
+"""What each picture shows, by its name: the first element and the last one. ``NAME-dark.png`` is in dark mode."""
+
 START = datetime(2026, 9, 28, 12, tzinfo=UTC)
 CLINIC, LABORATORY, OLD = "https://clinic.example/hooks", "https://lab.example/hooks", "https://old.example/hooks"
 NAMES = ("Ana Pérez", "Bruno Díaz", "Carla Gómez", "Diego Ruiz", "Elena Soto", "Fabio Núñez")
@@ -29,10 +44,10 @@ def main() -> None:
     with MockServer(start_time=START, rate_limit=0, seed=1) as server, sync_playwright() as playwright:
         views = clinic(server)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for name, view in views.items():
-            take(browser, f"{server.url}/_mock/#/{view}", FOLDER / f"{name}.png", WIDE, "light")
-        take_crop(browser, f"{server.url}/_mock/#/{views['patient']}", FOLDER / "patient.png")
-        take(browser, f"{server.url}/_mock/#/{views['patient']}", FOLDER / "patient-narrow.png", NARROW, "dark")
+        for scheme, suffix in (("light", ""), ("dark", "-dark")):
+            for name, view in views.items():
+                take(browser, f"{server.url}/_mock/#/{view}", FOLDER / f"{name}{suffix}.png", scheme, SUBJECTS[name])
+            take(browser, f"{server.url}/_mock/#/{views['patient']}", FOLDER / f"patient-narrow{suffix}.png", scheme)
         browser.close()
 
 
@@ -81,7 +96,7 @@ def clinic(server: MockServer) -> dict[str, str]:
     return {
         "overview": "overview",
         "calls": "calls",
-        "patient": f"patients/{moved.patient}",
+        "patient": f"patients/{patients[4].id}",
         "appointment": f"appointments/{moved.id}",
         "delivery": f"webhook_deliveries/{retried.id}",
         "outbound-events": "outbound_events",
@@ -89,31 +104,33 @@ def clinic(server: MockServer) -> dict[str, str]:
     }
 
 
-def take(browser: Browser, url: str, file: Path, size: dict[str, int], scheme: str) -> None:
-    """Take a screenshot of a view in a window of this size, in light or dark mode."""
-    page = browser.new_page(viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+def take(browser: Browser, url: str, file: Path, scheme: str, subject: tuple[str, str] | None = None) -> None:
+    """Take a screenshot of a view in light or dark mode: from one element to another, or on a phone.
+
+    Args:
+        browser: the browser.
+        url: the address of the view.
+        file: the picture.
+        scheme: ``light`` or ``dark``.
+        subject: the first element and the last one; None for the whole window of a phone.
+    """
+    size = PHONE if subject is None else WIDE if ".kind" in subject else WINDOW
+    page = browser.new_page(viewport=size, color_scheme=scheme, device_scale_factor=2)  # type: ignore[arg-type]
     page.goto(url)
     page.locator("#live.live").wait_for()
-    page.screenshot(path=file)
+    page.screenshot(path=file, full_page=subject is not None, clip=area(page, *subject) if subject else None)
     page.close()
+    if smaller := shutil.which("pngquant"):
+        subprocess.run([smaller, "--force", "--ext=.png", file], check=True)  # noqa: S603 - of this machine
 
 
-def take_crop(browser: Browser, url: str, file: Path) -> None:
-    """Take a screenshot of the timeline and the phone of a patient."""
-    page = browser.new_page(viewport=CROPPED, device_scale_factor=2)  # type: ignore[arg-type]
-    page.goto(url)
-    page.locator("#live.live").wait_for()
-    phone, timeline = page.locator(".phone").bounding_box(), page.locator(".history").bounding_box()
-    assert phone is not None
-    assert timeline is not None
-    top = phone["y"] - 45
-    width = phone["x"] + phone["width"] - timeline["x"] + 10
-    page.screenshot(
-        path=file,
-        clip={"x": timeline["x"] - 8, "y": top, "width": width, "height": phone["height"] + 60},
-        full_page=True,
-    )
-    page.close()
+def area(page: Page, first: str, last: str) -> FloatRect:
+    """Return the area beside the navigation from the first element to the last one."""
+    boxes = [page.locator(each).first.bounding_box() for each in ("#content", first, last)]
+    whole, top, bottom = (each for each in boxes if each is not None)
+    start = top["y"] - MARGIN
+    height = bottom["y"] + bottom["height"] + MARGIN - start
+    return {"x": whole["x"], "y": start, "width": whole["width"], "height": height}
 
 
 if __name__ == "__main__":
