@@ -31,6 +31,8 @@ def prepared(text: str, folder: Path) -> str:
             ends if all((folder / f"{name}{end}.{suffix}").exists() for end in ends) else {"": ""}
             for ends in (_MODES, _WIDTHS)
         )
+        if len(modes) == len(widths) == 1:
+            return found[0]
         return "\n\n".join(
             _image(f"{name}{width}{mode}.{suffix}", described, f"{modes[mode]} {widths[width]}", folder)
             for width in widths

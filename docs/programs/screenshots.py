@@ -20,15 +20,16 @@ MARGIN = 12
 """Pixels above and below what a picture shows."""
 
 SUBJECTS = {
-    "overview": ("h1", ".panel:has-text('Calls with errors')"),
-    "calls": ("h1", "tbody tr >> nth=9"),
-    "patient": (".kind", ".timeline > li >> nth=0"),
-    "appointment": (".kind", "section.history"),
-    "delivery": (".kind", "section.history"),
-    "outbound-events": ("h1", "tbody tr >> nth=9"),
-    "faults": ("h1", ".columns"),
+    "overview": (WINDOW, "h1", ".panel:has-text('Calls with errors')"),
+    "calls": (WINDOW, "h1", "tbody tr >> nth=9"),
+    "patient": (WIDE, ".kind", ".timeline > li:first-child > :last-child"),
+    "patient-narrow": (PHONE, ".kind", ".phone"),
+    "appointment": (WIDE, ".kind", "section.history"),
+    "delivery": (WINDOW, ".kind", "section.history"),
+    "outbound-events": (WINDOW, "h1", "tbody tr >> nth=9"),
+    "faults": (WINDOW, "h1", ".columns"),
 }
-"""What each picture shows, by its name: the first element and the last one. ``NAME-dark.png`` is in dark mode."""
+"""The window of each picture, the first element that it shows, and the last one."""
 
 START = datetime(2026, 9, 28, 12, tzinfo=UTC)
 CLINIC, LABORATORY, OLD = "https://clinic.example/hooks", "https://lab.example/hooks", "https://old.example/hooks"
@@ -44,10 +45,10 @@ def main() -> None:
     with MockServer(start_time=START, rate_limit=0, seed=1) as server, sync_playwright() as playwright:
         views = clinic(server)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for scheme, suffix in (("light", ""), ("dark", "-dark")):
-            for name, view in views.items():
-                take(browser, f"{server.url}/_mock/#/{view}", FOLDER / f"{name}{suffix}.png", scheme, SUBJECTS[name])
-            take(browser, f"{server.url}/_mock/#/{views['patient']}", FOLDER / f"patient-narrow{suffix}.png", scheme)
+        for name, subject in SUBJECTS.items():
+            url = f"{server.url}/_mock/#/{views[name.removesuffix('-narrow')]}"
+            take(browser, url, FOLDER / f"{name}.png", "light", *subject)
+            take(browser, url, FOLDER / f"{name}-dark.png", "dark", *subject)
         browser.close()
 
 
@@ -104,21 +105,12 @@ def clinic(server: MockServer) -> dict[str, str]:
     }
 
 
-def take(browser: Browser, url: str, file: Path, scheme: str, subject: tuple[str, str] | None = None) -> None:
-    """Take a screenshot of a view in light or dark mode: from one element to another, or on a phone.
-
-    Args:
-        browser: the browser.
-        url: the address of the view.
-        file: the picture.
-        scheme: ``light`` or ``dark``.
-        subject: the first element and the last one; None for the whole window of a phone.
-    """
-    size = PHONE if subject is None else WIDE if ".kind" in subject else WINDOW
+def take(browser: Browser, url: str, file: Path, scheme: str, size: dict[str, int], first: str, last: str) -> None:
+    """Take a screenshot of a view in a window of this size, in light or dark mode, from one element to another."""
     page = browser.new_page(viewport=size, color_scheme=scheme, device_scale_factor=2)  # type: ignore[arg-type]
     page.goto(url)
     page.locator("#live.live").wait_for()
-    page.screenshot(path=file, full_page=subject is not None, clip=area(page, *subject) if subject else None)
+    page.screenshot(path=file, full_page=True, clip=area(page, first, last))
     page.close()
     if smaller := shutil.which("pngquant"):
         subprocess.run([smaller, "--force", "--ext=.png", file], check=True)  # noqa: S603 - of this machine
