@@ -96,10 +96,9 @@ def _line_of(event: Ended, width: int | None) -> str:
         event: what has ended.
         width: the columns of the terminal, which cut the line; None for another output, which gets all of it.
     """
-    columns = columns_of(event)
-    if columns is None:
+    status, title, about, remarks = columns_of(event)
+    if not title:
         return ""
-    status, title, about, remarks = columns
     shown = about if width is None else f"{about[:_ABOUT]:{_ABOUT}}"
     line = visible("  ".join([f"{status:3}", f"{title:{_TITLE}}", shown, *filter(None, remarks)]).rstrip())
     if width is not None and len(line) > width - _TIME:

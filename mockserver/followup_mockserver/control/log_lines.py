@@ -23,8 +23,8 @@ Columns = tuple[str, str, str, Sequence[str]]
 """The status, what ended, the id of the object that it is about or the time that it took, and remarks."""
 
 
-def columns_of(event: Ended) -> Columns | None:
-    """Return the columns of what has ended; None if it is not worth a line."""
+def columns_of(event: Ended) -> Columns:
+    """Return the columns of what has ended; without a title if it is not worth a line."""
     if isinstance(event, EndedCall):
         entry = event.entry
         path = redacted(entry.path, max_length=_LONGEST_PATH)  # of a client that takes a phone for an id
@@ -37,9 +37,9 @@ def columns_of(event: Ended) -> Columns | None:
         return "", event.name, event.about or "", [event.arguments]
     if event.since is None:
         job, outcome = event.jobs[0]
-        return ("", JOB_TITLES[job.kind], job.about, [outcome.text]) if job.kind in MESSAGE_JOBS else None
+        return "", JOB_TITLES[job.kind] if job.kind in MESSAGE_JOBS else "", job.about, [outcome.text]
     if not event.jobs and event.now == event.since:
-        return None
+        return "", "", "", ()
     clock = f"clock +{_duration(event.now - event.since)} -> {event.now.astimezone():%d %b %H:%M}"
     return "", f"{clock}  {_summary_of(event)}", "", ()
 

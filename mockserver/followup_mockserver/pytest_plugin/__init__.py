@@ -278,7 +278,7 @@ _NOT_IN_A_MOCK = ("cli", "django", "imports", "inbox", "lab", "outbox", "_store"
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Remember that the test function has ended: the reports before are those of its subtests."""
     if (module := sys.modules.get("followup_mockserver.lab.simulation.simulate")) is not None:
-        module.REPORTS[:] = [functools.partial(_report_progress, item.config)]
+        module.report = functools.partial(_report_progress, item.config)  # type: ignore[attr-defined]
     try:
         return (yield)
     finally:
@@ -307,7 +307,7 @@ def _report_progress(config: pytest.Config, text: str) -> None:
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
         with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-            reporter.write_line(text.rstrip())
+            reporter.write_line(text)
 
 
 def _fail(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport, message: str) -> None:

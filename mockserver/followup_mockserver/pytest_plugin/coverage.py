@@ -67,15 +67,12 @@ class Coverage:
         self._lock = threading.Lock()
 
     def count(self, ended: Ended) -> None:
-        """Count a call with its events, or an attempt to deliver a webhook."""
-        if isinstance(ended, EndedCall):
-            self._count_call(ended)
-        elif isinstance(ended, EndedAttempt):
+        """Count a call and its events, or an attempt. Statuses that are no outcome of the operation do not count."""
+        if isinstance(ended, EndedAttempt):
             self._count_attempt(ended)
-
-    def _count_call(self, call: EndedCall) -> None:
-        """Count a call and its events. Statuses that are no outcome of the operation do not count."""
-        operation = call.entry.operation
+        if not isinstance(ended, EndedCall):
+            return
+        call, operation = ended, ended.entry.operation
         if operation is not None:
             self._count(self.operations[operation], _outcome(call.status, replayed=call.entry.replayed))
         for event_type, status in call.events:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from followup import WebhookDelivery
+from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to
 from followup_mockserver.control.log_lines import Columns, columns_of
 from followup_mockserver.control.occurrences import JOB_TITLES, counted, progress_of
@@ -32,8 +33,6 @@ MAX_LINE_LENGTH = 200
 
 _SHOWN_OF_ID = 12
 """Characters of the id beside a test control: enough to recognize it, and all that 80 columns have room for."""
-
-_NOTHING: Columns = ("", "", "", ())
 
 _NOT_PASSED = ("id", "matched", "skipped")
 """The fields of a fault that are no arguments of the call that added it."""
@@ -60,17 +59,10 @@ def summary_of(mock: Mock, name: str) -> str:
 
 def unused_faults_of(mock: Mock) -> list[str]:
     """Return the problem that a test passed although faults of it never had an effect, if there are any."""
-    unused = mock.unused_faults()
-    if not unused:
-        return []
-    lines = [f"  {call_of(fault)}" for fault in unused[:MAX_ENTRIES]]
-    if len(unused) > len(lines):
-        lines.append(f"  … {len(unused) - len(lines)} more")
-    return [
-        f"{'1 fault was' if len(unused) == 1 else f'{len(unused)} faults were'} never used:\n"
-        + "\n".join(lines)
-        + "\nNo call, event or delivery matched. If that is fine, add the fault with optional=True."
-    ]
+    unused = [*map(call_of, mock.unused_faults())]
+    head = f"{counted(len(unused), 'fault')} {'was' if len(unused) == 1 else 'were'} never used"
+    advice = "No call, event or delivery matched. If that is fine, add the fault with optional=True."
+    return ["\n".join([*_listed(head, unused, order=""), advice])] if unused else []
 
 
 def call_of(fault: Fault | WebhookFault) -> str:
@@ -89,7 +81,7 @@ def _of_tenant(tenant: Tenant, name: str) -> Iterator[str]:
     causes = {each.request_id: each.operation or "" for each in tenant.journal.newest_first()}
     causes |= {each.id: each.outcome.text for each in records if each.kind == CONTROL and each.outcome}
     unsent = sorted(_unsent_messages(tenant, causes))
-    story = [_story_line(at, columns_of(event) or _NOTHING) for _, at, event in tenant.journal.story()]
+    story = [_story_line(at, columns_of(event)) for _, at, event in tenant.journal.story()]
     yield from _listed("calls and test controls", story)
     yield from _listed("webhook deliveries", [_delivery_line(tenant, each) for each in tenant.webhook_deliveries])
     yield from _listed("messages to patients", [*map(_message_line, tenant.messages)])
@@ -128,9 +120,9 @@ def _unsent_webhooks(records: Sequence[Record], causes: Mapping[str, str]) -> It
         yield f"not sent: {counted(len(names), 'webhook')} ({', '.join(dict.fromkeys(names))}), because {why}"
 
 
-def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
+def _listed(title: str, lines: Sequence[str], order: str = ", oldest first") -> Iterator[str]:
     if lines:
-        yield f"{title}, oldest first:"
+        yield f"{title}{order}:"
     if len(lines) > MAX_ENTRIES:
         yield f"  … {len(lines) - MAX_ENTRIES} earlier ones omitted"
     yield from (f"  {line}" for line in lines[-MAX_ENTRIES:])
@@ -146,7 +138,8 @@ def _story_line(at: datetime, columns: Columns) -> str:
 def _delivery_line(tenant: Tenant, delivery: WebhookDelivery) -> str:
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
     host = urlsplit(endpoint.url).netloc if endpoint else "a deleted endpoint"
-    progress = joined(progress_of(delivery))
+    error = None if delivery.last_status_code else delivery.last_error
+    progress = joined(progress_of(delivery)) + (f" ({redacted(error)})" if error else "")
     return f"{_time(delivery.created_at)}  {delivery.event_type} to {host}: {progress}, {delivery.id}"
 
 

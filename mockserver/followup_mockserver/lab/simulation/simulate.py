@@ -94,8 +94,10 @@ def _search(clinic: type[Clinic], examples: int, seed: int) -> "tuple[Player, tu
 BETWEEN_REPORTS = 5.0
 """Seconds, in real time."""
 
-REPORTS: list[Callable[[str], object]] = []
-"""Called with the progress of a long simulation, instead of writing it to standard error."""
+
+def report(text: str) -> None:
+    """Write the progress of a long simulation; pytest's plugin replaces this function."""
+    sys.stderr.write(f"{text}\n")
 
 
 def _counted(histories: Iterator[steps.History], examples: int) -> Iterator[steps.History]:
@@ -104,8 +106,7 @@ def _counted(histories: Iterator[steps.History], examples: int) -> Iterator[step
     for number, history in enumerate(islice(histories, examples)):
         if number and time.monotonic() - reported >= BETWEEN_REPORTS:
             reported = time.monotonic()
-            for report in REPORTS or [sys.stderr.write]:
-                report(f"{number} of {examples} histories\n")
+            report(f"{number} of {examples} histories")
         yield history
 
 
