@@ -73,7 +73,7 @@ def examples_of(words: str, examples: Sequence[str]) -> list[str]:
     return [each for each in examples if f"{each} ".partition(" ")[2].startswith(f"{words} ")]
 
 
-_SHORTENED = re.compile(r"(?:.*=)?([a-z]+_[^\s=]*…\S*)")
+_SHORTENED = re.compile(r"(?:.*=)?([a-z]{2,3}_(?=[a-z…]*[A-Z0-9])[A-Za-z0-9]+…[A-Za-z0-9]{0,4})")
 """An id as tables and trees show it where there is little room, alone or as the value of an option."""
 
 
@@ -82,7 +82,8 @@ class Program(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reject an id that was copied from where it is shortened, and parse the arguments."""
-        for each in filter(None, map(_SHORTENED.fullmatch, args)):
+        unknown = args if self.name == "followup" else ()  # the mock itself finds the object of such an id
+        for each in filter(None, map(_SHORTENED.fullmatch, unknown)):
             reject(f"{each[1]} is a shortened id; pass the whole one, which --ids and --json print")
         return super().parse_args(ctx, args)
 

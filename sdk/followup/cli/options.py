@@ -244,7 +244,7 @@ def _all_objects(texts: Iterable[str], where: str, rename: Rename) -> list[Any]:
 
 def _object_or_id(text: str, where: str, rename: Rename) -> Any:
     if text != STANDARD_INPUT and not text.lstrip().startswith(("{", "@")):
-        if not re.match("[a-z]+_", text):
+        if re.search(r"[/\\]|\.[A-Za-z]\w*$", text):  # the path of a file; the mock takes a phone for an id, too
             reject(f"{where} must be an id of the service, or JSON: an object, @FILE, or - for standard input")
         return text
     found = objects_in(text, where, rename)

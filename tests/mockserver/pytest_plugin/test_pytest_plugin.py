@@ -227,7 +227,8 @@ def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, fixture: str, 
         assert shown in result.stdout.str()
 
 
-def test_a_long_simulation_says_how_far_it_is(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("capture", [(), ("-p", "no:capture")])
+def test_a_long_simulation_says_how_far_it_is(pytester: pytest.Pytester, capture: tuple[str, ...]) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -247,6 +248,6 @@ def test_a_long_simulation_says_how_far_it_is(pytester: pytest.Pytester) -> None
                 module.simulate(Nothing, examples=3, seed=1)
         """
     )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio", *capture)
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*1 of 3 histories", "2 of 3 histories"])
