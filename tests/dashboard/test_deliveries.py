@@ -140,7 +140,7 @@ class TestAttempts:
         service.advance(minutes=10)
         html = section(Views(service).html(page), "attempts")
         assert re.findall(r"<strong>(.*?)</strong>", html) == [f"Attempt {number}" for number in (1, 2, 3, 4)]
-        assert re.findall(r'<span class="wait">(.*?)</span>', html) == ["+0:01:00", "+0:05:00"]
+        assert re.findall(r'<span class="wait">(.*?)</span>', html) == ["+1 min", "+5 min"]
         assert text_of(html).endswith("Attempt 4 of at most 9, due 2026-09-28 12:36:00Z")
         assert html.count('<div class="response">') == 1
         opened = text_of(html.partition('<div class="response">')[2].partition("</div>")[0])

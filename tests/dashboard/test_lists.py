@@ -29,6 +29,10 @@ class TestNames:
         assert views.link("appointments", "Ana Díaz") == f"appointments/{booked.id}"
         assert views.link("appointments", doctor.full_name) == f"doctors/{doctor.id}"
 
+    def test_a_column_without_any_value_is_not_shown(self, client: FollowUp, views: Views) -> None:
+        client.visits.create(patient={"phone": "+5491155550001"}, visited_at="2026-09-28T11:00:00Z")
+        assert [*views.rows("visits")[0]] == ["patient", "visited", "external id", "created", "id"]
+
     def test_a_patient_without_a_name_is_shown_by_phone_or_short_id(
         self, service: MockService, client: FollowUp, views: Views
     ) -> None:

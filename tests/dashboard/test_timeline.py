@@ -242,6 +242,11 @@ def test_the_jobs_of_a_run_are_in_order_of_time_and_those_that_failed_come_first
         ("12:00", "Ana 1", "12:00", "sent"), ("14:00", "Ana 2", "14:00", "sent"), ("15:00", "Ana 0", "15:00", "sent")
     ]  # fmt: skip
     assert views.column("history/last_run", "result")[0].startswith("HTTP status 500.")
+    attempt = views.rows("history/last_run")[0]
+    assert (attempt["about"], attempt["endpoint"]) == ("+5491155550009", "clinic.example/hooks")
+    about = "about +5491155550009, to clinic.example/hooks"
+    assert {row["whom"] for row in views.rows("clock?kind=webhook+attempt")} == {f"patient.upserted {about}"}
+    assert about in views.text("overview").partition("Due next")[2]
 
 
 def test_pages_of_a_job_a_message_and_a_control_call(views: Views, client: FollowUp, service: MockService) -> None:
@@ -260,6 +265,8 @@ def test_pages_of_a_job_a_message_and_a_control_call(views: Views, client: Follo
         assert f">{heading}</h1>" in html
         assert "Ana Díaz" in html
         assert shown(timeline(views, f"history/{known}"))
+    sent = service.messages[0]
+    assert views.text(f"history/{sent.id}").count(sent.text) == 1, "not below the job, and as an effect of it again"
 
 
 @pytest.mark.parametrize("id", ["job_999", "ctl_999", "msg_gone", "last_run", "nonsense", "pat_"])

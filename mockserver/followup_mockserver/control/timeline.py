@@ -185,12 +185,12 @@ class Entries:
     def _is_shown(self, occurrence: Occurrence) -> bool:
         """Return whether there is an entry for an occurrence: the parts of others and idle jobs have none."""
         kind = occurrence.kind
+        if kind == history.MESSAGE and is_job(self._known.get(occurrence.cause)):
+            return False
         if occurrence.id == self._own:
             return True
         if kind in occurrences.ATTEMPT_JOBS:
             return occurrence.outcome.kind is Kind.DUE
-        if kind == history.MESSAGE and is_job(self._known.get(occurrence.cause)):
-            return False
         return kind != "stage" or occurrence.id in self._causes
 
     def _place(self, occurrence: Occurrence) -> None:

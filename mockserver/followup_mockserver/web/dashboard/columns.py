@@ -129,7 +129,7 @@ _CREATED = Column("created", "created_at", "time", classes="p3")
 _CREATED_ON_PHONE = Column("created", "created_at", "time", classes="at-when")
 _STATUS = Column("status", lambda obj: obj, "state", classes="at-state")
 _PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden_by="patient")
-_DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide")
+_DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide", is_optional=True)
 _EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
 _TWIN = Column(
     "possible duplicate", "id", "twin", "at-note", lookup=lambda tenant, _: twins_of(tenant), is_optional=True
@@ -244,7 +244,7 @@ TABLES: Mapping[str, Table] = {
             _own_name("patient", hidden_by="patient"),
             Column("visited", "visited_at", "time", classes="at-when"),
             _DOCTOR,
-            Column("appointment", "appointment", "name", classes="p2 wide"),
+            Column("appointment", "appointment", "name", classes="p2 wide", is_optional=True),
             _EXTERNAL_ID,
             _CREATED,
             _ID,

@@ -236,6 +236,7 @@ def _words(name: str) -> str:
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "as_day": lambda instant: date.fromisoformat(day_in(g.tenant, instant)),
     "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
+    "as_delivery": lambda named: g.tenant.webhook_deliveries.get(named or ""),
     "as_forecast": _forecast,
     "as_job": job_title,
     "as_json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise, takewhile
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -61,7 +61,7 @@ def _shown_attempts(attempts: Sequence[Attempt]) -> Iterator[dict[str, Any]]:
     for attempt, wait in zip(attempts, waits, strict=False):
         yield {
             "attempt": attempt,
-            "wait": wait and timedelta(seconds=round(wait.total_seconds())),
+            "wait": wait and round(wait.total_seconds()),
             "result": result_of(attempt),
             "sent_at": datetime.fromtimestamp(attempt.timestamp, UTC),
             "headers": headers_of(
