@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from support.terminal import Terminal
 
@@ -62,7 +63,9 @@ def run_here(
     package = {"followup": "followup.cli", "followup-mock": "followup_mockserver.cli"}[program]
     kind = _Terminal if on_a_terminal else io.TextIOWrapper
     out, err = (kind(io.BytesIO(), "utf-8", newline="\n", write_through=True) for _ in range(2))
-    with _restored(directory):
+    # This terminal knows escape sequences, wherever it is; rich would ask the console of Windows, which is another one.
+    knows = mock.patch("rich.console.detect_legacy_windows", return_value=False)
+    with _restored(directory), knows if on_a_terminal else contextlib.nullcontext():
         sys.argv = [program, *arguments]
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin)), "utf-8")
         sys.stdout, sys.stderr = out, out if on_a_terminal else err

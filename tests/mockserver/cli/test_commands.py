@@ -14,7 +14,7 @@ import pytest
 from support.receivers import Inbox, listening
 from support.serving import Served, serving
 from support.shell import run_here
-from support.systems import needs_modes, stop
+from support.systems import HAS_SIGNALS, needs_modes, stop
 
 from followup import InternalServerError, __version__, construct_event
 from followup_mockserver import MockServer
@@ -249,7 +249,7 @@ def test_listen_prints_the_secret_and_a_line_for_each_attempt(server: MockServer
                 assert all("patient.upserted" in line and "attempt 1" in line and "204" in line for line in lines)
                 assert len(set(lines)) == 3
                 stop(process, signal.SIGINT)
-                assert [*client.webhook_endpoints.list()] == []
+                assert not HAS_SIGNALS or [*client.webhook_endpoints.list()] == []
     assert len(inbox.requests) == 3
     for request in inbox.requests:
         construct_event(request.content, request.headers, secret)

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.shell import COMMAND_OF_MOCK, clean_environment
-from support.systems import stop
+from support.systems import needs_signals, stop
 from support.terminal import Terminal
 from support.waiting import wait_for
 
@@ -92,6 +92,7 @@ def test_a_program_has_the_variables_and_receives_the_webhooks() -> None:
         httpx.get(values["FOLLOWUP_BASE_URL"], trust_env=False)
 
 
+@needs_signals
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="this system has no /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_reaches_the_program_and_nothing_is_left_running(number: signal.Signals) -> None:
