@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[1] / "images"
 WINDOW, WIDE, PHONE = ({"width": width, "height": 900} for width in (1045, 1280, 390))
 """Beside the navigation, 850 pixels are left, whose texts can be read in a column of a page; objects need more."""
 
-MARGIN = 12
+ABOVE, BELOW = 12, 3
 """Pixels above and below what a picture shows."""
 
 SUBJECTS = {
@@ -120,8 +120,8 @@ def area(page: Page, first: str, last: str) -> FloatRect:
     """Return the area beside the navigation from the first element to the last one."""
     boxes = [page.locator(each).first.bounding_box() for each in ("#content", first, last)]
     whole, top, bottom = (each for each in boxes if each is not None)
-    start = top["y"] - MARGIN
-    height = bottom["y"] + bottom["height"] + MARGIN - start
+    start = top["y"] - ABOVE
+    height = bottom["y"] + bottom["height"] + BELOW - start
     return {"x": whole["x"], "y": start, "width": whole["width"], "height": height}
 
 
