@@ -81,6 +81,8 @@ class TestObjects:
         html = shown(api, f"intake_requests/{intake.id}")
         fields = re.findall(r'<input id="answer-\d" name="([^"]+)"', html)
         assert fields == ["patient.dni", "coverage.insurer", "address", "requestedService"]
+        unknown = client.intake_requests.create(patient={"full_name": "Ana"})
+        assert "</span> Intake request, waiting for the patient: " in shown(api, f"intake_requests/{unknown.id}")
 
 
 class TestSearch:
