@@ -181,6 +181,17 @@ class TestSearch:
             assert len(views.rows(address)) == 1
         assert self.found(views, HOOKS) == self.found(views, HOOKS.upper()) == [endpoint.id]
 
+    def test_the_reason_that_a_list_shows_for_a_failed_delivery_finds_it(
+        self, service: MockService, client: FollowUp, views: Views
+    ) -> None:
+        service.mount(HOOKS, lambda _: httpx.Response(500, json={"error": "database is locked"}))
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
+        client.patients.create(phone=ANA["phone"])
+        service.advance()
+        (delivery,) = service.client().webhook_deliveries.list()
+        for shown in ("Database is LOCKED", "500 database", "HTTP status 500"):
+            assert self.found(views, shown) == [delivery.id]
+
     def test_patients_of_the_same_name_have_phone_and_next_appointment(self, client: FollowUp, views: Views) -> None:
         booked = client.appointments.create(patient=ANA_DIAZ, start_at=START)  # type: ignore[arg-type]
         client.patients.create(phone="+5491155550002", full_name="Ana Díaz")

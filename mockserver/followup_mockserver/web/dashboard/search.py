@@ -21,7 +21,7 @@ from followup_mockserver.web.dashboard.columns import noun_of
 from followup_mockserver.web.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of
 from followup_mockserver.web.dashboard.texts import json_body
-from followup_mockserver.web.dashboard.webhooks import OUTBOUND_EVENTS
+from followup_mockserver.web.dashboard.webhooks import OUTBOUND_EVENTS, last_result
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
 from followup_mockserver.world.state.tenant import Tenant
 
@@ -102,7 +102,10 @@ def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
         yield from _lists(tenant, part)
         yield from _by_part(tenant, "webhook_endpoints", part, "url", "URL")
         yield from _by_part(tenant, "events", part, "error", "error")
-        yield from _by_part(tenant, "webhook_deliveries", part, "last_error", "error")
+        for delivery in tenant.webhook_deliveries:
+            shown = f"{delivery.last_error or ''} {last_result(tenant, delivery) or ''}"
+            if part in _folded(shown):
+                yield _result("webhook_deliveries", delivery, "error")
 
 
 def _by_phone(tenant: Tenant, text: str) -> Iterator[SearchResult]:
