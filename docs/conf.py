@@ -114,7 +114,8 @@ def setup(app: Any) -> None:
         for old, new in REDIRECTS.items() if problem is None and app.builder.name == "html" else ():
             target = f"{'../' * old.count('/')}{new}.html"
             moved = f'<meta http-equiv="refresh" content="0; url={target}"><a href="{target}">This page has moved.</a>'
-            Path(app.outdir, f"{old}.html").write_text(f"<!doctype html><title>Moved</title>{moved}", encoding="utf-8")
+            head = f'<title>Moved</title><meta name="description" content="This page has moved to {new}.">'
+            Path(app.outdir, f"{old}.html").write_text(f"<!doctype html>{head}{moved}", encoding="utf-8")
 
     try_page.setup(app)
     app.connect("build-finished", copy_sources)

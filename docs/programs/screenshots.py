@@ -20,7 +20,7 @@ ABOVE, BELOW = 12, 3
 """Pixels above and below what a picture shows."""
 
 SUBJECTS = {
-    "overview": (WINDOW, "h1", ".panel:has-text('Calls with errors')"),
+    "overview": (WINDOW, "h1", ".panel:has-text('Deliveries being retried')"),
     "calls": (WINDOW, "h1", "tbody tr >> nth=9"),
     "patient": (WIDE, ".kind", ".timeline > li:first-child > :last-child"),
     "patient-narrow": (PHONE, ".kind", ".phone"),
