@@ -61,7 +61,9 @@ CALL = """
 import logging, sys
 from followup import FollowUp, NotFoundError
 if len(sys.argv) > 1:
-    logging.basicConfig(stream=sys.stdout, format="own %(message)s")
+    own = logging.StreamHandler(sys.stdout)
+    own.setFormatter(logging.Formatter("own %(message)s"))
+    logging.getLogger(sys.argv[1]).addHandler(own)
 with FollowUp(requests_per_minute=100) as client, client.with_options(max_retries=1) as patient_client:
     try:
         patient_client.patients.create(phone="+5491155550000", full_name="Ana")
@@ -76,7 +78,8 @@ logging.getLogger("httpcore").info("of another library")
     [
         ("info", [], ["-> 500", "-> 404"]),
         (" Debug ", [], ["-> 500", "patients.create waits", "-> 404"]),
-        ("debug", ["own"], ["own patients.create", "own patients.create waits", "own patients.create"]),
+        ("debug", ["root"], ["own patients.create", "own patients.create waits", "own patients.create"]),
+        ("info", ["followup"], ["own patients.create", "own patients.create"]),
     ],
 )
 def test_a_variable_writes_the_log_where_the_program_does_or_to_standard_error(

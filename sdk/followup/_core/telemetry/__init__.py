@@ -37,7 +37,7 @@ def show_log() -> None:
 def _standard_error() -> logging.Handler:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s  %(name)s  %(message)s", "%Y-%m-%d %H:%M:%S"))
-    handler.addFilter(lambda _: not logging.getLogger().handlers)
+    handler.addFilter(lambda _: [*logging.getLogger().handlers, *logger.handlers] == [handler])
     return handler
 
 
