@@ -279,6 +279,7 @@ class AsyncTransport(_Transport[AsyncBackend]):
         return outcome
 
     async def _take(self, seconds: float | None) -> Lane[AsyncBackend]:
+        await self._hear()
         if (lane := self._next(None)) is not None:
             return lane
         turn: asyncio.Queue[None] = asyncio.Queue()
@@ -287,6 +288,13 @@ class AsyncTransport(_Transport[AsyncBackend]):
             async with asyncio.timeout(seconds):
                 while (lane := self._next(turn)) is None:
                     await turn.get()
+                    await self._hear()
                 return lane
         finally:
             self._leave(turn)
+
+    async def _hear(self) -> None:
+        """Let the event loop of Windows pass on what has arrived: it reads ahead, so that no socket looks readable."""
+        if self._idle and hasattr(asyncio, "ProactorEventLoop"):
+            for _ in range(2):  # in the first round, it takes the bytes from the system; before the second, we get them
+                await asyncio.sleep(0)
