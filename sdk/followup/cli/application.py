@@ -99,7 +99,8 @@ class Program(TyperGroup):
         Args:
             arguments: the command line; by default that of the process.
         """
-        run_program(str(self.name), lambda: self(arguments, prog_name=self.name))
+        # On Windows, click would replace a * by the names of files, and %NAME% in a URL by a variable.
+        run_program(str(self.name), lambda: self(arguments, prog_name=self.name, windows_expand_args=False))
 
 
 def program(
