@@ -31,6 +31,7 @@ html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_css_files = ["followup.css"]
 html_js_files = [("search.js", {"defer": "defer"})]
+html_scaled_image_link = False  # the links of hidden pictures would have no text
 html_use_index = False
 html_favicon = "_static/favicon.svg"
 html_extra_path = ["llms.txt"]
