@@ -373,7 +373,11 @@ class TestAccess:
             expect(first.get_by_role("heading", level=1)).to_contain_text("Overview")
             assert (server.token or "") not in first.url
             second.goto(f"{url}/_mock/")
+            second.get_by_label("API key of the organization").fill("fu_test_unknown")
             second.get_by_label("Token").fill(server.token or "")
+            second.get_by_role("button", name="Apply").click()
+            expect(second.get_by_role("dialog").get_by_role("alert")).to_have_text("There is no such API key.")
+            second.get_by_label("API key of the organization").fill("")
             second.get_by_role("button", name="Apply").click()
             expect(second.get_by_role("heading", level=1)).to_contain_text("Overview")
             first.close()

@@ -8,8 +8,9 @@ from html import unescape
 from pathlib import Path
 
 import httpx
+import pytest
 
-from followup import FollowUp
+from followup import APIStatusError, FollowUp
 from followup_mockserver import MockServer, MockService
 
 from .conftest import ANA, HOOKS
@@ -77,6 +78,19 @@ class TestProblems:
         text = views.text("overview")
         assert "No problems: no failed calls, deliveries or events." in text
         assert "API calls 1 0 errors" in text
+
+    def test_calls_that_failed_say_why(self, views: Views, client: FollowUp, service: MockService) -> None:
+        service.add_fault(operation="account.retrieve", kind="status", status=400)
+        for call in (client.account.retrieve, lambda: client.patients.create(phone="12")):
+            with pytest.raises(APIStatusError):
+                call()
+        shown = panels(views)
+        for panel in ("Latest calls 2", "Calls with errors 2"):
+            parameter, fault = shown[panel]
+            assert parameter.startswith("400 patients.create")
+            assert parameter.endswith("parameter_invalid: phone")
+            assert fault.startswith("400 account.retrieve")
+            assert fault.endswith("fault")
 
     def test_an_endpoint_is_failing_until_an_attempt_succeeds(
         self, views: Views, client: FollowUp, service: MockService

@@ -109,15 +109,17 @@ async function onRejected(problem) {
   report(problem.message, { isProblem: true });
   // Every further request would be rejected too, until the user enters another key or token.
   if (!SESSION_ERRORS.includes(problem.code)) return false;
-  await askForSession();
+  await askForSession(problem.message);
   return true;
 }
 
 // --- organization and access
 
-async function askForSession() {
+/** Asks for another key or token; the reason says why, as the dialog covers the report. */
+async function askForSession(reason = "") {
   const dialog = document.getElementById("session");
   if (dialog.open) return;
+  dialog.querySelector("[role=alert]").textContent = reason;
   for (const name of ["key", "token"]) dialog.querySelector(`[name=${name}]`).value = session.get(name);
   if (!(await confirmedIn(dialog))) return;
   for (const name of ["key", "token"]) session.set(name, dialog.querySelector(`[name=${name}]`).value.trim());
