@@ -70,10 +70,13 @@ def _scrubbed(database: Database, clock: StoreTime) -> str:
 def _rewrite(driver: Any, clock: StoreTime) -> str:
     """Write a file anew; return why copies may be left, or an empty text."""
     ((mode,),) = driver.execute("PRAGMA journal_mode")
-    _execute(driver, "VACUUM", clock)
-    if mode == "persist":  # its journal remains, with the pages as they were before
-        driver.execute("PRAGMA journal_mode = DELETE").fetchall()
-        driver.execute("PRAGMA journal_mode = PERSIST").fetchall()
+    if mode == "persist":  # else its journal remains, with the pages as they were before; Windows deletes no open file
+        driver.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
+    try:
+        _execute(driver, "VACUUM", clock)
+    finally:
+        if mode == "persist":
+            driver.execute("PRAGMA journal_mode = PERSIST").fetchall()
     return "" if _execute(driver, "PRAGMA wal_checkpoint(TRUNCATE)", clock) else "the log is in use"
 
 
