@@ -56,6 +56,10 @@ IN_PARALLEL = ["-n", "auto", "--dist", "worksteal"]
 NOT_ON_WINDOWS = re.compile("axe-playwright|playwright|pixeltable")
 """The packages of browsers and of PostgreSQL, whose programs Wine does not run."""
 
+_ON_WINDOWS = ["cli", "contract", "doctor", "drift", "erasure", "imports", "inbox", "mockserver", "outbox", "sdk"]
+ON_WINDOWS = [f"tests/{each}" for each in (*_ON_WINDOWS, "store", "windows")]
+"""The folders of tests that need neither a browser nor the shell of another system."""
+
 
 def install_groups(session: nox.Session, *groups: str, extra: str = "") -> None:
     """Install dependency groups, and something else with them."""
@@ -212,7 +216,7 @@ def windows(session: nox.Session) -> None:
     session.run("uv", "pip", "install", *target, "--python-version", "3.13", "--only-binary", ":all:", *packages)
     # Again, by the pip of Windows, which makes programs of the commands.
     session.run(*python, "-m", "pip", "install", "--no-index", "--no-deps", "--force-reinstall", f"Z:{wheel}")
-    session.run(*python, "-m", "pytest", "--timeout", "600", *(session.posargs or ["tests"]))
+    session.run(*python, "-m", "pytest", "--timeout", "600", *(session.posargs or ON_WINDOWS))
 
 
 @nox.session
