@@ -49,12 +49,7 @@ def set_up() -> None:
         ROOT_URLCONF="support.django_apps",
         DEBUG=False,
         USE_TZ=True,
-        DATABASES={
-            "default": dict(_MEMORY),
-            "sqlite": {"ENGINE": "django.db.backends.sqlite3", "NAME": "unused"},
-            "postgresql": {"ENGINE": "django.db.backends.postgresql", "NAME": "unused"},
-            "mysql": {"ENGINE": "django.db.backends.mysql", "NAME": "unused"},
-        },
+        DATABASES={"default": dict(_MEMORY)},
         INSTALLED_APPS=[*(f"django.contrib.{each}" for each in contrib), "followup.django"],
         MIDDLEWARE=[f"django.contrib.{each}Middleware" for each in middleware],
         TEMPLATES=[
@@ -75,16 +70,20 @@ def using(alias: str, database: dict[str, Any], **values: Any) -> Iterator[Any]:
     from django.db import connections
     from django.test import override_settings
 
+    # Only here: Django 6.1 connects to all databases that are configured when it checks a project.
+    databases = connections.settings
+    is_new = alias not in databases
+    if is_new:
+        databases.update(connections.configure_settings({**databases, alias: database}))
     connection = connections[alias]
-    before = dict(connection.settings_dict)
-    connection.settings_dict.update(database)
     try:
         with override_settings(FOLLOWUP={"DATABASE": alias, "WEBHOOK_SECRET": "whsec_test", **values}):
             yield connection
     finally:
         connection.close()
-        connection.settings_dict.clear()
-        connection.settings_dict.update(before)
+        if is_new:
+            del connections[alias]
+            del databases[alias]
 
 
 def _handler(kind: Any, view: Callable[[Any], Any], *, is_async: bool = False) -> Any:
