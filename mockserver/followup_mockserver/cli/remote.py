@@ -108,7 +108,7 @@ class Remote:
         Raises:
             CommandFailed: it may mean several objects.
         """
-        found = self._send("GET", "/meant", {"params": {"text": text, "group": group}})
+        found = self._send("GET", "/meant", {"params": {"text": text, "group": group}}) if text.strip() else {}
         if len(found) > 1:
             shown = [f"{each} ({matched_by})" for each, matched_by in found.items()][:_MOST_CANDIDATES]
             reject(f"{text!r} may mean {', '.join(shown)}{' and more' * (len(found) > len(shown))}")
