@@ -139,8 +139,8 @@ def _delivery_line(tenant: Tenant, delivery: WebhookDelivery) -> str:
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
     host = urlsplit(endpoint.url).netloc if endpoint else "a deleted endpoint"
     error = None if delivery.last_status_code else delivery.last_error
-    progress = joined(progress_of(delivery)) + (f" ({redacted(error)})" if error else "")
-    return f"{_time(delivery.created_at)}  {delivery.event_type} to {host}: {progress}, {delivery.id}"
+    outcome = f"{joined(progress_of(delivery))}, {delivery.id}" + (f" ({redacted(error)})" if error else "")
+    return f"{_time(delivery.created_at)}  {delivery.event_type} to {host}: {outcome}"
 
 
 def _message_line(message: Message) -> str:

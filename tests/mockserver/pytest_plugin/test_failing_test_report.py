@@ -146,6 +146,8 @@ def test_deliveries_and_messages_are_one_line_each(pytester: pytest.Pytester) ->
                 followup_service.mount(url, lambda request: httpx.Response(
                     500 if request.headers["x-service-event-type"] == "patient.upserted" else 204
                 ))
+                unknown = f"https://{'a' * 40}.example/{'b' * 100}"
+                followup_client.webhook_endpoints.create(url=unknown, enabled_events=["appointment.created"])
                 followup_client.webhook_endpoints.create(url=f"{url}?t=s3cret", enabled_events=["*"])
                 followup_client.appointments.create(
                     patient={"phone": "+5491155550000", "full_name": "Ana Pérez"},
@@ -157,10 +159,11 @@ def test_deliveries_and_messages_are_one_line_each(pytester: pytest.Pytester) ->
         )
     )
     assert [
-        re.sub(r"whd_\w+", "whd_", re.sub(r"\d{4}-[-\d]+T[:.\d]+Z", "TIME", line))
+        re.sub(r"whd_\w+( \(No)?.*", r"whd_\1", re.sub(r"\d{4}-[-\d]+T[:.\d]+Z", "TIME", line))
         for line in listed(lines, "webhook deliveries")
     ] == [
         "patient.upserted to clinic.example:8443: 500; attempt 3 is due TIME, whd_",
+        f"appointment.created to {'a' * 40}.example: no response; attempt 3 is due TIME, whd_ (No",
         "appointment.created to clinic.example:8443: delivered (204), whd_",
     ]
     (message,) = listed(lines, "messages to patients")
