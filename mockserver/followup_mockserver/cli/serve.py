@@ -192,7 +192,7 @@ def dev(
     """Pass your program the variables of the mock.
 
     Exports FOLLOWUP_BASE_URL, FOLLOWUP_API_KEY and FOLLOWUP_WEBHOOK_SECRET, the signing secret of the receiver, to the
-    program and prints them. A line for each API call and webhook attempt follows: on standard error if there is a
+    program and prints them. Lines for calls, webhooks and test controls follow: on standard error if there is a
     program. A reset of the mock keeps the receiver.
 
     The exit status is that of the program; 127 if it is not found, 126 if it cannot run. Ctrl-C reaches the program and
