@@ -111,10 +111,12 @@ def run(folder: Path, *arguments: str) -> int:
     _wine(folder, "wineserver", "-p60")
     _wine(folder, "wine", "cmd", "/c", "exit")
     command = ["wine", str(folder / "python.exe"), *arguments]
-    # Through a pipe: Wine 8 takes no file as a standard stream.
-    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    nothing, pipe, environment = subprocess.DEVNULL, subprocess.PIPE, _environment(folder)
     try:
-        with subprocess.Popen(command, env=_environment(folder), **streams) as process:
+        # Through a pipe: Wine 8 takes no file as a standard stream.
+        with subprocess.Popen(
+            command, env=environment, stdin=nothing, stdout=pipe, stderr=subprocess.STDOUT
+        ) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 sys.stdout.buffer.write(line)

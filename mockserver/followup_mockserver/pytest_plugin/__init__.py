@@ -304,8 +304,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
 
 def _report_progress(config: pytest.Config, text: str) -> None:
     """Write the progress of a long simulation to the terminal; a worker of pytest-xdist has none."""
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    capture = config.pluginmanager.getplugin("capturemanager")  # None with -p no:capture
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+    capture: Any = config.pluginmanager.getplugin("capturemanager")  # None with -p no:capture
     if reporter is not None:
         with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
             reporter.write_line(text)
