@@ -8,7 +8,9 @@ import pytest
 
 from followup import AsyncFollowUp, FollowUp
 
-OPTIONS = "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client"
+OPTIONS = (
+    "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client, app_info"
+)
 
 CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda c: c.patients.create("+54"), r"^Patients\.create\(\) takes 1 positional argument but 2 were given"),
@@ -29,5 +31,11 @@ def test_the_error_of_an_operation(kind: type[Any], call: Callable[[Any], Any], 
 
 def test_signatures_and_docstrings_stay_visible() -> None:
     assert list(inspect.signature(FollowUp).parameters) == OPTIONS.split(", ")
-    assert list(inspect.signature(FollowUp.with_options).parameters) == ["self", "timeout", "max_retries", "deadline"]
+    assert list(inspect.signature(FollowUp.with_options).parameters) == [
+        "self",
+        "timeout",
+        "max_retries",
+        "deadline",
+        "app_info",
+    ]
     assert (FollowUp.with_options.__doc__ or "").startswith("Return a client with other options")

@@ -76,11 +76,15 @@ def using(alias: str, database: dict[str, Any], **values: Any) -> Iterator[Any]:
     if is_new:
         databases.update(connections.configure_settings({**databases, alias: database}))
     connection = connections[alias]
+    before = dict(connection.settings_dict)
+    connection.settings_dict.update(database)
     try:
         with override_settings(FOLLOWUP={"DATABASE": alias, "WEBHOOK_SECRET": "whsec_test", **values}):
             yield connection
     finally:
         connection.close()
+        connection.settings_dict.clear()
+        connection.settings_dict.update(before)
         if is_new:
             del connections[alias]
             del databases[alias]

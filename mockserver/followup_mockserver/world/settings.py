@@ -171,7 +171,7 @@ class KeyRecord(sdk.Value):
 if TYPE_CHECKING:
     import httpx
 
-    from followup import NotGiven
+    from followup import AppInfo, NotGiven
 
 MAX_IDEMPOTENCY_HOURS = 10 * 365 * 24
 """The largest ``idempotency_hours``: ten years."""
@@ -241,6 +241,7 @@ class ClientOptions(TypedDict, total=False):
     deadline: float | None
     requests_per_minute: int | None
     http_client: "httpx.Client | httpx.AsyncClient | None"
+    app_info: "AppInfo | None"
 
 
 def meanings() -> dict[str, str]:

@@ -201,7 +201,9 @@ def test_an_unknown_path_is_reported_as_it_was_requested(path: str) -> None:
     assert [each.entry.path for each in ended] == [path]
 
 
-CLIENT_OPTIONS = "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client"
+CLIENT_OPTIONS = (
+    "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client, app_info"
+)
 
 
 @pytest.mark.parametrize("client", [FollowUp, AsyncFollowUp])
