@@ -46,14 +46,14 @@ class Point:
         return any(each.endswith(":write") and not each.startswith("webhooks:") for each in self.scopes)
 
 
-OPEN_POINTS = tomllib.loads(package_text(__name__, "calibration_points.toml"))
+QUESTIONS = tomllib.loads(package_text(__name__, "calibration_questions.toml"))
 
 _points: list[Point] = []
 
 
 def point(ask: Callable[[Run], str]) -> None:
     """Declare a question; its name is the id of the point."""
-    _points.append(Point(id=ask.__name__, ask=ask, **OPEN_POINTS["asked"][ask.__name__]))
+    _points.append(Point(id=ask.__name__, ask=ask, **QUESTIONS["asked"][ask.__name__]))
 
 
 def _verdict(response: httpx.Response, accepted: str) -> str:
@@ -258,7 +258,7 @@ def _preferred(regions: Collection[str], time_zone: str) -> str | None:
 POINTS = tuple(_points)
 """The open points that are asked about, in this order."""
 
-NOT_ASKED: Mapping[str, str] = {each: reason for reason, ids in OPEN_POINTS["not_asked"].items() for each in ids}
+NOT_ASKED: Mapping[str, str] = {each: reason for reason, ids in QUESTIONS["not_asked"].items() for each in ids}
 """The open points that are not asked about, by id, each with the reason."""
 
 
