@@ -44,7 +44,8 @@ def prepared(text: str, folder: Path) -> str:
 
 def _image(name: str, described: str, kind: str, folder: Path) -> str:
     width = f":width: {_width(folder / name) // _DENSITY}px\n" if name.endswith(".png") else ""
-    return f"```{{image}} {name}\n:alt: {described}\n:class: {kind}\n{width}```"
+    image = f"```{{image}} {name}\n:alt: {described}\n:class: {kind}\n{width}```"
+    return f"````{{container}} picture\n{image}\n````"  # which scrolls on narrow screens
 
 
 def _width(picture: Path) -> int:
