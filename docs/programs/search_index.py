@@ -33,7 +33,7 @@ _OTHER_WORDS = {
     "how-to/other-languages": "Docker container Node Java PHP Ruby Go",
     "how-to/patients-and-staff": "opt out opted unsubscribe reply",
     "how-to/receivers": "duplicate signature verify",
-    "how-to/retries": "exception failed retry",
+    "how-to/retries": "exception failed retry 429 too many requests",
     "how-to/time-travel": "wait sleep freeze time travel",
     "installation": "pip install environment variable API key base URL Python version 3.10 3.12 3.13",
     "project": "upgrade update new version release",

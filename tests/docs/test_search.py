@@ -60,6 +60,7 @@ QUESTIONS = {
     "was my event sent twice?": {"concepts/idempotency", "how-to/explain"},
     "verify_signature": {"reference/webhooks"},
     "409": {"concepts/idempotency", "reference/errors"},
+    "429": {"how-to/retries"},
     "How do I retry a failed call": {"how-to/retries"},
     "rotating a secret": {"concepts/webhooks"},
     "load the CSV from Excel": {"how-to/import-files"},
