@@ -118,9 +118,9 @@ def _table(figures: Iterable[Figure], headings: tuple[str, str, str]) -> str:
 
 def _ratio(figure: Figure) -> str:
     if figure.quartiles is None:
-        return f"{figure.ratio:.2f}"
+        return f"{figure.ratio:z.2f}"
     first, third = figure.quartiles
-    return f"{figure.ratio:.2f} ({first:.2f} to {third:.2f})"
+    return f"{figure.ratio:z.2f} ({first:z.2f} to {third:z.2f})"
 
 
 def quantity(figure: Figure, value: float) -> str:
@@ -129,7 +129,7 @@ def quantity(figure: Figure, value: float) -> str:
         return f"{value:,.0f} B"
     unit, factor = ("s", 1e6) if value >= 1e6 else ("ms", 1e3) if value >= 1e3 else ("µs", 1.0)
     number = value / factor
-    return f"{number:.{0 if number >= 100 else 1 if number >= 10 else 2}f} {unit}"
+    return f"{number:z.{0 if number >= 100 else 1 if number >= 10 else 2}f} {unit}"
 
 
 if __name__ == "__main__":
