@@ -266,7 +266,7 @@ class TestCheck:
         clinic.on_a_terminal(80, *CHECK, "--html", "doubts.html")
         page = (clinic.directory / "doubts.html").read_text()
         assert "field_dropped" in page
-        assert "2 rechazadas" in page
+        assert "rechazadas: 2; ignoradas: 1." in page
         assert not any(each in page for each in (*PERSONAL, "http", "src=", "url(", "$"))
         clinic.run(*CHECK, "--html", "doubts.html", "--show-personal-data")
         assert "4812-0117" in (clinic.directory / "doubts.html").read_text()
