@@ -259,6 +259,17 @@ class TestLive:
         mock.advance(minutes=5)
         expect(tab.get_by_text("attempt 3: 500")).to_be_visible()
 
+    def test_a_reset_while_the_connection_was_lost_is_no_restart(self, browser: Browser, mock: MockServer) -> None:
+        page = browser.new_page()
+        page.goto(f"{mock.url}/_mock/")
+        expect(page.locator("#live")).to_have_text("live")
+        page.context.set_offline(True)
+        mock.reset()
+        expect(page.locator("#live")).to_have_text("not live")
+        page.context.set_offline(False)
+        expect(page.get_by_role("status")).to_have_text("The mock was reset.")
+        page.close()
+
     def test_a_stopped_mock_is_reported_until_it_responds_again(self, browser: Browser) -> None:
         page = browser.new_page()
         with MockServer(seed=1) as server, server.client() as client:

@@ -3,7 +3,7 @@
 import secrets
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ from followup_mockserver.web.dashboard.columns import TABLES, title_of_view
 from followup_mockserver.web.dashboard.messages import messages_of, tab_of
 from followup_mockserver.web.dashboard.webhooks import disabling_call
 from followup_mockserver.world.settings import KeyRecord
+from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.tenant import Tenant
 
 OVERVIEW = "overview"
@@ -85,16 +86,15 @@ def _failed_deliveries(tenant: Tenant) -> list[WebhookDelivery]:
     return [each for each in reversed([*failed]) if state_of(each) == "failed"]
 
 
-_PROCESS = secrets.token_hex(4)
-_epochs: weakref.WeakKeyDictionary[Tenant, str] = weakref.WeakKeyDictionary()
+_epochs: weakref.WeakKeyDictionary[Registry | Tenant, str] = weakref.WeakKeyDictionary()
 
 
-def epoch_of(tenant: Tenant) -> str:
-    """Return what identifies this process, and this state among those before and after it, with a dot between them.
+def epoch_of(registry: Registry, tenant: Tenant) -> str:
+    """Return what identifies this mock, and this state among those before and after it, with a dot between them.
 
     The caller holds the tenant's lock.
     """
-    return _epochs.setdefault(tenant, f"{_PROCESS}.{secrets.token_hex(8)}")
+    return ".".join(_epochs.setdefault(each, secrets.token_hex(8)) for each in (registry, tenant))
 
 
 ROWS = 5
@@ -111,7 +111,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     return {
         "max_rows": ROWS,
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
-        "key": next(_usable_keys(tenant), None),
+        "key": next((each for each in tenant.keys.values() if _is_usable(tenant, each)), None),
         "calls": len(tenant.journal),
         "latest": [(each, tenant.journal.details(each)) for each in islice(tenant.journal.newest_first(), ROWS)],
         "errors": errors,
@@ -133,10 +133,8 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     }
 
 
-def _usable_keys(tenant: Tenant) -> Iterator[KeyRecord]:
-    for key in tenant.keys.values():
-        if not key.revoked and (key.expires_at is None or key.expires_at > tenant.now()):
-            yield key
+def _is_usable(tenant: Tenant, key: KeyRecord) -> bool:
+    return not key.revoked and (key.expires_at is None or key.expires_at > tenant.now())
 
 
 def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:

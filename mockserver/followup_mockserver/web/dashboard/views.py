@@ -11,7 +11,7 @@ from flask import g
 
 from followup import Event, Patient
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
-from followup_mockserver.control import Control, PendingJob
+from followup_mockserver.control import Control, PendingJob, access_to
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.control.duplicates import twins_of
@@ -47,7 +47,7 @@ def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
     return {
         "organization": tenant.organization,
         "version": tenant.version,
-        "epoch": frame.epoch_of(tenant),
+        "epoch": frame.epoch_of(access_to(control).registry, tenant),
         "clock": control.clock,
         "next_job_at": None if next_job is None else next_job.at,
         "pending_jobs": len(tenant.scheduler),

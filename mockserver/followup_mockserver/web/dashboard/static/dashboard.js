@@ -83,7 +83,7 @@ function noticeEpoch(epoch) {
   session.set("epoch", epoch);
   if (!before || before === epoch) return;
   session.set("mark", "");
-  const isReset = !live.wasLost && before.split(".")[0] === epoch.split(".")[0];
+  const isReset = before.split(".")[0] === epoch.split(".")[0];
   session.set("lost", `The mock was ${isReset ? "reset" : "restarted"}; its data is gone`);
   report(isReset ? "The mock was reset." : "The mock was restarted: its earlier data is gone.");
 }
