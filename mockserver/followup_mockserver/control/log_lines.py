@@ -40,8 +40,9 @@ def columns_of(event: Ended) -> Columns:
         return "", JOB_TITLES[job.kind] if job.kind in MESSAGE_JOBS else "", job.about, [outcome.text]
     if not event.jobs and event.now == event.since:
         return "", "", "", ()
-    clock = f"clock +{_duration(event.now - event.since)} -> {event.now.astimezone():%d %b %H:%M}"
-    return "", f"{clock}  {_summary_of(event)}", "", ()
+    before, now = event.since.astimezone(), event.now.astimezone()
+    time = f"{now:%d %b %H:%M}" if now.year == before.year else f"{now:%d %b %Y %H:%M}"
+    return "", f"clock +{_duration(now - before)} -> {time}  {_summary_of(event)}", "", ()
 
 
 def remarks_on(call: Mapping[str, Any]) -> list[str]:

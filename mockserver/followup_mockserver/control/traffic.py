@@ -206,10 +206,9 @@ class WebhookControls:
         Raises:
             ServiceError: 404: there is no such delivery.
         """
-        tenant = self._access.tenant
+        tenant, delivery = self._existing_delivery(id)
         with tenant.lock:
-            existing(tenant.webhook_deliveries.get(id), "webhook delivery")
-            return copied(tenant.attempts.of(id))
+            return copied(tenant.attempts.of(delivery.id))
 
     def trigger(self, type: OutboundEventType, *, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
         """Send an outbound webhook of any type, also of one that the service does not send yet.
@@ -233,11 +232,7 @@ class WebhookControls:
         """
         one_of(OUTBOUND_TYPES)("type", type)
         own = None if data is None else json_object("data", data)
-
-        def send(tenant: Tenant) -> list[WebhookDelivery]:
-            return triggered_events.send(tenant, type, own)
-
-        return self._access.change("trigger", send)
+        return self._access.change("trigger", lambda tenant: triggered_events.send(tenant, type, own), event_type=type)
 
     def resend(self, id: str, /) -> WebhookDelivery:
         """Make one more attempt of a delivery now, whatever its status: a manual retry.

@@ -81,7 +81,7 @@ def _of_tenant(tenant: Tenant, name: str) -> Iterator[str]:
     causes = {each.request_id: each.operation or "" for each in tenant.journal.newest_first()}
     causes |= {each.id: each.outcome.text for each in records if each.kind == CONTROL and each.outcome}
     unsent = sorted(_unsent_messages(tenant, causes))
-    story = [_story_line(at, columns_of(event)) for _, at, event in tenant.journal.story()]
+    story = [_story_line(at, columns_of(event)) for at, event in tenant.journal.story]
     yield from _listed("calls and test controls", story)
     yield from _listed("webhook deliveries", [_delivery_line(tenant, each) for each in tenant.webhook_deliveries])
     yield from _listed("messages to patients", [*map(_message_line, tenant.messages)])

@@ -138,6 +138,8 @@ def test_a_line_for_an_advance_that_fits_the_terminal(width: int, tmp_path: Path
                 booked = client.appointments.create(patient=patient, start_at=f"2026-10-0{day}T12:00:00Z")
             server.update_patient(booked.patient, opted_out=True)
             server.advance(days=5)
+            server.advance(days=365)
+            server.trigger("appointment.created")
     lines = log.read_text().splitlines()
     assert max(map(len, lines)) <= width
     assert all(re.match(f"{TIME}  (...)  ", line) for line in lines), lines
@@ -145,6 +147,8 @@ def test_a_line_for_an_advance_that_fits_the_terminal(width: int, tmp_path: Path
     assert re.search(rf"       update_patient +{booked.patient[:8]}  opted_out=True", shown), shown
     assert re.search(rf"  500  > appointment.created +{booked.id[:8]}  again in 1 min  /hooks/a/", shown), shown
     assert re.search(r"       clock \+5 d -> 03 Oct 12:00  1 reminder not sent, \d+ webhooks fai", shown), shown
+    assert re.search(r"       clock \+365 d -> 03 Oct 2027 12:00", shown), "another year"
+    assert re.search(r"       trigger +event_type=appointment.c", shown), shown
 
 
 def test_a_line_names_what_was_lost_and_has_a_limit() -> None:

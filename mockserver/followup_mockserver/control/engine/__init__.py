@@ -169,7 +169,7 @@ class Engine:
                     tenant.history.drop(control)
                 tenant.clock.release()
                 tenant.notify()
-                report(EndedRun(control.at, tenant.now(), run.ended))
+                report(EndedRun(control.at, tenant.now(), [(timer.job, outcome) for timer, outcome in run.ended]))
 
     def _run_of(self, tenant: Tenant) -> Run:
         with self._runs_lock:

@@ -3,7 +3,6 @@
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import attrs
@@ -180,7 +179,7 @@ class Journal:
 
     def __init__(self) -> None:
         self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
-        self._controls: deque[ControlCall] = deque(maxlen=LENGTH)
+        self.story: deque[tuple[datetime, EndedCall | ControlCall]] = deque(maxlen=LENGTH)
         self._outcomes: deque[CallOutcome] = deque(maxlen=LENGTH)
         self._recorded = 0
         self._attempts: dict[tuple[str, str, str], int] = {}
@@ -201,6 +200,7 @@ class Journal:
         if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
             outcome = outcome._replace(about=_beginning(outcome.about))
         self._entries.append(entry)
+        self.story.append((entry.at, EndedCall(entry=entry, status=entry.status or None)))
         self._outcomes.append(outcome)
         self._recorded += 1
         self._details[entry.request_id] = details
@@ -210,15 +210,9 @@ class Journal:
     def record_control(self, name: str, at: datetime, about: str | None, arguments: Mapping[str, Any]) -> "ControlCall":
         """Record a call of a test control."""
         shown = " ".join(f"{each}={_shown(each, value)}" for each, value in arguments.items())
-        call = ControlCall(number=self._recorded, name=name, at=at, about=about, arguments=shown)
-        self._controls.append(call)
+        call = ControlCall(name=name, about=about, arguments=shown)
+        self.story.append((at, call))
         return call
-
-    def story(self) -> list[tuple[int, datetime, "EndedCall | ControlCall"]]:
-        """Return the calls of the API and of the test controls in their order, with their times."""
-        numbered = enumerate(self._entries, start=self._recorded - len(self._entries) + 1)
-        calls = [(number, each.at, EndedCall(entry=each, status=each.status or None)) for number, each in numbered]
-        return sorted([*calls, *((each.number, each.at, each) for each in self._controls)], key=itemgetter(0))
 
     def find(self, request_id: str) -> JournalEntry | None:
         """Return the call with this request id; None if there was none, or it was dropped."""
@@ -284,21 +278,17 @@ class ControlCall(NamedTuple):
     """A call of a test control. It has no personal data.
 
     Attributes:
-        number: how many API calls were recorded before.
         name: name of the control.
-        at: when it began, by the mock's clock.
         about: id of the object that it concerns; None if there is none.
         arguments: the arguments, such as ``opted_out=True``.
     """
 
-    number: int
     name: str
-    at: datetime
     about: str | None
     arguments: str
 
 
-_WORDS = ("stage", "kind", "operation", "source", "status")
+_WORDS = ("stage", "kind", "operation", "source", "status", "event_type")
 """The arguments of test controls whose values are words of the API; any other text may be personal."""
 
 

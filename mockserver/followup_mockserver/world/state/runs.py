@@ -10,7 +10,7 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
-from followup_mockserver.world.state.clock import Job, Timer
+from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.outcomes import Outcome
 
 _BETWEEN_LOOKS = 0.001
@@ -118,6 +118,7 @@ class Run:
         turns: held by the thread or the task that runs the tenant's jobs; the workers that make delivery attempts do
             not need it.
         ran: how many jobs have run since the last ``clear``.
+        ended: the last thousand of them, with their outcomes.
         control: id of the control call that runs the jobs; None while they run by themselves.
 
     Args:
@@ -127,7 +128,7 @@ class Run:
     def __init__(self, stopped: Callable[[], bool]) -> None:
         self.turns: Turns = Turns()
         self.ran: int = 0
-        self._ended: deque[tuple[Timer, Outcome]] = deque(maxlen=MAX_JOBS_REPORTED)
+        self.ended: deque[tuple[Timer, Outcome]] = deque(maxlen=MAX_JOBS_REPORTED)
         self.control: str | None = None
         self._stopped = stopped
         self._in_progress = 0
@@ -136,23 +137,18 @@ class Run:
     def clear(self) -> None:
         """Drop the records of earlier jobs, before the clock is advanced again."""
         self.ran = 0
-        self._ended.clear()
+        self.ended.clear()
 
     def record(self, timer: Timer, outcome: Outcome) -> None:
         """Record a job that has run."""
         self.ran += 1
-        self._ended.append((timer, outcome))
-
-    @property
-    def ended(self) -> list[tuple[Job, Outcome]]:
-        """The last thousand jobs that have run since the last ``clear``."""
-        return [(timer.job, outcome) for timer, outcome in self._ended]
+        self.ended.append((timer, outcome))
 
     def result(self, now: datetime) -> Advanced:
         """Return what has run since the last ``clear``."""
         jobs = [
             JobRun(at=timer.at, kind=timer.job.kind, about=timer.job.about, outcome=outcome.text)
-            for timer, outcome in self._ended
+            for timer, outcome in self.ended
         ]
         return Advanced(now=now, ran=self.ran, jobs=jobs)
 
