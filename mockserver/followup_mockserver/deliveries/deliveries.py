@@ -16,7 +16,7 @@ from followup_mockserver.deliveries import OUTBOUND_TYPES, body_of, data_of, hea
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.settings import NOT_YET_SENT
 from followup_mockserver.world.state.clock import Job
-from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt, Record
+from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt
 from followup_mockserver.world.state.journal import EndedAttempt, report
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
@@ -149,9 +149,7 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     delivery, outcome = prepared.due.delivery, result.outcome
     now = tenant.at
     attempt_id = f"{delivery.id}.{prepared.number}"
-    tenant.history.records.append(
-        Record(at=now, kind=ATTEMPT, id=attempt_id, cause=tenant.cause, outcome=outcome, about=delivery.id)
-    )
+    tenant.note(ATTEMPT, attempt_id, outcome, about=delivery.id)
     _release(tenant, delivery)
     attempt = Attempt(
         delivery=delivery.id,
@@ -276,10 +274,7 @@ def queue(
     """
     receipts: list[Receipt] = []
     if not is_reported:
-        sent = Outcome(Kind.SENT)
-        tenant.history.records.append(
-            Record(at=tenant.at, kind=type, id=ref, cause=tenant.cause, outcome=sent, receipts=receipts)
-        )
+        tenant.note(type, ref, Outcome(Kind.SENT), receipts=receipts)
     if not endpoints:
         return []  # an event that nobody receives uses up no ``occurredAt``
     now, occurred_at = tenant.at, sdk.format_timestamp(tenant.next_event_time())

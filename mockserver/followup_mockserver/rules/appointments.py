@@ -95,7 +95,7 @@ def complete(tenant: Tenant, appointment: Appointment) -> None:
     """Set the status to ``completed``, unless the appointment was cancelled."""
     if appointment.status not in ("cancelled", "completed"):
         tenant.appointments.update(appointment, status="completed", updated_at=tenant.at)
-        tenant.note("appointment.completed", appointment.id, other("completed"), appointment.patient)
+        tenant.note("appointment.completed", appointment.id, other("completed"), patient=appointment.patient)
 
 
 def list_(tenant: Tenant, **query: Any) -> PageResult[Appointment]:

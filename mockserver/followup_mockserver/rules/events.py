@@ -11,7 +11,7 @@ from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.shapes import shape_of
 from followup_mockserver.world.schema.validation import LENIENT, STRICT
 from followup_mockserver.world.state.faults import INJECTED
-from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT, Record
+from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT
 from followup_mockserver.world.state.journal import EventRemarks
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
@@ -100,10 +100,7 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResul
         )
         if _is_changed(tenant, raw, result):
             about = None if known.result is None else known.result.id
-            lost = Outcome(Kind.CHANGED_DUPLICATE)
-            tenant.history.records.append(
-                Record(at=tenant.at, kind=EVENT_RESENT, id=known.id, cause=tenant.cause, outcome=lost, about=about)
-            )
+            tenant.note(EVENT_RESENT, known.id, Outcome(Kind.CHANGED_DUPLICATE), about=about)
         return result
     reject_unknown = tenant.options.refuse_unknown_fields
     try:
@@ -131,8 +128,7 @@ def _apply(
     status: EventResultStatus = "unhandled"
     outcome, problem, code = None, None, None
     event_id = tenant.ids.new(EVENT_PREFIX) if stored is None else stored.id
-    begun = Record(at=tenant.at, kind=EVENT, id=event_id, cause=tenant.cause)
-    tenant.history.records.append(begun)
+    begun = tenant.note(EVENT, event_id)
     if source == "api" and tenant.faults.pending and tenant.faults.match_event() is not None:
         status, problem, code = "failed", INJECTED, "fault"
     elif effect.apply is not None:
@@ -151,9 +147,7 @@ def _apply(
             status, code = "failed", error.code
     stored = _store(tenant, event, event_id, stored, source, status=status, result=outcome, error=problem)
     result_id = None if outcome is None else outcome.id
-    tenant.history.records.append(
-        Record(at=tenant.at, kind=EVENT, id=event_id, outcome=_history_outcome(status, code), about=result_id)
-    )
+    tenant.note(EVENT, event_id, _history_outcome(status, code), cause=None, about=result_id)
     if status == "unhandled":
         patient = patient_of_order(tenant, stored.data)
         with tenant.caused_by(event_id):

@@ -11,7 +11,7 @@ from followup import Appointment, IntakeRequest, Patient, Visit
 from followup._for_mockserver import package_text, zone_of
 from followup_mockserver.rules.patients import UPCOMING, follows_appointment, patient_about
 from followup_mockserver.world.state.clock import Job
-from followup_mockserver.world.state.history import MESSAGE, Record
+from followup_mockserver.world.state.history import MESSAGE
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
@@ -63,30 +63,11 @@ def _write(
     text: str,
     about: Appointment | Visit | IntakeRequest,
 ) -> Outcome:
-    now = tenant.at
-    message = tenant.ids.new(MESSAGE_PREFIX)
+    message, patient_id = tenant.ids.new(MESSAGE_PREFIX), patient.id if patient else None
     tenant.messages.append(
-        Message(
-            id=message,
-            patient=patient.id if patient else None,
-            phone=phone,
-            kind=kind,
-            text=text,
-            sent_at=now,
-            about=about.id,
-        )
+        Message(id=message, patient=patient_id, phone=phone, kind=kind, text=text, sent_at=tenant.at, about=about.id)
     )
-    tenant.history.records.append(
-        Record(
-            at=now,
-            kind=MESSAGE,
-            id=message,
-            cause=tenant.cause,
-            outcome=other(kind),
-            about=about.id,
-            patient=patient.id if patient else None,
-        )
-    )
+    tenant.note(MESSAGE, message, other(kind), about=about.id, patient=patient_id)
     return SENT
 
 

@@ -172,27 +172,25 @@ class Tenant:
         receipts: list[Receipt] = []
         subject, patient = event.subject, event.patient
         outcome = event.change or other(getattr(subject, "status", "created"))
-        self.history.records.append(
-            Record(
-                at=self.at,
-                cause=self.cause,
-                kind=event.type,
-                id=subject.id,
-                outcome=outcome,
-                patient=None if patient is None else patient.id,
-                receipts=receipts,
-            )
-        )
+        patient_id = None if patient is None else patient.id
+        self.note(event.type, subject.id, outcome, patient=patient_id, receipts=receipts)
         for react in self._subscribers:
             found = react(self, event)
             if found is not None:
                 receipts += found
 
-    def note(self, kind: str, about: str, outcome: Outcome, patient: str | None = None) -> None:
-        """Record a change of an object that no domain event reports, such as ``appointment.completed``."""
-        self.history.records.append(
-            Record(at=self.at, cause=self.cause, kind=kind, id=about, outcome=outcome, patient=patient)
-        )
+    def note(self, kind: str, id: str, outcome: Outcome | None = None, **fields: Any) -> Record:
+        """Add a record of what happens now, because of the present cause, to the history, and return it.
+
+        Args:
+            kind: as in ``Record``.
+            id: as in ``Record``.
+            outcome: what became of it; None for the beginning of something.
+            fields: the other fields of the record; ``cause`` replaces the present one.
+        """
+        record = Record(**{"at": self.at, "cause": self.cause, "kind": kind, "id": id, "outcome": outcome, **fields})
+        self.history.records.append(record)
+        return record
 
     @contextmanager
     def caused_by(self, cause: str | None, at: datetime | None = None) -> Iterator[None]:
@@ -251,32 +249,12 @@ class Tenant:
             hours: of a reminder, the hours before the start of the appointment.
         """
         number = self.scheduler.schedule(at, job).number
-        self.history.records.append(
-            Record(
-                at=self.at,
-                cause=self.cause,
-                kind=job.kind,
-                id=f"{JOB_PREFIX}{number}",
-                about=job.about,
-                due=at,
-                hours=hours,
-            )
-        )
+        self.note(job.kind, f"{JOB_PREFIX}{number}", about=job.about, due=at, hours=hours)
 
     def skip_job(self, job: Job, outcome: Outcome) -> None:
         """Record that a job is not scheduled, because the time at which it would have been due is past."""
         job_id = f"{JOB_PREFIX}{self.scheduler.next_number()}"
-        self.history.records.append(
-            Record(
-                at=self.at,
-                cause=self.cause,
-                kind=job.kind,
-                id=job_id,
-                outcome=outcome,
-                about=job.about,
-                hours=outcome.hours,
-            )
-        )
+        self.note(job.kind, job_id, outcome, about=job.about, hours=outcome.hours)
 
     def cancel_jobs(self, about: str, outcome: Outcome, kind: str | None = None) -> int:
         """Cancel the jobs of an object, of one kind or of all, record the outcome, and return how many there were."""
@@ -295,9 +273,7 @@ class Tenant:
         """
         job = timer.job
         job_id = f"{JOB_PREFIX}{timer.number}"
-        self.history.records.append(
-            Record(at=self.at, kind=job.kind, id=job_id, cause=by, outcome=outcome, about=job.about, due=timer.at)
-        )
+        self.note(job.kind, job_id, outcome, cause=by, about=job.about, due=timer.at)
 
     @contextmanager
     def without_webhooks(self) -> Iterator[None]:
