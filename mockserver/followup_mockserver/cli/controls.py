@@ -25,7 +25,7 @@ from followup.cli.output import fail, reject, write_line
 from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.cli.tree import tree_of
 from followup_mockserver.control import Control, PendingJob
-from followup_mockserver.control.occurrences import HistoryEntry
+from followup_mockserver.control.occurrences import HistoryEntry, counted
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.errors import InvalidArgument, instant
 from followup_mockserver.world.state.faults import Fault, WebhookFault
@@ -49,8 +49,8 @@ def _advance(
     output: Output,
 ) -> None:
     result = remote.call(Control.advance, **parsed_duration(duration))
-    ran = "1 job ran" if result["ran"] == 1 else f"{result['ran']} jobs ran"
-    output.print(result["jobs"], whole=result, title=terminal.with_local_times(f"It is {result['now']}; {ran}."))
+    title = f"It is {result['now']}; {counted(result['ran'], 'job')} ran."
+    output.print(result["jobs"], whole=result, title=terminal.with_local_times(title))
 
 
 @_control("clock", routes.jobs, defaults={"limit": 25})
@@ -98,7 +98,7 @@ def trigger(remote: Remote, arguments: Mapping[str, Any], output: Output) -> Non
         attrs.evolve(output, listing=types).print(rows, whole=examples, title=title)
         return
     sent = remote.call(Control.trigger, **arguments)["data"]
-    output.print(sent, title=f"Sent to {len(sent)} subscribed endpoint{'' if len(sent) == 1 else 's'}.")
+    output.print(sent, title=f"Sent to {counted(len(sent), 'subscribed endpoint')}.")
 
 
 @_control("fault", Control.add_fault, argument="operation", defaults={"kind": "status"})

@@ -98,9 +98,8 @@ def wait(
         while True:
             passed = time.monotonic() - begins
             named = None if is_asked else _url_in(env_file)
-            awaits_file = not (
-                is_asked or passed >= min(_FOR_THE_FILE, timeout / 2) or (env_file and env_file.exists())
-            )
+            is_there = env_file is not None and env_file.exists()
+            awaits_file = not (is_asked or is_there or passed >= min(_FOR_THE_FILE, timeout / 2))
             if (named or not awaits_file) and _is_healthy(client, named or url, env_file if named else None):
                 break
             if passed >= timeout:

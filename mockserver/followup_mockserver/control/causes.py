@@ -108,9 +108,8 @@ def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
     A cause that is not among them is unknown, and so is one of those that cause each other, as in a snapshot that
     somebody has edited.
     """
-    causes: dict[str | None, Occurrence] = {
-        each.id: each for each in ordered if each.kind == occurrences.REQUEST or _can_cause(each)
-    }
+    causing = (each for each in ordered if each.kind == occurrences.REQUEST or _can_cause(each))
+    causes: dict[str | None, Occurrence] = {each.id: each for each in causing}
     placed: set[int] = set()
     found = []
     for occurrence in ordered:
@@ -136,9 +135,8 @@ def _exists(tenant: Tenant, id: str) -> bool:
     if id == tenant.organization.id or any(id in each for each in collections):
         return True
     attempts = tenant.attempts.of(id.partition(".")[0])
-    return any(f"{each.delivery}.{each.number}" == id for each in attempts) or any(
-        each.id == id for each in tenant.messages
-    )
+    is_attempt = any(f"{each.delivery}.{each.number}" == id for each in attempts)
+    return is_attempt or any(each.id == id for each in tenant.messages)
 
 
 # --- the records of a chain ----------------------------------------------------------------------------------

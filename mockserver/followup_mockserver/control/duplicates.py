@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import attrs
 
+from followup import Appointment
 from followup_mockserver.gateway.contract.operations import is_batch
 from followup_mockserver.world.state.history import EVENT
 from followup_mockserver.world.state.journal import JournalEntry, RecordedCall
@@ -83,14 +84,14 @@ def suspect_objects(tenant: Tenant) -> dict[str, str]:
 def _booked_twice(tenant: Tenant) -> dict[str, str]:
     """Return the appointments that may be duplicates, each with an earlier one, by their ids."""
     found: dict[str, str] = {}
-    booked: dict[tuple[str, datetime], dict[str | None, str]] = {}
+    booked: dict[tuple[str, datetime], list[Appointment]] = {}
     for each in tenant.appointments:
         if each.status != "cancelled":
-            by_type = booked.setdefault((each.patient, each.start_at), {})
-            same = [by_type[other] for other in by_type if len({other, each.type} - {None}) < 2]
-            if same:
-                found[each.id] = same[-1]
-            by_type[each.type] = each.id
+            earlier = booked.setdefault((each.patient, each.start_at), [])
+            for other in earlier:
+                if len({other.type, each.type} - {None}) < 2:
+                    found[each.id] = other.id
+            earlier.append(each)
     return found
 
 

@@ -218,12 +218,8 @@ class Entries:
         if delivery is None:
             return title, None if endpoint is None else endpoint.id, occurrence.parts, "muted"
         if is_attempt:
-            return (
-                f"{title}, {occurrences.title_of(occurrence)[0]}",
-                delivery.id,
-                occurrence.parts,
-                occurrence.outcome.tone,
-            )
+            number, _, outcome = occurrences.title_of(occurrence)
+            return f"{title}, {number}", delivery.id, outcome, occurrence.outcome.tone
         state = occurrences.state_of(delivery)
         return title, delivery.id, occurrences.progress_of(delivery), occurrences.TONES.get(state, state)
 

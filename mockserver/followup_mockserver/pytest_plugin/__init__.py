@@ -105,10 +105,8 @@ def _percentage(text: str) -> float:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start to measure the coverage, if it is requested."""
-    names = ("", "_used", "_file", "_fail_under")
-    if all(
-        value is None or value is False for value in (config.getoption(f"followup_coverage{each}") for each in names)
-    ):
+    asked = [config.getoption(f"followup_coverage{each}") for each in ("", "_used", "_file", "_fail_under")]
+    if all(each is None or each is False for each in asked):
         return
     from followup_mockserver.pytest_plugin.coverage import CoveragePlugin
 

@@ -179,12 +179,10 @@ class Guard:
             ServiceError: 403 if a web page could have sent the request, or the token is missing or invalid.
         """
         self.check_origin(headers)
-        if self.token is not None and not hmac.compare_digest(
-            headers.get(TOKEN_HEADER, "").encode(), self.token.encode()
-        ):
-            raise _forbidden(
-                "control_token_missing", f"The {TOKEN_HEADER} header must carry the token that serve printed."
-            )
+        sent = headers.get(TOKEN_HEADER, "").encode()
+        if self.token is not None and not hmac.compare_digest(sent, self.token.encode()):
+            problem = f"The {TOKEN_HEADER} header must carry the token that serve printed."
+            raise _forbidden("control_token_missing", problem)
 
     def check_origin(self, headers: Headers) -> None:
         """Check that a request does not come from a web page of another host.

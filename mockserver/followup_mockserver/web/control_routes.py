@@ -82,11 +82,7 @@ def changes(control: Control, *, since: int = 0, wait: Wait = 0) -> Changes:
         since: the version that the caller has.
         wait: the maximum number of seconds to wait for another version than ``since``.
     """
-
-    def look(tenant: Tenant) -> tuple[bool, Changes]:
-        return tenant.version != since, Changes(tenant.version)
-
-    return access_to(control).wait_until(look, wait)
+    return access_to(control).wait_until(lambda tenant: (tenant.version != since, Changes(tenant.version)), wait)
 
 
 def reminders(control: Control, *, appointment: str | None = None) -> list[PendingReminder]:
@@ -133,10 +129,7 @@ def requests(
         own = ("refused",) if status == "refused" and entry.refused else (str(entry.status), f"{entry.status // 100}xx")
         return operation in (None, entry.operation) and (status is None or status in own)
 
-    def select(tenant: Tenant) -> list[JournalEntry]:
-        return [*filter(is_selected, journal_of(tenant))]
-
-    return _long_poll(control, select, wait, seen)
+    return _long_poll(control, lambda tenant: [*filter(is_selected, journal_of(tenant))], wait, seen)
 
 
 def deliveries(
@@ -282,12 +275,8 @@ def delete_webhook_endpoint(control: Control, id: str, /) -> DeletedObject:
     Raises:
         ServiceError: 404 if there is no such endpoint.
     """
-
-    def delete(tenant: Tenant) -> DeletedObject:
-        endpoint = existing(tenant.webhook_endpoints.get(id), "webhook endpoint")
-        return webhook_endpoints.delete(tenant, endpoint)
-
-    return access_to(control).change("delete_webhook_endpoint", delete, id)
+    change = access_to(control).change_object
+    return change("delete_webhook_endpoint", "webhook endpoint", id, webhook_endpoints.delete)
 
 
 def add_api_key(control: Control, *, name: str = "key", scopes: list[str] | None = None) -> NewOrganization:

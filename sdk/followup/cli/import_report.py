@@ -4,7 +4,6 @@ Values are personal data unless they are times, statuses or ids; those of all ot
 """
 
 import re
-import shutil
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from rich.cells import cell_len, set_cell_size
 from followup._core.codec.kinds import camel
 from followup._core.package_data import package_text
 from followup._core.privacy.redaction import HIDDEN, visible
-from followup.cli.output import json_line, local_time, say, say_wrapped, write_line, zone_of
+from followup.cli.output import json_line, local_time, say, say_wrapped, terminal_width, write_line, zone_of
 
 if TYPE_CHECKING:
     from followup.imports import Doubt, Import, Report
@@ -107,7 +106,7 @@ class Shown:
         if as_json:
             self._print_json()
             return
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _LONGEST_LINE
+        width = terminal_width() if sys.stdout.isatty() else _LONGEST_LINE
         for indent, line in self.lines():
             say_wrapped(indent, line)
         for group in _grouped(self.report, _FIRST):
@@ -165,9 +164,8 @@ class Shown:
         yield "", self._say("rows", file=self.file.name, **numbers)
         if self.is_recorded is None:
             yield from self._preview()
-        events = ", ".join(f"{count:,} {self._say(kind)}" for kind, count in report.types.items()) or self._say(
-            "nothing"
-        )
+        listed = ", ".join(f"{count:,} {self._say(kind)}" for kind, count in report.types.items())
+        events = listed or self._say("nothing")
         if self.is_recorded is not None:
             yield "", self._say("recorded" if self.is_recorded else "not_recorded", events=events, **numbers)
             return

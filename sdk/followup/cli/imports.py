@@ -206,9 +206,8 @@ def _send(database: str | None, name: str, cipher: str | None) -> tuple["DrainRe
         return None, str(error)
     if sent.rejected:
         return sent, f"the service rejected {stores.events(sent.rejected)}; 'followup outbox dead' shows the reasons"
-    return sent, f"{stores.events(sent.remaining)} could not be sent now; the next run sends them" * (
-        sent.remaining > 0
-    )
+    problem = f"{stores.events(sent.remaining)} could not be sent now; the next run sends them"
+    return sent, problem if sent.remaining else ""
 
 
 @contextmanager

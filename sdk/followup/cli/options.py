@@ -179,11 +179,8 @@ def decoded(content: bytes, where: str) -> str:
     Raises:
         CommandFailed: they have another encoding, such as the UTF-16 of Windows PowerShell.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:  # as in UTF-16 without a byte order mark
+    text = content.decode("utf-8-sig", "surrogateescape")
+    if re.search("[\0\udc80-\udcff]", text):  # as in UTF-16 without a byte order mark, or with one
         reject(f"{where} must be UTF-8 text; save it in this encoding")
     return text
 

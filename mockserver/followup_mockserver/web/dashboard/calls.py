@@ -33,8 +33,6 @@ def is_error(entry: JournalEntry) -> bool:
     return entry.status != 200 or entry.refused > 0
 
 
-_DUPLICATES = "possible_duplicates"
-
 _TABS: Mapping[str, Callable[[RecordedCall], bool]] = {
     "": lambda _: True,
     "errors": lambda call: is_error(call.entry),
@@ -66,7 +64,7 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
     suspects = suspect_calls(tenant)
     calls = list(tenant.journal.recorded_newest_first())
     text = query.get("q", "").strip()
-    tabs = {**_TABS, _DUPLICATES: lambda call: call.entry.request_id in suspects}
+    tabs = {**_TABS, "possible_duplicates": lambda call: call.entry.request_id in suspects}
     mark = query.get("mark", "")
     marked = next((each.number for each in calls if each.entry.request_id == mark), 0 if mark == "start" else None)
     if marked is not None:

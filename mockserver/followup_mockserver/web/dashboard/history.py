@@ -254,11 +254,10 @@ def _groups(tenant: Tenant, control: str) -> list[tuple[tuple[str, str], list[Oc
     records = tenant.history.records
     ran = {each.id for each in records if each.cause == control and each.id.startswith(history.JOB_PREFIX)}
     groups: dict[tuple[str, str], list[Occurrence]] = {}
-    for each in occurrences.of_records(tenant, [record for record in records if record.id in ran]):
+    found = occurrences.of_records(tenant, [record for record in records if record.id in ran])
+    for each in sorted(found, key=attrgetter("at")):
         if each.ended_by == control:
             groups.setdefault((occurrences.job_title(each.kind, each.detail), _result(each)), []).append(each)
-    for jobs in groups.values():
-        jobs.sort(key=attrgetter("at"))
     return sorted(groups.items(), key=lambda item: (item[1][0].outcome.tone != "failed", item[1][0].at))
 
 

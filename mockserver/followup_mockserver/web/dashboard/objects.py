@@ -139,11 +139,8 @@ def selected(
 
 def _choices(counts: Counter[str], chosen: str | None) -> dict[str, int]:
     """Return the values with their numbers, that of all first; the chosen one is there even if nothing has it."""
-    return (
-        {"": counts.total()}
-        | ({chosen: 0} if chosen else {})
-        | {value: count for value, count in sorted(counts.items()) if value}
-    )
+    first = {"": counts.total()} | ({chosen: 0} if chosen else {})
+    return first | {value: count for value, count in sorted(counts.items()) if value}
 
 
 def list_page(

@@ -22,7 +22,7 @@ from followup_mockserver.web.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of
 from followup_mockserver.web.dashboard.texts import json_body
 from followup_mockserver.web.dashboard.webhooks import OUTBOUND_EVENTS, last_result
-from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, CallDetails, JournalEntry
+from followup_mockserver.world.state.journal import CallDetails, JournalEntry
 from followup_mockserver.world.state.tenant import Tenant
 
 MAX_RESULTS = 50
@@ -124,6 +124,8 @@ def _exact_matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
             yield _result("events", event, "caller's id")
     yield from _calls_that_refused(tenant, text)
     for call in tenant.journal.newest_first():
+        if _begins(call.request_id, text):
+            yield _call(call, "request id")
         if call.idempotency_key == text:
             yield _call(call, "idempotency key")
     for patient in tenant.patients.find_all("dni", text.replace(".", "")):
@@ -179,21 +181,13 @@ def _not_stored(entry: JournalEntry, details: CallDetails) -> list[Any]:
 
 
 def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:
-    """Return the object or the calls whose id this is, or begins with this text."""
-    if text.startswith(REQUEST_ID_PREFIX):
-        for call in tenant.journal.newest_first():
-            if _begins(call.request_id, text):
-                yield _call(call, "request id")
-        return
+    """Return what has this id, and the objects whose ids begin with this text."""
     if text.startswith(PREFIXES):
         records = (record for record in tenant.history.records if record.id == text)
         yield from (SearchResult(HISTORY, text, "id", title_of_cause(each)) for each in islice(records, 1))
-        return
-    view = next((view for prefix, view in VIEW_OF_PREFIX.items() if text.startswith(prefix)), None)
-    if view is not None:
-        for obj in collection_of(tenant, view):
-            if _begins(obj.id, text):
-                yield _result(view, obj, "id")
+    for prefix, view in VIEW_OF_PREFIX.items():
+        objects = collection_of(tenant, view) if text.startswith(prefix) else ()
+        yield from (_result(view, each, "id") for each in objects if _begins(each.id, text))
 
 
 def _begins(id: str, text: str) -> bool:

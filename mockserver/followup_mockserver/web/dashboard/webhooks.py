@@ -12,6 +12,7 @@ import attrs
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.control.occurrences import STOPPED, state_of
+from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries import body_of, headers_of
 from followup_mockserver.deliveries.deliveries import url_of
 from followup_mockserver.web.dashboard.columns import day_in
@@ -152,9 +153,7 @@ def _is_binary(body: bytes) -> bool:
 
 def endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
     """Return the variables of the page of an endpoint: whether its receiver works, and its deliveries."""
-    attempts = sorted(
-        (each for each in tenant.attempts if each.webhook_endpoint == endpoint.id), key=lambda each: each.at
-    )
+    attempts = [each for each in all_attempts(tenant) if each.webhook_endpoint == endpoint.id]
     return {
         "disabled_by": disabling_call(tenant, endpoint),
         "was_attempted": bool(attempts or endpoint.last_delivered_at),

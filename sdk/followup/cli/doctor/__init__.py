@@ -323,9 +323,8 @@ def _address_of(url: str) -> str:
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "")[:100]
-        return (
-            f"{host}:{parts.port}{redacted(parts.path, max_length=100)}" if is_loopback(host) and parts.port else host
-        )
+        is_here = is_loopback(host) and parts.port
+        return f"{host}:{parts.port}{redacted(parts.path, max_length=100)}" if is_here else host
     except ValueError:
         return "an invalid URL"
 
