@@ -87,3 +87,13 @@ def test_pages_are_accessible_and_the_reference_is_above_the_fold(
         assert entry is not None
         assert size is PHONE or entry["y"] < LAPTOP["height"] - 50
     page.close()
+
+
+def test_wide_pictures_scroll_on_a_phone_by_keyboard_too(page: Page, built: Path) -> None:
+    page.goto((built / "dashboard.html").as_uri())
+    expect(page.locator("[tabindex] > img")).to_have_count(0)
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.reload()
+    overview = page.locator("[tabindex='0']:has(> img[src$='overview.png'])")
+    overview.focus()
+    assert overview.evaluate("each => each.scrollWidth > each.clientWidth")
