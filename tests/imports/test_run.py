@@ -424,6 +424,7 @@ def test_a_run_that_commits_just_before_another_one(database_url: str, outbox: O
     job, engine, inner = import_of(tmp_path), engine_of(database_url), []
     folder = tmp_path / "other"
     folder.mkdir()
+    import_of(folder, name="earlier").run(export(folder, []), outbox)  # makes the tables
     file = export(tmp_path, [row(number, LATER) for number in range(5)])
 
     @event.listens_for(engine, "before_cursor_execute")
