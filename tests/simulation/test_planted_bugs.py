@@ -1,6 +1,7 @@
 """The simulation finds the bugs that teams really make, and names the promise that is broken."""
 
 import re
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -36,6 +37,8 @@ def failure_of(clinic: type[Clinic], seed: int) -> AssertionError:
     "bug", [pytest.param(each, marks=[pytest.mark.nightly] * each.is_slow, id=each.name) for each in BUGS]
 )
 def test_a_planted_bug_is_found(bug: Bug) -> None:
+    if "LocalTime" in bug.name and not hasattr(time, "tzset"):
+        pytest.skip("a process of this system has no time zone")
     failure = failure_of(bug.clinic, bug.seed)
     assert promise_in(failure) in bug.promises
     [seed] = re.findall(r"\(seed (\d+)\)", str(failure))

@@ -22,7 +22,7 @@ class PlainClinic(Clinic):
 
     def save(self) -> None:
         self.path.with_suffix(".new").write_text(json.dumps(self.state), encoding="utf-8")
-        self.path.with_suffix(".new").rename(self.path)
+        self.path.with_suffix(".new").replace(self.path)
 
     def book(self, booking: Booking) -> None:
         self.state["bookings"][booking.external_id] = {

@@ -13,6 +13,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import PureWindowsPath
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -184,7 +185,7 @@ class _ObservedConnection(sqlite3.Connection):
         databases = databases_of_thread()
         assert databases is not None
         self._databases = databases
-        self._name = os.fsdecode(database).partition("?")[0].rpartition("/")[2]
+        self._name = PureWindowsPath(os.fsdecode(database).partition("?")[0]).name  # it knows both separators
         self._thread = threading.get_ident() if check_same_thread else None
         databases.process.check()
         super().__init__(database, check_same_thread=False, **arguments)
