@@ -5,6 +5,7 @@ The limit of these mocks is shorter, so that nobody waits for it; that it is ten
 
 import asyncio
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -97,7 +98,11 @@ class TestSockets:
     ) -> None:
         with ScriptedServer() as receiver:
             receiver.script = [never_ending(receiver.released)]
-            assert_too_late(delivered(server, receiver.url))
+            delivery = delivered(server, receiver.url)
+        if sys.version_info >= (3, 15) and never_ending is continuing_as_fast_as_it_can:
+            assert delivery.last_error == "No response (the response is not HTTP)."  # http.client counts them
+            return
+        assert_too_late(delivery)
 
     def test_section_6_2_a_tls_handshake_has_no_longer(self, service: ImpatientService) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
