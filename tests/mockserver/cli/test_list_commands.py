@@ -12,7 +12,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.shell import Shell
-from support.systems import stop
+from support.systems import needs_signals, stop
 
 from followup import APIStatusError, construct_event
 from followup.cli.output import short_ids
@@ -125,6 +125,24 @@ class TestLists:
             stop(process, number)
             assert process.stderr
             assert process.stderr.read() == ""
+
+    @needs_signals
+    def test_ctrl_c_does_not_reach_a_command_that_a_script_started_in_the_background(
+        self, shell: Shell, server: MockServer
+    ) -> None:
+        create_patients(server, 1)
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell without job control does
+        try:
+            process = shell.start("requests", "--follow")
+        finally:
+            signal.signal(signal.SIGINT, before)
+        with process:
+            assert process.stdout
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            create_patients(server, 2)
+            assert json.loads(process.stdout.readline())["requestId"] == request_ids(server)[-1]
+            stop(process)
 
     def test_follow_reports_a_delivery_again_when_it_has_changed(self, shell: Shell, server: MockServer) -> None:
         statuses = iter((500, 204))

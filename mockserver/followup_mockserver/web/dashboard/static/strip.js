@@ -1,7 +1,7 @@
 // Draws the strip over the mock's time: a row for each kind of thing, a column for each while, and where they meet a bar.
 // Its height says how many there were, and its parts what became of them. What was not sent has a mark of its own above
 // it. A column is a link that selects its time. The arrow keys lead from one to the next, and a pointer that is dragged
-// over several selects all of them. A long time without anything is left out.
+// over several selects all of them. A long time without anything is omitted.
 
 import { timeText } from "./times.js";
 
@@ -36,7 +36,7 @@ function room() {
   return innerWidth > 900 ? innerWidth - 400 : innerWidth - 150;
 }
 
-/** Returns functions from a column to when it begins and ends; a time that is left out is between two columns. */
+/** Returns functions from a column to when it begins and ends; a time that is omitted is between two columns. */
 function timesOf({ start, step, gaps }, merged) {
   const begin = (fine) => start + fine * step + gaps.reduce((sum, [column, length]) => sum + (fine >= column ? length : 0), 0);
   return { begins: (column) => begin(column * merged), ends: (column) => begin((column + 1) * merged - 1) + step };
@@ -81,7 +81,7 @@ function chart(strip, text) {
   return drawn;
 }
 
-/** Returns the lines and the times of the axis: at regular distances, and where a time is left out. */
+/** Returns the lines and the times of the axis: at regular distances, and where a time is omitted. */
 function axis(strip, merged, count, height, text) {
   const made = [];
   const every = Math.ceil((count * 130) / room()); // a text needs about 130 pixels
@@ -99,7 +99,7 @@ function axis(strip, merged, count, height, text) {
   }
   for (const [column, length] of gaps) {
     const x = `${(100 * column) / count}%`;
-    const title = svg("title", {}, `${Math.round(length / 86400)} days without anything are left out.`);
+    const title = svg("title", {}, `${Math.round(length / 86400)} days without anything are omitted.`);
     made.push(svg("line", { x1: x, x2: x, y2: height, class: "gap" }, title));
     add(column, timesOf(strip, 1).begins(Math.round(column * merged)));
   }
@@ -145,7 +145,7 @@ function partsOf(counts, width) {
   return made;
 }
 
-/** Returns the pattern of what failed, so that it can be told from the rest without colour. */
+/** Returns the pattern of what failed, so that it differs from the rest without colour. */
 function hatching() {
   const pattern = svg("pattern", { id: "hatching", width: 4, height: 4, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
   pattern.append(svg("rect", { width: 4, height: 4 }), svg("line", { y2: 4 }));
