@@ -3,6 +3,7 @@
 import functools
 import inspect
 import itertools
+import logging
 import os
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import attrs
 
-from followup._core import telemetry
 from followup._core.api_rules import SERVICE_VERSION
 from followup._core.call import options as _options
 from followup._core.call.call import run_call
@@ -20,9 +20,9 @@ from followup._core.call.steps import Call, drive, drive_async
 from followup._core.codec.kinds import kind_of
 from followup._core.declarations.declarations import lazy
 from followup._core.declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
+from followup._core.frames import clears_frames, clears_frames_of
 from followup._core.http.connections import AsyncConnections, Connections, import_transport
 from followup._core.plain import Late
-from followup._core.privacy.frames import clears_frames, clears_frames_of
 from followup._core.results.errors import ConfigurationError
 from followup._core.results.results import Result
 from followup._core.time import TimeOf
@@ -61,6 +61,31 @@ async def batches_async(items: Iterable[T] | AsyncIterable[T], size: int) -> Asy
             waiting = []
     if waiting:
         yield waiting
+
+
+def telemetry_if_on() -> Any:
+    """Return the module that records calls; None if the user has turned it off, or OpenTelemetry is missing.
+
+    Raises:
+        ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.
+    """
+    setting = os.environ.get("FOLLOWUP_TELEMETRY", "").strip().lower()
+    if setting not in ("", "on", "off"):
+        raise ConfigurationError("FOLLOWUP_TELEMETRY must be on, which is the default, or off")
+    return None if setting == "off" else _usable_telemetry()
+
+
+@functools.cache
+def _usable_telemetry() -> Any:
+    try:
+        from followup._core import telemetry
+    except ImportError:  # not installed, or an older version than the extra requires
+        return None
+    except Exception as error:  # noqa: BLE001 - a wrong setting of OpenTelemetry must not stop the calls
+        message = "no telemetry, because OpenTelemetry cannot be imported: %s"
+        logging.getLogger("followup").warning(message, type(error).__name__)
+        return None
+    return telemetry
 
 
 def _import_all_that_calls_need() -> None:
@@ -123,7 +148,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
             ConfigurationError: an option is missing or invalid, or the environment variable ``FOLLOWUP_TELEMETRY`` or
                 ``FOLLOWUP_LOG`` is; the message names it.
         """
-        telemetry.show_log()
+        _options.show_log()
         all_groups()  # now, and not in a frozen test, or where an interrupt would leave one half imported
         if http_client is not None:
             import httpx
@@ -142,10 +167,8 @@ class _Client(Generic[HttpClient, AnyConnections]):
             own_client=http_client is not None,
         )
         options = attrs.evolve(options, user_agent=_options.user_agent_with(app_info))
-        if telemetry.is_on():
-            from followup._core.telemetry.calls import CallObserver
-
-            options = attrs.evolve(options, observe=CallObserver(options.base_url))
+        if (telemetry := telemetry_if_on()) is not None:
+            options = attrs.evolve(options, observe=telemetry.CallObserver(options.base_url))
         self._set_up(options, self._connect(http_client, options), owns_connections=True)
 
     def _set_up(self, options: Options, connections: AnyConnections, *, owns_connections: bool) -> None:

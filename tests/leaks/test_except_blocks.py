@@ -22,7 +22,7 @@ from .place import PLANTED, Place, Scenario
 
 __all__ = ["exported", "quick_backoff", "server"]
 
-BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_core/privacy/frames.py"])]
+BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_core/frames.py"])]
 
 FAILURES_OF_SOCKETS = "_core/http/"
 """Blocks that turn failures of sockets into outcomes. No peer can bring about all of them; those reached are tried."""

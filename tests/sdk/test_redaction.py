@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from followup._core.privacy.redaction import redacted, visible
+from followup._core.redaction import redacted, visible
 
 HANG = 60.0
 """Seconds after which a test has hung: its inputs take milliseconds, or minutes where the work is not bounded."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, null, select, update
 
-from followup._core.privacy.redaction import visible
+from followup._core.redaction import visible
 from followup._store.leases import RELEASED, datetime_of
 from followup._store.person import Person
 from followup._store.rows import StoredRows, scrub

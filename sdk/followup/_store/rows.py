@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Delete, Row, Table, Update, bindparam, delete, func, select, update
 
-from followup._core.privacy.redaction import redacted
+from followup._core.redaction import redacted
 from followup._core.results.errors import ConfigurationError, FollowUpError
 from followup._store.cipher import is_hashed
 from followup._store.database import Database

@@ -18,7 +18,7 @@ from rich.cells import cell_len, set_cell_size
 
 from followup._core.codec.kinds import camel
 from followup._core.package_data import package_text
-from followup._core.privacy.redaction import HIDDEN, visible
+from followup._core.redaction import HIDDEN, visible
 from followup.cli.output import json_line, local_time, say, say_wrapped, terminal_width, write_line, zone_of
 
 if TYPE_CHECKING:

@@ -231,7 +231,7 @@ def _nothing_done() -> Iterator[None]:
 
 @contextmanager
 def _progress(file: Path) -> Iterator[Callable[[int, int], object]]:
-    from followup._core.privacy.redaction import visible
+    from followup._core.redaction import visible
     from followup.cli.lists import progress
 
     gc.freeze()  # else each search for cyclic garbage looks at all modules again, which takes a seventh of the time

@@ -17,7 +17,7 @@ import attrs
 import typer
 
 from followup._core.codec.kinds import wire_fields
-from followup._core.privacy.redaction import visible
+from followup._core.redaction import visible
 from followup.cli.options import AsJson, keyword
 from followup.cli.output import json_line, reject, say, short_ids, style_of, with_local_times, write_line, zone_at
 

@@ -8,7 +8,7 @@ import typer
 
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.codec.wire import format_timestamp
-from followup._core.privacy.redaction import redacted
+from followup._core.redaction import redacted
 from followup._core.results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application

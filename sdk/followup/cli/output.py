@@ -57,7 +57,7 @@ def json_line(value: Any) -> str:
     import json  # imported late, as the next ones, because help pages need none of them
     import locale
 
-    from followup._core.privacy.redaction import visible
+    from followup._core.redaction import visible
 
     text = json.dumps(value, ensure_ascii=False)
     encodings = {sys.stdout.encoding.lower()}
@@ -100,7 +100,7 @@ def write_private_file(path: Path, text: str) -> None:
 
 def say(text: str) -> None:
     """Print a line."""
-    from followup._core.privacy.redaction import visible
+    from followup._core.redaction import visible
 
     write_line(_with_verdict(visible(text)))
 
@@ -144,7 +144,7 @@ def remark(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print what a reader of the output has to know, on standard error; on a terminal in lines that fit."""
-    from followup._core.privacy.redaction import visible
+    from followup._core.redaction import visible
 
     lines = fitting(visible(text), terminal_width()) if sys.stderr.isatty() else [visible(text)]
     sys.stderr.write("\n".join(lines) + "\n")

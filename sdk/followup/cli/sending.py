@@ -17,7 +17,7 @@ import typer
 from followup import EventInput
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.codec.kinds import camel
-from followup._core.privacy.redaction import visible
+from followup._core.redaction import visible
 from followup.cli.options import STANDARD_INPUT, argument_names
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn
 

@@ -13,7 +13,7 @@ from django.db import close_old_connections, connections, transaction
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from followup import EventInput
-from followup._core.privacy.frames import clears_frames_of
+from followup._core.frames import clears_frames_of
 from followup._store.execution import Execution
 from followup._store.places import Comparison
 from followup._store.schema import from_ascii

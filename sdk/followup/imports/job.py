@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import URL, Engine
 
 from followup import FollowUp, FollowUpError
-from followup._core.privacy.frames import clears_frames_of
+from followup._core.frames import clears_frames_of
 from followup._store.leases import StoreTime
 from followup.imports import maps
 from followup.imports.compare import Comparison, Report

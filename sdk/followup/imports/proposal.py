@@ -20,7 +20,7 @@ import phonenumbers
 
 from followup import ConfigurationError
 from followup._core.package_data import package_text, zone_of
-from followup._core.privacy.redaction import visible
+from followup._core.redaction import visible
 from followup.imports.cells import text_of
 from followup.imports.encodings import TWICE
 from followup.imports.files import OnProgress, Table

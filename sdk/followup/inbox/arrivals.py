@@ -18,8 +18,8 @@ import attrs
 from sqlalchemy import BigInteger, Column, Connection, Index, Insert, MetaData, Table, or_, select, update
 
 import followup
+from followup._client import telemetry_if_on
 from followup._core.codec.wire import WireError
-from followup._core.telemetry import count_missed_webhooks
 from followup._store.cipher import RowCipher
 from followup._store.dialects import LONG_BYTES, Dialect, dialect_of, exact_text
 from followup._store.leases import StoreTime, datetime_of, time_of
@@ -162,7 +162,8 @@ def catch_up(
             _move_cursor(connection, setting.name, endpoint, now, max(times))
     if added:
         logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", setting.name, added)
-        count_missed_webhooks(added, setting.name)
+        if (telemetry := telemetry_if_on()) is not None:
+            telemetry.count_missed_webhooks(added, setting.name)
     return CatchUpReport(len(times), added)
 
 

@@ -25,7 +25,7 @@ from followup._core.api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, Ev
 from followup._core.codec.encode import Encoder, encoder_for, json_bytes
 from followup._core.codec.kinds import camel, kind_of
 from followup._core.codec.wire import format_timestamp
-from followup._core.privacy.redaction import redacted
+from followup._core.redaction import redacted
 from followup._core.time import new_uuid
 from followup._store.cipher import Hash, RowCipher, unhashed
 from followup._store.database import Database

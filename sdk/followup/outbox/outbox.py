@@ -10,7 +10,7 @@ from sqlalchemy import URL, Connection, Engine
 from followup import EventInput, FollowUp
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.call.options import checked_deadline
-from followup._core.privacy.frames import clears_frames_of
+from followup._core.frames import clears_frames_of
 from followup._core.results import errors
 from followup._store.cipher import Cipher, UnreadableRows
 from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async

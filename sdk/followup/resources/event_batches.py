@@ -21,7 +21,7 @@ from followup._core.call.retries import backoff
 from followup._core.call.steps import Call, Steps, Wait
 from followup._core.codec.decode import decode
 from followup._core.codec.wire import WireError
-from followup._core.privacy.redaction import SentValues, redacted
+from followup._core.redaction import SentValues, redacted
 from followup._core.results import errors
 from followup._core.results.results import Model, Result, personal
 from followup._core.time import random_fraction

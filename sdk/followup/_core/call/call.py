@@ -16,7 +16,7 @@
 All ``Send`` steps of one call carry the same request, byte for byte, with the same idempotency key. Between two of
 them, and before the first where the client has a request rate, there may be any number of ``Wait`` steps.
 
-Where calls are recorded (``_telemetry``), ``Options.observe`` wraps the generator in another one, which passes the
+Where calls are recorded (``telemetry``), ``Options.observe`` wraps the generator in another one, which passes the
 steps on under the same contract.
 """
 
@@ -33,7 +33,7 @@ from followup._core.call.request_rate import Governor, Slot
 from followup._core.call.responses import ACCEPT_ENCODING, error_of, result_of, with_response
 from followup._core.call.retries import seconds_before_retry
 from followup._core.call.steps import Call, Outcome, Response, Send, Steps, Wait
-from followup._core.privacy.redaction import redacted
+from followup._core.redaction import redacted
 from followup._core.results.results import Result
 
 R = TypeVar("R", bound=Result)

@@ -1,6 +1,8 @@
 """The options of a client: their defaults, the environment variables, and their validation."""
 
+import functools
 import ipaddress
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -246,3 +248,27 @@ def _checked_rate(rate: object) -> int:
     raise ConfigurationError(
         f"requests_per_minute must be a whole number from 1 to {HIGHEST_RATE:,}, or None for no limit"
     )
+
+
+def show_log() -> None:
+    """Write the log to standard error, if the environment variable ``FOLLOWUP_LOG`` says from which level on.
+
+    A program that sets up logging itself gets these lines where it wants them, and only there.
+
+    Raises:
+        ConfigurationError: the level is neither ``info`` nor ``debug``.
+    """
+    level = os.environ.get("FOLLOWUP_LOG", "").strip().upper()
+    if level not in ("", "INFO", "DEBUG"):
+        raise ConfigurationError("FOLLOWUP_LOG must be info or debug, or unset")
+    if level:
+        logging.getLogger("followup").setLevel(level)
+        logging.getLogger("followup").addHandler(_standard_error())
+
+
+@functools.cache
+def _standard_error() -> logging.Handler:
+    ours, handler = logging.getLogger("followup"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s  %(name)s  %(message)s", "%Y-%m-%d %H:%M:%S"))
+    handler.addFilter(lambda _: [*logging.getLogger().handlers, *ours.handlers] == [handler])
+    return handler

@@ -18,7 +18,7 @@ from followup._core.api_rules import WasSent
 from followup._core.call.options import Options
 from followup._core.call.steps import Call, NoResponse, NotSendable, Outcome, Response
 from followup._core.codec.wire import WireError, is_deep
-from followup._core.privacy.redaction import redacted
+from followup._core.redaction import redacted
 from followup._core.results import errors
 from followup._core.results.results import ResponseInfo, Result
 

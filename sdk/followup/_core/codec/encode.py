@@ -17,7 +17,7 @@ import attrs
 from followup._core.api_rules import IdPrefix, Limits
 from followup._core.codec import wire
 from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_GIVEN, NOT_IN_JSON, Kind, camel, kind_of, kinds_in, kinds_of
-from followup._core.privacy.redaction import redacted
+from followup._core.redaction import redacted
 
 if TYPE_CHECKING:
     from cattrs import Converter

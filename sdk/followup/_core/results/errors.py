@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from followup._core import api_rules as rules
-    from followup._core.privacy.redaction import SentValues
+    from followup._core.redaction import SentValues
 else:
     rules, typing = Late("followup._core.api_rules"), Late("typing")
 
@@ -174,7 +174,7 @@ class APIStatusError(FollowUpError):
         # Imported late: the mock and the commands read the declarations, and need no HTTP client.
         import httpx
 
-        from followup._core.privacy.redaction import SentValues
+        from followup._core.redaction import SentValues
 
         super().__init__(**{"was_sent": "yes", **call})
         self.status_code: int = status_code
@@ -194,7 +194,7 @@ class APIStatusError(FollowUpError):
         self.args: tuple[Any, ...] = (text,)
 
     def _text(self, message: str | None, sent: SentValues) -> str:
-        from followup._core.privacy.redaction import redacted  # late: verifying a webhook does not need it
+        from followup._core.redaction import redacted  # late: verifying a webhook does not need it
 
         parts = [str(self.status_code) if message else self.message]
         parts += [redacted(name, sent, max_length=100) for name in (self.type, self.code and f"({self.code})") if name]

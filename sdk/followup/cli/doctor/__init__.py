@@ -19,7 +19,7 @@ from followup._core.codec.wire import format_timestamp
 from followup._core.declarations.declarations import Declaration
 from followup._core.declarations.operations import declarations_of
 from followup._core.http.network import is_loopback
-from followup._core.privacy.redaction import HIDDEN, redacted
+from followup._core.redaction import HIDDEN, redacted
 from followup._core.results.errors import (
     APIConnectionError,
     APIStatusError,

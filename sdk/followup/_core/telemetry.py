@@ -1,4 +1,6 @@
-"""Records each call as one span, with an event for each attempt.
+"""Records each call as one span of OpenTelemetry, with an event for each attempt; counts webhooks that were missed.
+
+Only this module imports OpenTelemetry, and ``_client`` imports it only once a client is created.
 
 ``CallObserver`` wraps the generator of a call and passes its steps on to the driver (``call`` describes both), so that
 the synchronous and the asynchronous client need no code of their own. The texts of errors are not recorded, since the
@@ -18,6 +20,7 @@ from urllib.parse import urlsplit
 import attrs
 from opentelemetry import context as current
 from opentelemetry import propagate
+from opentelemetry.metrics import get_meter
 from opentelemetry.trace import (
     INVALID_SPAN,
     ProxyTracerProvider,
@@ -206,3 +209,15 @@ def _current_context(context: current.Context) -> Iterator[None]:
 
 def _type_of(error: BaseException) -> str:
     return str(error.status_code) if isinstance(error, APIStatusError) else type(error).__qualname__
+
+
+def count_missed_webhooks(number: int, inbox: str) -> None:
+    """Add to the counter of webhooks that did not arrive by themselves.
+
+    Args:
+        number: how many more these are.
+        inbox: name of the inbox.
+    """
+    text = "Webhooks that arrived only by catch_up"
+    counter = get_meter(LIBRARY).create_counter("followup.inbox.missed", unit="{webhook}", description=text)
+    counter.add(number, {"followup.inbox.name": inbox})

@@ -1,1 +1,0 @@
-"""What keeps personal data out of tracebacks and texts."""
