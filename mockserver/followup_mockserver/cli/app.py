@@ -17,12 +17,12 @@ _COMMANDS = {
         "clock": ("Show the time, and the jobs that are due next.", "controls"),
     },
     "Look": {
-        "explain": ("Show what happened to an object, and why.", "controls"),
-        "requests": ("List the API calls, oldest first.", "following"),
-        "messages": ("List the messages to patients, oldest first.", "following"),
-        "reminders": ("List the pending reminders, the next one first.", "following"),
-        "deliveries": ("List the webhook deliveries, oldest first.", "following"),
-        "listen": ("Deliver webhooks to a receiver; show each attempt.", "following"),
+        "explain": ("Show what happened to an object, and why.", "look"),
+        "requests": ("List the API calls, oldest first.", "look"),
+        "messages": ("List the messages to patients, oldest first.", "look"),
+        "reminders": ("List the pending reminders, the next one first.", "look"),
+        "deliveries": ("List the webhook deliveries, oldest first.", "look"),
+        "listen": ("Deliver webhooks to a receiver; show each attempt.", "look"),
     },
     "Inject faults": {
         "fault": ("Make the next calls of an operation fail.", "controls"),

@@ -21,11 +21,10 @@ from followup.cli import output as terminal
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, show_one
 from followup.cli.options import AsJson, sentence
-from followup.cli.output import fail, reject, write_line
+from followup.cli.output import fail, reject
 from followup_mockserver.cli.remote import Remote, control
-from followup_mockserver.cli.tree import tree_of
 from followup_mockserver.control import Control, PendingJob
-from followup_mockserver.control.occurrences import HistoryEntry, counted
+from followup_mockserver.control.occurrences import counted
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.errors import InvalidArgument, instant
 from followup_mockserver.world.state.faults import Fault, WebhookFault
@@ -65,25 +64,6 @@ def _clock(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None
 @_control("reset")
 def _reset(remote: Remote) -> None:
     remote.call(Control.reset)
-
-
-@_control("explain")
-@Listing.of(HistoryEntry, wrapped="outcome", nothing="The history has nothing about it.")
-def explain(
-    remote: Remote,
-    id: Annotated[str, typer.Argument(metavar="ID", help="Id of an object, a delivery, a message or a request.")],
-    output: Output,
-    full_ids: Annotated[bool, typer.Option("--full-ids", help="Show whole ids in the tree.")] = False,
-) -> None:
-    """What was not sent is shown too, with the reason.
-
-    On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
-    """
-    if output.format == "table" and (lines := remote.call(routes.timeline, id)["data"]):
-        for line in tree_of(lines, terminal.terminal_width(), full_ids=full_ids):
-            write_line(line)
-        return
-    output.print(remote.call(Control.explain, id)["data"])
 
 
 @_control("trigger", Control.trigger, argument="type")

@@ -198,8 +198,7 @@ def dev(
     all that it has started. So does SIGTERM, except in a terminal and on Windows, where it reaches only the program.
     The program has 10 seconds to end after SIGTERM.
     """
-    from followup_mockserver.cli.serve_log import ServeLog  # imported late, because a help page needs no mock
-    from followup_mockserver.cli.serving import listen_for_signals
+    from followup_mockserver.cli.serving import ServeLog, listen_for_signals  # imported late: a help page needs no mock
     from followup_mockserver.web.control_routes import PREFIX
     from followup_mockserver.world.schema.formats import is_webhook_target
 
@@ -226,7 +225,7 @@ def dev(
 
 def _secret_of(server: "MockServer", receiver: str | None) -> str:
     """Register the receiver, if there is one, and return its secret."""
-    from followup_mockserver.cli.following import secret_of
+    from followup_mockserver.cli.look import secret_of
     from followup_mockserver.control import access_to
     from followup_mockserver.web.control_routes import add_webhook_endpoint
 

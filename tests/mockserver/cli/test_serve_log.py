@@ -17,7 +17,7 @@ from support.systems import needs_shell, stop
 
 from followup import FollowUp, NotFoundError
 from followup_mockserver import MockServer
-from followup_mockserver.cli.serve_log import ServeLog
+from followup_mockserver.cli.serving import ServeLog
 
 SERVE = [sys.executable, "-m", "followup_mockserver", "serve", "--port", "0"]
 TIME = r"\d\d:\d\d:\d\d"

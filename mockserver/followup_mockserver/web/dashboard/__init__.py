@@ -3,21 +3,26 @@
 The page itself holds no data. Its script requests the views, which are rendered here as HTML, and calls the control
 API. Both are protected in the same way as that API.
 
-Here are its routes: the page, its scripts and styles, and its views.
+Here are its routes: the page, its scripts and styles, and its views. Others may see the screen, and data may be
+hostile. So no text shows an API key or a signing secret, and characters that reorder or hide others are made visible.
+Attributes keep their values, except for the texts that a browser shows.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, render_template, request
 from jinja2 import FunctionLoader
 from werkzeug.exceptions import NotFound
 
-from followup._for_mockserver import package_data, package_text
+from followup._for_mockserver import package_data, package_text, visible
 from followup_mockserver.control import access_to
+from followup_mockserver.rules.webhook_endpoints import SECRET_PREFIX
 from followup_mockserver.web.control import current_control, current_mock
 from followup_mockserver.web.control_routes import PREFIX
 from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 
 _HEADERS = {
     "Content-Security-Policy": (
@@ -100,9 +105,46 @@ def view(name: str, id: str | None = None) -> Response:
 
 
 def _html(template: str, variables: Mapping[str, Any], status: int = 200) -> Response:
-    from followup_mockserver.web.dashboard.texts import displayed_page  # imported late, as in ``view``
-
     html = displayed_page(render_template(f"dashboard/{template}", **variables))
     response = Response(html, status, mimetype="text/html")
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+EXACT = '<pre id="raw-body" hidden>'
+"""Begins a text that stays as it is: nobody sees it, it is copied, and its signature is verified."""
+
+_SECRETS = re.compile(rf"\b({TEST_KEY_PREFIX}|{LIVE_KEY_PREFIX}|{SECRET_PREFIX})[A-Za-z0-9_-]+")
+_LINES = re.compile(r"[^\t\n\f\r]+")
+# Data cannot contain a tag: its angle brackets are escaped, also in the values of attributes.
+_TAGS = re.compile(rf"{re.escape(EXACT)}[^<]*|<[^>]*>")
+_SHOWN_ATTRIBUTES = re.compile(r'(?<=\s)((?:title|aria-label|data-title)=")([^"]*)')
+
+
+def displayed_text(text: str) -> str:
+    """Return a text with its secrets cut to their prefixes, and with its control characters escaped."""
+    redacted = _SECRETS.sub(r"\1…", text)
+    return _LINES.sub(lambda line: visible(line[0]), redacted)
+
+
+def has_secret(text: str) -> bool:
+    """Return whether the displayed text lacks a key or a secret."""
+    return _SECRETS.search(text) is not None
+
+
+def displayed_page(html: str) -> str:
+    """Return a page whose texts are displayed texts."""
+    return html if displayed_text(html) == html else "".join(_parts(html))
+
+
+def _parts(html: str) -> Iterator[str]:
+    end = 0
+    for tag in _TAGS.finditer(html):
+        yield displayed_text(html[end : tag.start()])
+        yield tag[0] if tag[0].startswith(EXACT) else _displayed_tag(tag[0])
+        end = tag.end()
+    yield displayed_text(html[end:])
+
+
+def _displayed_tag(tag: str) -> str:
+    return _SHOWN_ATTRIBUTES.sub(lambda found: found[1] + displayed_text(found[2]), tag)

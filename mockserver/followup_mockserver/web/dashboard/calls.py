@@ -1,9 +1,10 @@
 """The calls: the list, and the page of one call, with what it did and the code that repeats it."""
 
+import json
 import pprint
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import zip_longest
 from operator import attrgetter
@@ -18,10 +19,11 @@ from followup_mockserver.gateway.contract.operations import OPERATIONS, Operatio
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.web.dashboard.columns import TABLES, day_in, noun_of
 from followup_mockserver.web.dashboard.objects import ListPage, list_page
-from followup_mockserver.web.dashboard.texts import body_differences, body_text, json_body, redacted_headers
 from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, missing
+from followup_mockserver.world.schema.validation import decoded_json
 from followup_mockserver.world.state.faults import INJECTED
 from followup_mockserver.world.state.journal import CallDetails, JournalEntry, RecordedCall
+from followup_mockserver.world.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
 
 CALLS = "calls"
@@ -288,3 +290,75 @@ def _snake(name: str) -> str:
 
 def _literal(value: Any) -> str:
     return pprint.pformat(value, width=88, sort_dicts=False).replace("\n", "\n    ")
+
+
+_MAX_DEPTH = 100
+"""A body that is nested more deeply is shown as it is. Python cannot indent a body of ten times this depth."""
+
+
+def json_body(body: bytes | None, is_whole: bool) -> Any:
+    """Return a body as JSON; None if it is not JSON that the page can show.
+
+    Args:
+        body: the body, or its beginning.
+        is_whole: whether it is the whole body.
+    """
+    if not body or not is_whole:
+        return None
+    try:
+        # Strict, because a lone surrogate, which JSON can escape, cannot be encoded in the page.
+        return decoded_json(body, _MAX_DEPTH)
+    except ServiceError:
+        return None
+
+
+def body_differences(before: bytes, after: bytes) -> list[tuple[str, str | None, str | None]]:
+    """Return the fields in which two JSON bodies differ: the path, and the values as JSON, None where it is omitted.
+
+    Returns:
+        The differences, such as ``("patient.phone", '"12"', None)``, in the order of the bodies; none if the bodies
+        differ in their form only.
+
+    Raises:
+        ServiceError: a body is not JSON that the page can show.
+    """
+    old, new = (dict(_fields_in(decoded_json(body, _MAX_DEPTH), "")) for body in (before, after))
+    return [(path, old.get(path), new.get(path)) for path in {**old, **new} if old.get(path) != new.get(path)]
+
+
+def _fields_in(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            yield from _fields_in(each, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and value:
+        for index, each in enumerate(value):
+            yield from _fields_in(each, f"{path}[{index}]")
+    else:
+        yield path, json.dumps(value, ensure_ascii=False)
+
+
+def body_text(body: bytes, is_whole: bool = True) -> str:
+    """Return a body as text, indented if it is JSON.
+
+    Args:
+        body: the body, or its beginning.
+        is_whole: False if only the beginning was kept; the text then ends with an ellipsis.
+    """
+    value = json_body(body, is_whole)
+    text = body.decode(errors="replace") if value is None else json.dumps(value, ensure_ascii=False, indent=2)
+    return text if is_whole else f"{text}…"
+
+
+def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers, sorted by name, without the caller's credentials and the cookies that a receiver set."""
+    return {name: _redacted(name, value) for name, value in sorted(headers.items())}
+
+
+def _redacted(name: str, value: str) -> str:
+    if name == "set-cookie":
+        return f"{value.partition('=')[0]}=…"
+    if name != "authorization":
+        return value
+    scheme, _, key = value.partition(" ")
+    key_prefix = next((prefix for prefix in (TEST_KEY_PREFIX, LIVE_KEY_PREFIX) if key.startswith(prefix)), "")
+    return f"{scheme} {key_prefix}…"

@@ -16,11 +16,10 @@ from followup._for_mockserver import EventSource
 from followup_mockserver.control.occurrences import title_of_cause
 from followup_mockserver.gateway.contract.operations import is_batch
 from followup_mockserver.rules.events import events_in
-from followup_mockserver.web.dashboard.calls import CALLS, results_of_batch
+from followup_mockserver.web.dashboard.calls import CALLS, json_body, results_of_batch
 from followup_mockserver.web.dashboard.columns import noun_of
 from followup_mockserver.web.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of
-from followup_mockserver.web.dashboard.texts import json_body
 from followup_mockserver.web.dashboard.webhooks import OUTBOUND_EVENTS, last_result
 from followup_mockserver.world.state.journal import CallDetails, JournalEntry
 from followup_mockserver.world.state.tenant import Tenant

@@ -1,34 +1,49 @@
-"""The views of the dashboard: the template of each, and its variables. Imported when the first view is requested."""
+"""The views of the dashboard, the navigation around them, and the overview: the template of each, and its variables.
+
+Imported when the first view is requested.
+"""
 
 import json
 import re
+import secrets
+import weakref
+from collections import Counter
 from collections.abc import Callable, Container, Mapping
 from datetime import date
+from operator import attrgetter
 from typing import Any, get_args
 
 import attrs
 from flask import g
 
-from followup import Event, Patient
+from followup import Event, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
 from followup_mockserver.control import Control, PendingJob, access_to
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.clock import pending_jobs
-from followup_mockserver.control.duplicates import twins_of
+from followup_mockserver.control.duplicates import suspect_calls, twins_of
 from followup_mockserver.control.engine import jobs
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS
-from followup_mockserver.web.dashboard import calls, frame, history, messages, search, webhooks
-from followup_mockserver.web.dashboard.columns import TABLES, day_in, next_starts, noun_of, records_of_events
+from followup_mockserver.web.dashboard import calls, has_secret, history, messages, search, webhooks
+from followup_mockserver.web.dashboard.columns import (
+    TABLES,
+    day_in,
+    next_starts,
+    noun_of,
+    records_of_events,
+    title_of_view,
+)
 from followup_mockserver.web.dashboard.history import items_of, occurrences_in, span_in, strip_of, timeline_of
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
-from followup_mockserver.web.dashboard.texts import has_secret
-from followup_mockserver.web.dashboard.webhooks import delivery_details, endpoint_details, last_result
+from followup_mockserver.web.dashboard.webhooks import delivery_details, disabling_call, endpoint_details, last_result
 from followup_mockserver.world.schema.errors import ServiceError, missing
+from followup_mockserver.world.settings import KeyRecord
 from followup_mockserver.world.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.outcomes import Kind
+from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.tenant import Tenant
 
 MAX_JOBS = 50
@@ -41,19 +56,96 @@ Template = tuple[str, dict[str, Any]]
 """The name of a Jinja template, and its variables."""
 
 
+OVERVIEW = "overview"
+"""The first view."""
+
+TITLES = {
+    OVERVIEW: "Overview",
+    "calls": "API calls",
+    "messages": "Messages",
+    "outbound_events": "Outbound events",
+    "clock": "Clock",
+    "faults": "Faults",
+    "simulate": "Simulate",
+} | {name: title_of_view(name) for name in TABLES}
+"""Name of a view to its title."""
+
+_SHORT_TITLES = {"webhook_deliveries": "Deliveries", "webhook_endpoints": "Endpoints"}
+"""Name of a view to its title in the navigation, if that differs."""
+
+_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Traffic": {
+        OVERVIEW: "o",
+        "calls": "c",
+        "messages": "m",
+        "webhook_deliveries": "d",
+        "outbound_events": "u",
+        "events": "e",
+        "webhook_endpoints": "w",
+    },
+    "Data": {
+        "patients": "p",
+        "appointments": "a",
+        "visits": "v",
+        "treatments": "t",
+        "intake_requests": "i",
+        "doctors": "r",
+    },
+    "Tools": {"clock": "k", "faults": "f", "simulate": "s"},
+}
+"""Title of a group to its views, each with the letter that opens it after ``g``."""
+
+
+def links(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
+    """Return the links of each group, with badges that count problems. The caller holds the tenant's lock."""
+    return {group: [_link(tenant, *item) for item in views.items()] for group, views in _GROUPS.items()}
+
+
+def _link(tenant: Tenant, view: str, letter: str) -> dict[str, Any]:
+    meaning, count = _BADGES.get(view, ("", lambda _: 0))
+    title = _SHORT_TITLES.get(view, TITLES[view])
+    return {"view": view, "title": title, "letter": letter, "badge": count(tenant), "meaning": meaning}
+
+
+_BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {
+    "webhook_deliveries": ("failed", lambda tenant: len(_failed_deliveries(tenant))),
+    "events": ("failed", lambda tenant: tenant.events.count("status", "failed")),
+    "webhook_endpoints": ("failing", lambda tenant: [*map(state_of, tenant.webhook_endpoints)].count("failing")),
+    "faults": ("pending", lambda tenant: len(tenant.faults.pending) + len(tenant.webhook_faults.pending)),
+}
+"""Name of a view to what its badge counts, and the count."""
+
+
+def _failed_deliveries(tenant: Tenant) -> list[WebhookDelivery]:
+    """Return the deliveries whose last attempt failed, newest first; not those that were stopped."""
+    failed = tenant.webhook_deliveries.find_all("status", "failed")
+    return [each for each in reversed([*failed]) if state_of(each) == "failed"]
+
+
+_epochs: weakref.WeakKeyDictionary[Registry | Tenant, str] = weakref.WeakKeyDictionary()
+
+
+def epoch_of(registry: Registry, tenant: Tenant) -> str:
+    """Return what identifies this mock, and this state among those before and after it, with a dot between them.
+
+    The caller holds the tenant's lock.
+    """
+    return ".".join(_epochs.setdefault(each, secrets.token_hex(8)) for each in (registry, tenant))
+
+
 def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
     """Return the variables of the frame, which every view has."""
     next_job = tenant.scheduler.next()
     return {
         "organization": tenant.organization,
         "version": tenant.version,
-        "epoch": frame.epoch_of(access_to(control).registry, tenant),
+        "epoch": epoch_of(access_to(control).registry, tenant),
         "clock": control.clock,
         "next_job_at": None if next_job is None else next_job.at,
         "pending_jobs": len(tenant.scheduler),
         "last_call": next(tenant.journal.newest_first(), None),
-        "navigation": frame.links(tenant),
-        "titles": frame.TITLES,
+        "navigation": links(tenant),
+        "titles": TITLES,
         "current": name,
     }
 
@@ -159,13 +251,65 @@ def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, A
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
-    frame.OVERVIEW: lambda tenant, _, query: {**frame.overview(tenant), **_strip(tenant, query)},
+    OVERVIEW: lambda tenant, _, query: {**overview(tenant), **_strip(tenant, query)},
     "clock": lambda tenant, _, query: {**_jobs(tenant, query), "last_run": history.last_run(tenant)},
     "faults": _faults,
     "messages": lambda tenant, _, query: {"page": messages.list_of_messages(tenant, query)},
     "simulate": lambda *_: {"event_types": OUTBOUND_TYPES},
     "search": _search,
 }
+
+
+OVERVIEW_ROWS = 5
+"""Each list of the overview shows at most this many rows."""
+
+
+def overview(tenant: Tenant) -> dict[str, Any]:
+    """Return the variables of the view. The caller holds the tenant's lock."""
+    entries = [*tenant.journal.newest_first()]
+    errors = [*filter(calls.is_error, entries)]
+    problems = [each for each in tenant.webhook_endpoints if state_of(each) != "enabled"]
+    pending = [each for each in tenant.webhook_deliveries.find_all("status", "pending") if each.attempts]
+    suspects = [each for each in suspect_calls(tenant).values() if not each.is_harmless]
+    retried = sorted(filter(attrgetter("next_attempt_at"), pending), key=attrgetter("next_attempt_at"))
+    return {
+        "max_rows": OVERVIEW_ROWS,
+        "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
+        "key": next((each for each in tenant.keys.values() if _is_usable(tenant, each)), None),
+        "calls": len(tenant.journal),
+        "latest": [(each, tenant.journal.details(each)) for each in entries[:OVERVIEW_ROWS]],
+        "errors": errors,
+        "suspects": suspects,
+        "changed": [entry for entry in entries if entry.changed_duplicates],
+        "deliveries": Counter(map(state_of, tenant.webhook_deliveries)),
+        "events": Counter(each.status for each in tenant.events),
+        "refused": calls.refused_events(tenant)["events"],
+        "messages": Counter(map(messages.tab_of, messages.messages_of(tenant))),
+        "endpoints": len(tenant.webhook_endpoints),
+        "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:OVERVIEW_ROWS]],
+        "endpoints_with_problems": Counter(map(state_of, problems)),
+        "failed_deliveries": _failed_deliveries(tenant),
+        "retried_deliveries": retried,
+        "failed_events": tenant.events.page(limit=OVERVIEW_ROWS, where={"status": "failed"})[0],
+        "faults": tenant.faults.pending,
+        "webhook_faults": tenant.webhook_faults.pending,
+        "jobs": pending_jobs(tenant, OVERVIEW_ROWS),
+    }
+
+
+def _is_usable(tenant: Tenant, key: KeyRecord) -> bool:
+    return not key.revoked and (key.expires_at is None or key.expires_at > tenant.now())
+
+
+def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
+    deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
+    state = state_of(endpoint)
+    return {
+        "endpoint": endpoint,
+        "state": state,
+        "deliveries": Counter(map(state_of, deliveries)),
+        "disabled_by": disabling_call(tenant, endpoint) if state == "disabled" else None,
+    }
 
 
 RELATED_ROWS = 10

@@ -15,9 +15,9 @@ from followup_mockserver.control.occurrences import STOPPED, state_of
 from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries import body_of, headers_of
 from followup_mockserver.deliveries.deliveries import url_of
+from followup_mockserver.web.dashboard.calls import body_text, json_body, redacted_headers
 from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of
-from followup_mockserver.web.dashboard.texts import body_text, json_body, redacted_headers
 from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import JournalEntry

@@ -13,7 +13,7 @@ from support.systems import HAS_SIGNALS, stop
 from support.terminal import Terminal
 
 from followup_mockserver import MockServer
-from followup_mockserver.cli.following import follow
+from followup_mockserver.cli.look import follow
 from followup_mockserver.cli.remote import Remote
 
 

@@ -1,28 +1,44 @@
-"""The commands that show what a mock does: lists of what it has recorded, which can be followed, and ``listen``.
+"""The commands that show what a mock does: lists of what it has recorded, the tree of ``explain``, and ``listen``.
 
-The lists are of API calls, messages, webhook deliveries and reminders; ``listen`` prints a line for each attempt to
-deliver a webhook to a URL.
+The lists are of API calls, messages, webhook deliveries and reminders, and can be followed. ``explain`` prints what
+happened below what caused it. ``listen`` prints a line for each attempt to deliver a webhook to a URL.
 """
 
 import contextlib
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+import attrs
 import typer
 
 from followup import WebhookDelivery
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel, visible
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, Row
 from followup.cli.options import parts_of
-from followup.cli.output import CommandFailed, flush, interrupt_on_signals, reject, say, warn, with_local_times
+from followup.cli.output import (
+    CommandFailed,
+    fitting,
+    flush,
+    interrupt_on_signals,
+    painted,
+    reject,
+    say,
+    short_ids,
+    style_of,
+    terminal_width,
+    warn,
+    with_local_times,
+    write_line,
+    zone_at,
+)
 from followup_mockserver.cli.remote import Remote, control
-from followup_mockserver.control import PendingReminder
+from followup_mockserver.control import Control, PendingReminder
 from followup_mockserver.control.log_lines import remarks_on
-from followup_mockserver.control.occurrences import STOPPED
+from followup_mockserver.control.occurrences import STOPPED, HistoryEntry
 from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret, is_webhook_target
@@ -147,6 +163,119 @@ _add(
     newest_first=True,
     complete=_with_state,
 )
+
+
+@control(commands, "explain")
+@Listing.of(HistoryEntry, wrapped="outcome", nothing="The history has nothing about it.")
+def explain(
+    remote: Remote,
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of an object, a delivery, a message or a request.")],
+    output: Output,
+    full_ids: Annotated[bool, typer.Option("--full-ids", help="Show whole ids in the tree.")] = False,
+) -> None:
+    """What was not sent is shown too, with the reason.
+
+    On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
+    """
+    if output.format == "table" and (lines := remote.call(routes.timeline, id)["data"]):
+        for line in tree_of(lines, terminal_width(), full_ids=full_ids):
+            write_line(line)
+        return
+    output.print(remote.call(Control.explain, id)["data"])
+
+
+_NOW = "— now —"
+
+_TIME = len("2030-01-01 09:00  ")
+"""The width of the time at the beginning of a line."""
+
+_GAP = "  "
+
+
+def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str]:
+    """Iterate over the lines of a tree, each with its time, what happened, the outcome, and an id if there is room.
+
+    Args:
+        lines: the lines of the timeline, as the control API returns them; at least one.
+        width: the width of the terminal. A line that is longer ends with an ellipsis after a word.
+        full_ids: whether ids are whole. Then each line has its id, and is wrapped between words if it is longer.
+    """
+    zone = zone_at(lines[0]["at"])
+    room = width - _TIME
+    branches = _branches([line["depth"] for line in lines])
+    shown = [_Line.of(line, branch, zone, full_ids) for line, branch in zip(lines, branches, strict=True)]
+    ends = [(len(each.head), room - len(_GAP + each.outcome + _GAP + each.id)) for each in shown]
+    # The outcomes begin in the column where most of them, and their ids, have room.
+    column = max(sorted({end for end, _ in ends}), key=lambda at: sum(end <= at <= last for end, last in ends))
+    yield painted(f"{f'at ({zone})':{_TIME}}{'what':{column}}{_GAP}outcome", "bold")
+    last_at, is_past = "", True
+    for line, each in zip(lines, shown, strict=True):
+        if line["upcoming"] and is_past:
+            is_past = False
+            yield _NOW
+        at = "" if each.at == last_at and line["depth"] else each.at
+        last_at = each.at
+        for text in each.printed(column, room, full_ids):
+            yield f"{at:{_TIME}}{text}"
+            at = ""
+
+
+@attrs.frozen
+class _Line:
+    at: str
+    head: str
+    outcome: str
+    id: str
+    indent: str
+    style: str
+
+    @classmethod
+    def of(cls, line: Row, branch: str, zone: str | None, full_ids: bool) -> "_Line":
+        shorten: Callable[[str], str] = str if full_ids else short_ids
+        times = f", {line['times']} times" if line["times"] > 1 else ""
+        return cls(
+            at=with_local_times(line["at"], zone),
+            head=branch + visible(line["title"]),
+            outcome=visible(shorten(with_local_times(line["outcome"], zone))) + times,
+            id=visible(shorten(line["id"] or "")),
+            indent=" " * (len(branch) + 2),
+            style=style_of(line["tone"]),
+        )
+
+    def printed(self, column: int, room: int, needs_id: bool) -> Iterator[str]:
+        """Iterate over the lines after the time: one, which ends with an ellipsis if it is too long without its id.
+
+        A line that needs its id is wrapped instead.
+        """
+        for head in (f"{self.head:{column}}", self.head):
+            gap = room - len(f"{head}{_GAP}{self.outcome}{self.id}")
+            if gap >= len(_GAP) * bool(self.id):
+                yield f"{head}{_GAP}{painted(self.outcome, self.style)}{' ' * gap}{painted(self.id, 'dim')}".rstrip()
+                return
+        head = f"{self.head:{column}}" if column + len(_GAP + self.outcome) <= room and not needs_id else self.head
+        whole = _GAP.join(filter(None, (head, self.outcome, self.id if needs_id else "")))
+        first, *others = fitting(whole, room, self.indent) if needs_id or len(whole) <= room else [_cut(whole, room)]
+        end = len(self.head)
+        yield first[:end] + painted(first[end:], self.style)
+        yield from (painted(each, self.style) for each in others)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return the beginning of a text, up to the end of a word, and an ellipsis."""
+    end = text.rfind(" ", 0, width)
+    return text[: end if end > 0 else width - 1].rstrip(" ,:;") + "…"
+
+
+def _branches(depths: Sequence[int]) -> list[str]:
+    """Return what stands before each title: the branches of the tree, by the depths of its lines."""
+    found: list[str] = []
+    followed: set[int] = set()  # the depths at which another line follows
+    for depth in reversed(depths):
+        followed = {each for each in followed if each <= depth}
+        stems = "".join("│ " if each in followed else "  " for each in range(1, depth))
+        found.append(stems + ("├ " if depth in followed else "└ ") if depth else "")
+        followed.add(depth)
+    return found[::-1]
 
 
 _LONGEST_RESPONSE = 100
