@@ -19,8 +19,7 @@ from servers import BARE, LOCALSTRIPE, MOCK, MOTO, running
 from waitress.server import create_server
 
 from followup import FollowUp
-from followup_mockserver import MockServer, MockService
-from followup_mockserver.deliveries import deliveries
+from followup_mockserver import MockServer, MockService, deliveries
 
 KEY = {"Authorization": "Bearer fu_test_mock", "Content-Type": "application/json"}
 BODY = json.dumps({"phone": "+5491155550000", "fullName": "Ana"}).encode()

@@ -15,7 +15,7 @@ from measure import Figure, compare
 
 from followup_mockserver import MockService
 from followup_mockserver.rules import patients
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 from followup_mockserver.world.state.clock import Job, Scheduler
 
 FEW, MANY = 1_000, 1_000_000

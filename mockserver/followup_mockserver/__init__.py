@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from followup_mockserver.control.occurrences import HistoryEntry
     from followup_mockserver.pytest_plugin.django_project import DjangoProject as DjangoProject
     from followup_mockserver.pytest_plugin.environment import MockEnvironment, RejectedRequest
+    from followup_mockserver.service import MockService
     from followup_mockserver.service.server import MockServer
-    from followup_mockserver.service.service import MockService
     from followup_mockserver.world.schema.errors import ServiceError
     from followup_mockserver.world.settings import KeyRecord, MockOptions
     from followup_mockserver.world.state.faults import Fault, WebhookFault
@@ -27,7 +27,7 @@ _MODULES = {
     "pytest_plugin.django_project": "DjangoProject",
     "pytest_plugin.environment": "MockEnvironment RejectedRequest",
     "service.server": "MockServer",
-    "service.service": "MockService",
+    "service": "MockService",
     "world.schema.errors": "ServiceError",
     "world.settings": "KeyRecord MockOptions",
     "world.state.faults": "Fault WebhookFault",

@@ -8,7 +8,7 @@ from contract.live import LiveService
 from support.http import Api
 
 from followup_mockserver import MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
 

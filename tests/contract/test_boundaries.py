@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from support.http import Api
 
 from followup_mockserver import MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 LENGTH = 5_000
 OTHER_KINDS: tuple[Any, ...] = (None, True, 0, 1.5, [], {}, "text")

@@ -15,7 +15,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from followup import WebhookSignatureError, verify_signature
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 Document = dict[str, Any]
 Schema = dict[str, Any]

@@ -7,7 +7,7 @@ import httpx
 from support.http import Api
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 
 def text_of(html: str) -> str:

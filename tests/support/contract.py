@@ -8,7 +8,7 @@ import httpx
 import jsonschema_rs
 
 from followup_mockserver.gateway.contract.openapi import document
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 
 @functools.cache

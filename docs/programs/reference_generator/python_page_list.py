@@ -9,8 +9,8 @@ import followup
 import followup_mockserver
 from followup import imports, inbox, outbox
 from followup_mockserver import MockServer, MockService, simulation, strategies
+from followup_mockserver.control import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.bookings import BookingControls
-from followup_mockserver.control.clock import ClockControls, ClockState, PendingJob, PendingReminder
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.control.organizations import KeyInput, NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls

@@ -12,7 +12,7 @@ import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, FrozenValue, format_timestamp, redacted
-from followup_mockserver.control.engine import jobs
+from followup_mockserver.control import jobs
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.history import Receipt, Record

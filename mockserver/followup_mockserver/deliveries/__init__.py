@@ -1,16 +1,27 @@
-"""Webhook deliveries: queued, attempted over a socket or in this process, and recorded.
+"""Webhook deliveries: which events are queued for which endpoints, and what follows from each attempt.
 
-Here are the outbound event types, the data of their webhooks, and the request of an attempt (specification, section
-6.2).
+Here are the outbound event types, the data of their webhooks and the request of an attempt. A delivery is attempted up
+to nine times, over a socket or in this process (specification, section 6.2).
 """
 
 import json
-from collections.abc import Callable
-from typing import Any, get_args
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, cast, get_args
 
-from followup import WebhookDelivery, WebhookEndpoint
+import attrs
+
+from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
 from followup import _for_mockserver as sdk
-from followup_mockserver.world.state.tenant import DomainEvent
+from followup_mockserver.world.schema.errors import invalid
+from followup_mockserver.world.settings import NOT_YET_SENT
+from followup_mockserver.world.state.clock import Job
+from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt
+from followup_mockserver.world.state.journal import EndedAttempt, report
+from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
+from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 EVERY_TYPE = "*"
 OUTBOUND_TYPES: tuple[sdk.OutboundEventType, ...] = tuple(
@@ -78,3 +89,321 @@ def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) 
 def body_of(delivery: WebhookDelivery) -> bytes:
     """Return the raw body of a delivery, which is the same in every attempt."""
     return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@attrs.frozen(eq=False, repr=False)
+class AttemptResult:
+    """The result of an attempt.
+
+    Attributes:
+        outcome: what became of it, with the HTTP status of the response if there was one.
+        seconds: duration, in real time.
+        traceback: traceback of the exception that a mounted receiver raised; None if it raised none.
+        response: the response of the receiver; None if there was none in time.
+        raised: the exception that the caller raises after the attempt has been recorded; None if it raises none.
+    """
+
+    outcome: Outcome
+    seconds: float
+    traceback: str | None = None
+    response: ReceiverResponse | None = None
+    raised: BaseException | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PreparedAttempt:
+    """An attempt that is ready to be sent.
+
+    Attributes:
+        due: the attempt in progress.
+        number: number of the attempt, 1 for the first.
+        url: URL that it is sent to.
+        timestamp: real time of sending, in seconds since the epoch.
+        signature: signature of timestamp and body.
+        body: the raw body.
+    """
+
+    due: AttemptInProgress
+    number: int
+    url: str
+    timestamp: int
+    signature: str
+    body: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The request headers."""
+        return headers_of(
+            event_type=self.due.delivery.event_type,
+            number=self.number,
+            timestamp=self.timestamp,
+            signature=self.signature,
+        )
+
+
+def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> AttemptInProgress | None:
+    """Return the next attempt of a delivery, which has the current cause; None if the delivery has been deleted."""
+    delivery = tenant.webhook_deliveries.get(delivery_id)
+    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    if delivery is None or endpoint is None:
+        return None
+    due = AttemptInProgress(delivery=delivery, endpoint=endpoint, trigger=trigger, cause=tenant.cause)
+    tenant.attempts_in_progress.append(due)
+    return due
+
+
+def url_of(tenant: Tenant, endpoint: WebhookEndpoint) -> str:
+    """Return the URL that the endpoint's webhooks are currently sent to. It may change until an attempt begins."""
+    return tenant.options.forward_to or endpoint.url
+
+
+def begin(tenant: Tenant, due: AttemptInProgress) -> PreparedAttempt | None:
+    """Prepare an attempt, and count it. It is in progress until ``finish`` is called.
+
+    Returns:
+        The attempt, or None if the delivery has been deleted or has ended, or its endpoint is disabled.
+
+    Raises:
+        ServiceError: 400: a manual retry for a disabled endpoint.
+    """
+    delivery, endpoint, trigger = due.delivery, due.endpoint, due.trigger
+    if not _can_begin(tenant, due):
+        tenant.attempts_in_progress.remove(due)
+        if trigger == "manual" and delivery.id in tenant.webhook_deliveries:
+            raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
+        return None
+    # A repetition has the number of the attempt that it repeats, and is not one of the nine.
+    number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
+    if trigger != "disturbance":
+        # Counted at its beginning, because a manual retry that begins before its end is the next attempt.
+        tenant.webhook_deliveries.update(delivery, attempts=number)
+        due.counted = True
+    # Real time, because the receiver compares it with its own clock. All other times are on the mock's clock.
+    timestamp = int(time.time())
+    secret = tenant.secrets[endpoint.id]
+    body = body_of(delivery)
+    fault = tenant.webhook_faults.applied.get(delivery.id)
+    if fault is not None and number == 1:
+        if fault.kind == "old_signature":
+            timestamp -= int(fault.seconds)
+        elif fault.kind == "wrong_signature":
+            secret = f"not {secret}"
+    return PreparedAttempt(
+        due=due,
+        number=number,
+        url=url_of(tenant, endpoint),
+        timestamp=timestamp,
+        signature=sdk.sign(body, secret, timestamp),
+        body=body,
+    )
+
+
+def _can_begin(tenant: Tenant, due: AttemptInProgress) -> bool:
+    if due.delivery.id not in tenant.webhook_deliveries:
+        return False
+    return due.delivery.status == "pending" if due.trigger == "schedule" else due.endpoint.status != "disabled"
+
+
+def finish(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
+    """Record the result of an attempt, schedule the next one if needed, and return its outcome."""
+    tenant.attempts_in_progress.remove(prepared.due)
+    if prepared.due.delivery.id not in tenant.webhook_deliveries:
+        return Outcome(Kind.DELETED_MEANWHILE)
+    with tenant.caused_by(prepared.due.cause):
+        return _recorded(tenant, prepared, result)
+
+
+def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
+    delivery, outcome = prepared.due.delivery, result.outcome
+    now = tenant.at
+    attempt_id = f"{delivery.id}.{prepared.number}"
+    tenant.note(ATTEMPT, attempt_id, outcome, about=delivery.id)
+    _release(tenant, delivery)
+    attempt = Attempt(
+        delivery=delivery.id,
+        webhook_endpoint=delivery.webhook_endpoint,
+        event_type=delivery.event_type,
+        number=prepared.number,
+        at=now,
+        trigger=prepared.due.trigger,
+        status_code=outcome.status,
+        seconds=result.seconds,
+        error=outcome.error,
+        timestamp=prepared.timestamp,
+        signature=prepared.signature,
+        traceback=result.traceback,
+        response=result.response,
+    )
+    tenant.attempts.add(attempt)
+    before = delivery.status
+    ended = _apply(tenant, prepared.due, outcome, now)
+    report(
+        EndedAttempt(
+            attempt=attempt,
+            about=delivery.payload["ref"],
+            url=prepared.url,
+            delivered=delivery.status == "succeeded" != before,
+            exhausted=delivery.status == "failed" != before,
+            next_attempt_at=delivery.next_attempt_at,
+        )
+    )
+    return ended
+
+
+def _apply(tenant: Tenant, due: AttemptInProgress, outcome: Outcome, now: datetime) -> Outcome:
+    """Change the delivery and its endpoint as the outcome requires, and return it with the time of the next attempt."""
+    delivery, endpoint = due.delivery, due.endpoint
+    if due.trigger == "disturbance" or (delivery.status != "pending" and outcome.tone != "succeeded"):
+        # A repetition does not change the delivery, and neither does a failed manual retry after its end.
+        return outcome
+    changes: dict[str, Any] = {"last_status_code": outcome.status, "last_error": outcome.error}
+    if outcome.tone == "succeeded":
+        tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_SUCCEEDED), "delivery")
+        changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
+        tenant.webhook_endpoints.update(endpoint, last_delivered_at=now)
+    else:
+        changes |= _after_failure(tenant, delivery, now)
+        failure = DeliveryFailure(at=now, message=outcome.error or "")
+        tenant.webhook_endpoints.update(endpoint, last_error=failure)
+    tenant.webhook_deliveries.update(delivery, **changes)
+    return attrs.evolve(outcome, next_at=changes["next_attempt_at"])
+
+
+def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
+    """Schedule the delivery that was held until this one had been attempted, if any.
+
+    It is released only after the attempt, because attempts run concurrently.
+    """
+    held = tenant.webhook_deliveries.get(tenant.webhook_faults.held_by_overtaker.pop(overtaker.id, ""))
+    if held is not None and tenant.cancel_jobs(held.id, Outcome(Kind.OVERTAKEN)):
+        now = tenant.at
+        tenant.webhook_deliveries.update(held, next_attempt_at=now)
+        tenant.schedule(now, Job("delivery", held.id))
+
+
+def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
+    tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_FAILED), "delivery")
+    if delivery.attempts >= sdk.MAX_WEBHOOK_ATTEMPTS:
+        return {"status": "failed", "next_attempt_at": None}
+    at = now + sdk.WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
+    tenant.schedule(at, Job("delivery", delivery.id))
+    return {"next_attempt_at": at}
+
+
+def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
+    """Queue a domain event for every endpoint that is subscribed to its type, unless the service does not send it.
+
+    Returns:
+        For each endpoint the delivery, or the reason why none was made.
+    """
+    event_type = event.type
+    if event_type not in OUTBOUND_TYPES:
+        return ()
+    if not tenant.sends_webhooks:
+        return (Receipt(None, None, Outcome(Kind.MADE_FOR_TRIGGER)),)
+    if event_type in NOT_YET_SENT and event_type not in tenant.organization.activated_events:
+        return (Receipt(None, None, Outcome(Kind.NOT_YET_SENT, event_type)),)
+    if not tenant.webhook_endpoints:
+        return (_NO_ENDPOINT,)
+    checked = [(each, _reason_not_to_send(each, event_type)) for each in tenant.webhook_endpoints]
+    subscribers = [endpoint for endpoint, reason in checked if reason is None]
+    queued = iter(queue(tenant, subscribers, event_type, data_of(event), _ref_of(tenant, event), is_reported=True))
+    return [Receipt(endpoint.id, None if reason else next(queued).id, reason) for endpoint, reason in checked]
+
+
+def _ref_of(tenant: Tenant, event: DomainEvent) -> str:
+    if tenant.organization.ref == "trigger" and (tenant.cause or "").startswith(EVENT_PREFIX):
+        return cast("str", tenant.cause)
+    described: str = event.subject.id
+    return described
+
+
+_NO_ENDPOINT = Receipt(None, None, Outcome(Kind.NO_ENDPOINT))
+
+
+def _reason_not_to_send(endpoint: WebhookEndpoint, type: sdk.OutboundEventType) -> Outcome | None:
+    if not is_subscribed(endpoint, type):
+        return Outcome(Kind.NOT_SUBSCRIBED, type)
+    return None if endpoint.status == "enabled" else Outcome(Kind.ENDPOINT_DISABLED)
+
+
+def queue(
+    tenant: Tenant,
+    endpoints: Sequence[WebhookEndpoint],
+    type: sdk.OutboundEventType,
+    data: Mapping[str, Any],
+    ref: str,
+    *,
+    is_reported: bool = False,
+) -> list[WebhookDelivery]:
+    """Queue one event for these endpoints; the first attempt of each delivery is due at once.
+
+    The history gets a record of it, unless a domain event reports it: of a ping, or of a triggered event.
+    """
+    receipts: list[Receipt] = []
+    if not is_reported:
+        tenant.note(type, ref, Outcome(Kind.SENT), receipts=receipts)
+    if not endpoints:
+        return []  # an event that nobody receives uses up no ``occurredAt``
+    now, occurred_at = tenant.at, sdk.format_timestamp(tenant.next_event_time())
+    queued = []
+    for endpoint in endpoints:
+        delivery_id = tenant.ids.new("whd_")
+        delivery = WebhookDelivery(
+            id=delivery_id,
+            object="webhook_delivery",
+            webhook_endpoint=endpoint.id,
+            event_type=type,
+            status="pending",
+            attempts=0,
+            next_attempt_at=now,
+            payload={
+                "id": delivery_id,
+                "object": "event",
+                "type": type,
+                "apiVersion": sdk.SERVICE_VERSION,
+                "livemode": tenant.organization.livemode,
+                "occurredAt": occurred_at,
+                "ref": ref,
+                "data": data,
+            },
+            created_at=now,
+        )
+        tenant.webhook_deliveries.add(delivery)
+        _schedule_first(tenant, delivery)
+        queued.append(delivery)
+        receipts.append(Receipt(endpoint.id, delivery_id, None))
+    return queued
+
+
+def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
+    """Schedule the first attempt: for now, or as a webhook fault requires."""
+    now, faults = delivery.created_at, tenant.webhook_faults
+    fault = faults.match(delivery.id, delivery.event_type)
+    faults.overtake(delivery.webhook_endpoint, delivery.id)
+    at = now
+    if fault is not None and fault.kind in ("late", "reorder"):
+        at = now + timedelta(seconds=fault.seconds)
+        tenant.webhook_deliveries.update(delivery, next_attempt_at=at)
+    tenant.schedule(at, Job("delivery", delivery.id))
+    if fault is not None and fault.kind == "duplicate":
+        tenant.schedule(now, Job("repeated_delivery", delivery.id))
+    if fault is not None and fault.kind == "reorder":
+        faults.held_by_endpoint[delivery.webhook_endpoint] = delivery.id
+
+
+def fail_pending(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
+    """Mark the pending deliveries of an endpoint that was disabled as failed; they are not attempted again."""
+    for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        if delivery.status == "pending":
+            tenant.cancel_jobs(delivery.id, Outcome(Kind.DISABLED_MEANWHILE))
+            error = "The endpoint was disabled."
+            tenant.webhook_deliveries.update(delivery, status="failed", last_error=error, next_attempt_at=None)
+
+
+def delete_all(tenant: Tenant, endpoint: WebhookEndpoint) -> None:
+    """Delete every delivery of an endpoint, pending or not."""
+    for delivery in tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id):
+        tenant.cancel_jobs(delivery.id, Outcome(Kind.ENDPOINT_DELETED))
+        tenant.webhook_deliveries.remove(delivery.id)
+        tenant.attempts.remove(delivery.id)

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from followup_mockserver.deliveries import deliveries
-from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
+from followup_mockserver import deliveries
+from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.deliveries.mounts import Mounts
 from followup_mockserver.deliveries.socket_sender import Sender
 from followup_mockserver.world.schema.formats import without_query

@@ -22,8 +22,8 @@ import attrs
 import httpx
 
 from followup._for_mockserver import result_within
+from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.deliveries.applications import Applications, EventLoopThread, StartupNotCompleteError
-from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.deliveries.mounts import Headers, Mount, ReceiverKind, call_asgi, call_wsgi, caught
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.clock import RealTime

@@ -17,7 +17,8 @@ import attrs
 
 from followup import Appointment, WebhookDelivery
 from followup._for_mockserver import SIGNATURE_HEADER, package_text, sign
-from followup_mockserver.deliveries import body_of, deliveries, headers_of
+from followup_mockserver import deliveries
+from followup_mockserver.deliveries import body_of, headers_of
 from followup_mockserver.rules import appointments, doctors, patients, webhook_endpoints
 from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.ids import IdFactory

@@ -23,7 +23,7 @@ from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.lab import strategy_values as values
 from followup_mockserver.rules import appointments, doctors, intake_requests, patients, webhook_endpoints
 from followup_mockserver.rules.events import process
-from followup_mockserver.service.service import SUBSCRIBERS
+from followup_mockserver.service import SUBSCRIBERS
 from followup_mockserver.world.settings import NOT_YET_SENT, Options
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 

@@ -23,7 +23,7 @@ from followup._core.plain import Late
 if TYPE_CHECKING:
     import respx
 
-    from followup_mockserver.service.service import Mock
+    from followup_mockserver.service import Mock
 else:
     respx = Late("respx")
 
@@ -199,7 +199,7 @@ def followup_respx(
         from followup._for_mockserver import installation
 
         pytest.fail(f"followup_respx needs respx: {installation('testing')}", pytrace=False)
-    from followup_mockserver.service.service import routed
+    from followup_mockserver.service import routed
 
     monkeypatch.setenv("FOLLOWUP_BASE_URL", followup_service.url)
     monkeypatch.setenv("FOLLOWUP_API_KEY", followup_service.api_key)
@@ -239,7 +239,7 @@ def pytest_fixture_setup(
     """Remember the mocks of a test. Those of fixtures that override ours, such as one that forks a mock, count too."""
     value = yield
     if fixturedef.argname in _MOCKS and fixturedef.scope == "function":
-        from followup_mockserver.service.service import Mock
+        from followup_mockserver.service import Mock
 
         if isinstance(value, Mock):
             _test_of(request.node).mocks[fixturedef.argname] = value

@@ -11,7 +11,7 @@ from django.urls import get_resolver
 
 from followup import FollowUp, WebhookEndpoint
 from followup.django import client, inbox, outbox, webhook
-from followup_mockserver.service.service import MockService
+from followup_mockserver.service import MockService
 
 _SERVER = "https://testserver"
 """The host that Django lets tests use."""

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from followup._for_mockserver import redacted, virtual_time
-from followup_mockserver.service.service import InProcessTransport, MockService
+from followup_mockserver.service import InProcessTransport, MockService
 
 
 class RejectedRequest(AssertionError):

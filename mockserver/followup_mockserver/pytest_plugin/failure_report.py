@@ -17,7 +17,7 @@ from followup._for_mockserver import redacted
 from followup_mockserver.control import access_to
 from followup_mockserver.control.log_lines import Columns, columns_of
 from followup_mockserver.control.occurrences import JOB_TITLES, counted, progress_of
-from followup_mockserver.service.service import Mock
+from followup_mockserver.service import Mock
 from followup_mockserver.web.dashboard.messages import messages_of, row_of, tab_of
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.history import CONTROL, Record

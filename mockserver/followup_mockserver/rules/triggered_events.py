@@ -14,7 +14,8 @@ import attrs
 
 from followup import Appointment, Event, Patient, PatientInput, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import OutboundEventType, encode, package_text
-from followup_mockserver.deliveries import OUTBOUND_TYPES, data_of, deliveries, is_subscribed
+from followup_mockserver import deliveries
+from followup_mockserver.deliveries import OUTBOUND_TYPES, data_of, is_subscribed
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits, webhook_endpoints
 from followup_mockserver.rules.doctors import add_roster
 from followup_mockserver.rules.event_effects import patient_of_order

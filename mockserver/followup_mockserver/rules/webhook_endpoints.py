@@ -7,7 +7,7 @@ import attrs
 
 from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import encode
-from followup_mockserver.deliveries import deliveries
+from followup_mockserver import deliveries
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.state.tenant import Tenant
 

@@ -10,7 +10,7 @@ import attrs
 
 import followup
 from followup._for_mockserver import clears_frames_of
-from followup_mockserver.service.service import Mock
+from followup_mockserver.service import Mock
 from followup_mockserver.web.app import http_error
 from followup_mockserver.web.control import Guard
 from followup_mockserver.web.web_server import WebServer

@@ -12,8 +12,16 @@ import attrs
 
 from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EnabledEvent, Limits, OutboundEventType, WebhookDeliveryStatus
-from followup_mockserver.control import ClockState, Control, NewOrganization, PendingJob, PendingReminder, access_to
-from followup_mockserver.control.clock import pending_jobs, pending_reminders
+from followup_mockserver.control import (
+    ClockState,
+    Control,
+    NewOrganization,
+    PendingJob,
+    PendingReminder,
+    access_to,
+    pending_jobs,
+    pending_reminders,
+)
 from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.occurrences import TimelineLine
 from followup_mockserver.control.traffic import all_attempts

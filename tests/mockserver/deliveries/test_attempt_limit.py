@@ -19,9 +19,8 @@ from support.server import Action, Received, ScriptedServer, endless, hang, inte
 from support.waiting import succeeded
 
 from followup import WebhookDelivery
-from followup_mockserver import MockServer, MockService
-from followup_mockserver.deliveries import deliveries
-from followup_mockserver.deliveries.deliveries import AttemptResult, PreparedAttempt
+from followup_mockserver import MockServer, MockService, deliveries
+from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.deliveries.socket_sender import Sender
 
 LIMIT = 0.3

@@ -7,7 +7,7 @@ import pytest
 from support.http import Api, problem
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 PATIENT = {"phone": "+5491155550000"}
 

@@ -68,7 +68,7 @@ def test_the_plugin_imports_nothing_until_a_fixture_is_used(pytester: pytest.Pyt
 
         def test_it():
             assert "followup_mockserver.pytest_plugin" in sys.modules
-            assert not {"followup._client", "flask", "httpx", "followup_mockserver.service.service"} & set(sys.modules)
+            assert not {"followup._client", "flask", "httpx", "followup_mockserver.service"} & set(sys.modules)
         """,
         "-p",
         "no:schemathesis",

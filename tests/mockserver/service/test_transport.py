@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from followup_mockserver import MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 BASE = "http://followup.mock"
 Send = Callable[..., httpx.Response]

@@ -12,7 +12,7 @@ import respx
 
 from followup import APITimeoutError, AsyncFollowUp, FollowUp, RateLimitError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.service.service import routed
+from followup_mockserver.service import routed
 
 Call = Callable[[Any], Any]
 Perform = Callable[..., Any]

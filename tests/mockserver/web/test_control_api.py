@@ -9,7 +9,7 @@ from support.http import Api, problem
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 
 def test_health(api: Api) -> None:

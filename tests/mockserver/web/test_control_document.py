@@ -11,7 +11,7 @@ from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 DOCUMENT: dict[str, Any] = (
     httpx.Client(transport=InProcessTransport(MockService().app), base_url="http://mock")

@@ -5,7 +5,7 @@ import pytest
 from support.http import Api, problem
 
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 PATHS = [
     "/v1/account",

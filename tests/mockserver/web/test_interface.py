@@ -13,7 +13,7 @@ from werkzeug.test import EnvironBuilder
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 from followup_mockserver.world.settings import ClientOptions
 from followup_mockserver.world.state.journal import OBSERVERS
 

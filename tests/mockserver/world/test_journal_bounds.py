@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from followup_mockserver import MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 from followup_mockserver.world.state import journal as journal_module
 
 MEBIBYTE = 1024 * 1024

@@ -13,7 +13,7 @@ from support.http import Api, problem
 
 from followup import RateLimitError
 from followup_mockserver import MockService
-from followup_mockserver.service.service import InProcessTransport
+from followup_mockserver.service import InProcessTransport
 
 NOON = "2026-09-28T12:00:00Z"
 

@@ -15,7 +15,7 @@ from support.rich_mock import rich_mock
 
 from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.control.engine import jobs
+from followup_mockserver.control import jobs
 from followup_mockserver.world.settings import Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
 from followup_mockserver.world.state.registry import SAVED

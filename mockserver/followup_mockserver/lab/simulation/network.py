@@ -21,7 +21,7 @@ from followup_mockserver.gateway.contract.operations import OPERATIONS
 from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation.process import Process
 from followup_mockserver.lab.simulation.promises import Story
-from followup_mockserver.service.service import MockService
+from followup_mockserver.service import MockService
 
 _PATHS = [
     (each.method, re.compile(f"(?:/api)?{re.escape(each.path).replace(re.escape('{id}'), '([^/]+)')}"), each.name)

@@ -24,7 +24,7 @@ from followup_mockserver.lab.simulation.promises import Finding, PromiseBroken, 
 from followup_mockserver.lab.simulation.running import ClinicTime, Runner
 from followup_mockserver.lab.simulation.traffic import Traffic, what_happened
 from followup_mockserver.rules import appointments, patients
-from followup_mockserver.service.service import MockService
+from followup_mockserver.service import MockService
 from followup_mockserver.world.schema.errors import ServiceError
 
 DURATIONS = (

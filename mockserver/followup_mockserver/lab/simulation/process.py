@@ -13,7 +13,7 @@ from followup_mockserver.deliveries.applications import Applications
 from followup_mockserver.deliveries.mounts import Mount, ReceiverKind, call_asgi, call_wsgi, caught, kind_of
 from followup_mockserver.lab.simulation.clinic import Clinic, Crash
 from followup_mockserver.lab.simulation.loop import SimulatedLoop, Wait
-from followup_mockserver.service.service import MockService
+from followup_mockserver.service import MockService
 
 Carry = Callable[["Process", httpx.Request], httpx.Response]
 """Carries a request of a process to the service, and returns the response."""

@@ -22,7 +22,7 @@ from followup_mockserver.lab.simulation.network import Network
 from followup_mockserver.lab.simulation.process import Process, Receiving
 from followup_mockserver.lab.simulation.promises import STARTS, PromiseBroken, Story
 from followup_mockserver.lab.simulation.tasks import NotSimulated
-from followup_mockserver.service.service import MockService
+from followup_mockserver.service import MockService
 
 CallOutcome = Literal["returned", "raised", "crashed"]
 

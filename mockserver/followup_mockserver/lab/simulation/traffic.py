@@ -23,7 +23,7 @@ from followup_mockserver.lab.simulation.network import PendingFaults
 from followup_mockserver.lab.simulation.process import Process, ReceiverFailed
 from followup_mockserver.lab.simulation.promises import HANDLES_NO_FORGERY, PromiseBroken, Story
 from followup_mockserver.lab.simulation.running import Runner
-from followup_mockserver.service.service import MockService
+from followup_mockserver.service import MockService
 
 DELAYS: tuple[tuple[Literal["late", "reorder"], float], ...] = (("late", 600), ("late", 6 * 3600), ("reorder", 3600))
 """Kinds of delays, with their seconds."""

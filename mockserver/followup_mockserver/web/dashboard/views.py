@@ -18,11 +18,9 @@ from flask import g
 
 from followup import Event, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
-from followup_mockserver.control import Control, PendingJob, access_to
+from followup_mockserver.control import Control, PendingJob, access_to, jobs, pending_jobs
 from followup_mockserver.control.causes import occurrences_of
-from followup_mockserver.control.clock import pending_jobs
 from followup_mockserver.control.duplicates import suspect_calls, twins_of
-from followup_mockserver.control.engine import jobs
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.contract.operations import OPERATIONS

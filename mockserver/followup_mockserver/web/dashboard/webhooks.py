@@ -13,8 +13,7 @@ from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.control.occurrences import STOPPED, state_of
 from followup_mockserver.control.traffic import all_attempts
-from followup_mockserver.deliveries import body_of, headers_of
-from followup_mockserver.deliveries.deliveries import url_of
+from followup_mockserver.deliveries import body_of, headers_of, url_of
 from followup_mockserver.web.dashboard.calls import body_text, json_body, redacted_headers
 from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of

@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.control.engine.jobs import Background, ScheduledAttempt, begin, make_attempt
-from followup_mockserver.deliveries import deliveries
+from followup_mockserver import deliveries
+from followup_mockserver.control.jobs import Background, ScheduledAttempt, begin, make_attempt
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.deliveries.mounts import Mounts
 from followup_mockserver.world.schema.errors import ServiceError

@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from followup_mockserver.deliveries import deliveries
+from followup_mockserver import deliveries
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
 from followup_mockserver.rules import messages, patients, treatments
 from followup_mockserver.world.schema.formats import parse_webhook_url
