@@ -15,7 +15,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("documents")
     for name in ("docs", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("_build", "__pycache__"))
-    contract = "mockserver/followup_mockserver/gateway/contract"  # a page links to a file in it
+    contract = "mockserver/followup_mockserver/gateway"  # a page links to a file in it
     shutil.copytree(ROOT / contract, folder / contract)
     shutil.copy(ROOT / "CHANGELOG.md", folder)
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "built"]

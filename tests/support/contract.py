@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
-from followup_mockserver.gateway.contract.openapi import document
+from followup_mockserver.gateway.openapi import document
 from followup_mockserver.service import InProcessTransport
 
 

@@ -18,7 +18,7 @@ from followup_mockserver.web.control import Guard
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.world.state.registry import DEFAULT_KEY
-from followup_mockserver.world.state.snapshots.document import MAX_BYTES
+from followup_mockserver.world.state.snapshots import MAX_BYTES
 
 from .raw_requests import JsonResponse, Requests
 from .traffic import NOW, RECEIVER

@@ -7,7 +7,7 @@ from typing import Any
 from followup._core.declarations.declarations import Declaration
 from followup._core.declarations.operations import Resource, declarations_of, group_name
 from followup.resources import all_groups
-from followup_mockserver.gateway.contract.operations import FOLLOW_UP, OPERATIONS, Operation
+from followup_mockserver.gateway.operations import FOLLOW_UP, OPERATIONS, Operation
 
 from .docstrings import docstring_of
 from .entries import PythonNames, function_text

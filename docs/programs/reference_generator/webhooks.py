@@ -10,7 +10,7 @@ from followup import WebhookEvent, WebhookSignatureError, construct_event, verif
 from followup._core.api_rules import MAX_WEBHOOK_ATTEMPTS, WEBHOOK_ATTEMPT_TIMEOUT, WEBHOOK_RETRY_WAITS
 from followup.fastapi import inbox_router, webhook_event
 from followup.webhooks import SIGNATURE_HEADER, TIMESTAMP_HEADER, WEBHOOK_TOLERANCE, sign
-from followup_mockserver.gateway.contract.openapi import document
+from followup_mockserver.gateway.openapi import document
 
 from .entries import PythonNames, class_section, function_text, members_of
 from .markdown import page, section, table

@@ -26,10 +26,9 @@ from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.occurrences import counted
 from followup_mockserver.web import control_routes as routes
-from followup_mockserver.world.schema.errors import InvalidArgument, instant
+from followup_mockserver.world.schema.errors import InvalidArgument, SnapshotError, instant
 from followup_mockserver.world.state.faults import Fault, WebhookFault
-from followup_mockserver.world.state.snapshots.codecs import SnapshotError
-from followup_mockserver.world.state.snapshots.document import MAX_BYTES, anonymized, content_of
+from followup_mockserver.world.state.snapshots import MAX_BYTES, anonymized, content_of
 
 _commands = Application()
 _control = functools.partial(control, _commands)

@@ -30,11 +30,10 @@ from followup_mockserver.control.log_lines import columns_of
 from followup_mockserver.service.server import MockServer
 from followup_mockserver.web.app import CONTRACT_PATH
 from followup_mockserver.web.control_routes import PREFIX
-from followup_mockserver.world.schema.errors import InvalidArgument
+from followup_mockserver.world.schema.errors import InvalidArgument, SnapshotError
 from followup_mockserver.world.settings import MockOptions, SettingsFileError
 from followup_mockserver.world.state.journal import OBSERVERS, Ended, EndedAttempt
-from followup_mockserver.world.state.snapshots.codecs import SnapshotError
-from followup_mockserver.world.state.snapshots.document import content_of
+from followup_mockserver.world.state.snapshots import content_of
 
 
 def serve_until_stopped(

@@ -208,7 +208,7 @@ class _Search:
 
     def _choose(self, position: int, record: Record, receipts: Sequence[Receipt]) -> None:
         kept = len(receipts) == len(record.receipts)
-        self._chosen[position] = record if kept else record._replace(receipts=receipts)
+        self._chosen[position] = record if kept else attrs.evolve(record, receipts=receipts)
         self._objects.update(each.delivery for each in receipts if each.delivery is not None)
 
     def _receipts(self, record: Record) -> Sequence[Receipt]:
@@ -225,4 +225,4 @@ class _Search:
                 continue
             receipts = [each for each in record.receipts if each.delivery in subjects]
             if receipts or (record.id in subjects and record.kind != history.CONTROL):
-                self._chosen[position] = record._replace(receipts=receipts)
+                self._chosen[position] = attrs.evolve(record, receipts=receipts)

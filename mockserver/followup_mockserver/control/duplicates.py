@@ -11,7 +11,7 @@ from typing import NamedTuple
 import attrs
 
 from followup import Appointment
-from followup_mockserver.gateway.contract.operations import is_batch
+from followup_mockserver.gateway.operations import is_batch
 from followup_mockserver.world.state.history import EVENT
 from followup_mockserver.world.state.journal import JournalEntry, RecordedCall
 from followup_mockserver.world.state.tenant import Tenant

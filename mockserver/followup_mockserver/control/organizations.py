@@ -13,7 +13,7 @@ from followup_mockserver.rules import account
 from followup_mockserver.world.schema.errors import boolean, instant, list_of, one_of, text
 from followup_mockserver.world.settings import ALL_SCOPES, KeyRecord
 from followup_mockserver.world.state.records import copied, passed
-from followup_mockserver.world.state.snapshots.document import SnapshotSource
+from followup_mockserver.world.state.snapshots import SnapshotSource
 from followup_mockserver.world.state.tenant import Tenant
 from followup_mockserver.world.state.tenant_access import TenantAccess, existing
 

@@ -12,7 +12,7 @@ from followup_mockserver.control.engine import Engine
 from followup_mockserver.control.occurrences import HistoryEntry
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.deliveries.mounts import Mounts, Receiver
-from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.rules import triggered_events
 from followup_mockserver.world.schema.errors import boolean, matching, one_of
 from followup_mockserver.world.settings import webhook_target

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from followup._for_mockserver import SERVICE_VERSION
 from followup_mockserver.gateway import responding
-from followup_mockserver.gateway.contract.operations import FOLLOW_UP
+from followup_mockserver.gateway.operations import FOLLOW_UP
 from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.rules import events

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import attrs
 
-from followup_mockserver.gateway.contract.operations import Operation
+from followup_mockserver.gateway.operations import Operation
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.formats import up_to_milliseconds

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import attrs
 
 from followup._for_mockserver import camel
-from followup_mockserver.gateway.contract.openapi import document as our_document
+from followup_mockserver.gateway.openapi import document as our_document
 from followup_mockserver.lab import contract_document as documents
 from followup_mockserver.lab.contract_differences import Comparer, Difference, DifferenceClass, changed, compare_texts
 from followup_mockserver.lab.contract_schemas import KINDS, Direction

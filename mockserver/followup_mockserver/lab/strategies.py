@@ -19,7 +19,7 @@ from followup import DoctorInput, EventInput, NotGiven, PatientInput, WebhookDel
 from followup import _for_mockserver as sdk
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES, body_of, headers_of
-from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.lab import strategy_values as values
 from followup_mockserver.rules import appointments, doctors, intake_requests, patients, webhook_endpoints
 from followup_mockserver.rules.events import process

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from followup_mockserver.deliveries import OUTBOUND_TYPES
-from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
+from followup_mockserver.gateway.operations import OPERATIONS, Operation
 from followup_mockserver.rules.event_effects import effects
 from followup_mockserver.world.state.journal import OBSERVERS, Ended, EndedAttempt, EndedCall
 

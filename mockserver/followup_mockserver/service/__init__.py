@@ -26,7 +26,7 @@ from followup_mockserver.world.schema.formats import is_local
 from followup_mockserver.world.settings import ClientOptions, MockOptions, Options, options_of
 from followup_mockserver.world.state.faults import WSGIApp
 from followup_mockserver.world.state.registry import DEFAULT_KEY, Registry
-from followup_mockserver.world.state.snapshots.document import SnapshotSource, prepare
+from followup_mockserver.world.state.snapshots import SnapshotSource, prepare
 from followup_mockserver.world.state.tenant_access import VirtualTime
 
 if TYPE_CHECKING:

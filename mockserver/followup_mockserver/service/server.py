@@ -17,7 +17,7 @@ from followup_mockserver.web.web_server import WebServer
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.schema.formats import is_loopback_address
 from followup_mockserver.world.settings import ClientOptions, MockOptions, options_of
-from followup_mockserver.world.state.snapshots.document import SnapshotSource, prepare
+from followup_mockserver.world.state.snapshots import SnapshotSource, prepare
 
 
 @clears_frames_of

@@ -12,7 +12,7 @@ import flask
 from flask import Blueprint, Flask, jsonify, request
 from werkzeug.exceptions import HTTPException
 
-from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation
+from followup_mockserver.gateway.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
 from followup_mockserver.web.control import MOCK, ServedMock, control_api, current_mock
 from followup_mockserver.web.control_routes import PREFIX
@@ -123,9 +123,7 @@ def reject_web_pages() -> None:
 
 def contract() -> flask.Response:
     """Serve the OpenAPI document, which depends on the options of the mock."""
-    from followup_mockserver.gateway.contract.openapi import (
-        document,  # imported late, because few mocks are asked for it
-    )
+    from followup_mockserver.gateway.openapi import document  # imported late, because few mocks are asked for it
 
     options = current_mock()._gateway.options
     return jsonify(

@@ -27,7 +27,7 @@ from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.shapes import object_shape, shape_of_parameters
 from followup_mockserver.world.schema.validation import Shape
 from followup_mockserver.world.state.journal import OMITTED_IF_EMPTY
-from followup_mockserver.world.state.snapshots.document import MAX_BYTES
+from followup_mockserver.world.state.snapshots import MAX_BYTES
 
 control_api: Blueprint = Blueprint("control", __name__, url_prefix=PREFIX)
 

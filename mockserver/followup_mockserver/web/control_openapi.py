@@ -14,8 +14,8 @@ import attrs
 
 from followup import NOT_GIVEN, __version__
 from followup import _for_mockserver as sdk
-from followup_mockserver.gateway.contract.openapi import COMPONENTS, response_of
-from followup_mockserver.gateway.contract.operations import for_any_language
+from followup_mockserver.gateway.openapi import COMPONENTS, response_of
+from followup_mockserver.gateway.operations import for_any_language
 from followup_mockserver.web.control import health, input_of, restore_snapshot, save_snapshot
 from followup_mockserver.web.control_routes import PREFIX, ROUTES, TOKEN_HEADER
 from followup_mockserver.world.schema.shapes import Scalar, Shapes, shape_of

@@ -26,7 +26,7 @@ from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.occurrences import TimelineLine
 from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES
-from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
 from followup_mockserver.world.schema.errors import integer, list_of, matching, missing, one_of, optional
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret

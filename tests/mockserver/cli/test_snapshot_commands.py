@@ -121,7 +121,7 @@ class TestServe:
             (b"", "The snapshot must be JSON."),
             (
                 b'{"format": "followup-mock-snapshot", "version": 99}',
-                "version: This must be at most 2: a newer followup saved this snapshot; upgrade followup to load it.",
+                "version: This must be 3: a newer followup saved this snapshot; upgrade followup to load it.",
             ),
         ],
     )

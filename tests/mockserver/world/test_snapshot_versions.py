@@ -1,6 +1,6 @@
 """A stored snapshot loads as long as its version is the current one; original, fork and loaded copy behave the same.
 
-``version_2.json`` is what ``support.rich_mock.rich_mock().save()`` returned when version 2 was made.
+``version_3.json`` is what ``support.rich_mock.rich_mock().save()`` returned when version 3 was made.
 """
 
 import json
@@ -23,10 +23,10 @@ SECRET = "whsec_nJ7vjScemPXoooHiyHB1jVAB"
 
 @pytest.fixture
 def service() -> MockService:
-    return MockService.load(FOLDER / "version_2.json")
+    return MockService.load(FOLDER / "version_3.json")
 
 
-def test_version_2_has_its_records(service: MockService) -> None:
+def test_version_3_has_its_records(service: MockService) -> None:
     with service.client() as client:
         ana = client.patients.retrieve(ANA)
         assert (ana.full_name, ana.phone, ana.dni) == ("A", "+5491155550000", "30123456")
@@ -38,7 +38,7 @@ def test_version_2_has_its_records(service: MockService) -> None:
         assert len(list(client.doctors.list())) == 5
 
 
-def test_version_2_continues_in_time(service: MockService) -> None:
+def test_version_3_continues_in_time(service: MockService) -> None:
     received: list[httpx.Request] = []
 
     def receive(request: httpx.Request) -> httpx.Response:

@@ -19,7 +19,7 @@ from followup_mockserver.control import jobs
 from followup_mockserver.world.settings import Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
 from followup_mockserver.world.state.registry import SAVED
-from followup_mockserver.world.state.snapshots.parts import SAVED_OPTIONS
+from followup_mockserver.world.state.snapshot_parts import SAVED_OPTIONS
 from followup_mockserver.world.state.tenant import Tenant
 
 NOON = "2026-09-28T12:00:00Z"

@@ -17,7 +17,7 @@ import httpx
 
 from followup._for_mockserver import package_text
 from followup_mockserver.deliveries.mounts import call_wsgi
-from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation.process import Process
 from followup_mockserver.lab.simulation.promises import Story

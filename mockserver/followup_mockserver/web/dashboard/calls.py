@@ -15,7 +15,7 @@ import attrs
 
 from followup._for_mockserver import Parameter
 from followup_mockserver.control.duplicates import suspect_calls, was_done
-from followup_mockserver.gateway.contract.operations import OPERATIONS, Operation, is_batch
+from followup_mockserver.gateway.operations import OPERATIONS, Operation, is_batch
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.web.dashboard.columns import TABLES, day_in, noun_of
 from followup_mockserver.web.dashboard.objects import ListPage, list_page

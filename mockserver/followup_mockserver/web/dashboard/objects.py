@@ -12,7 +12,7 @@ import attrs
 
 from followup import IntakeRequest
 from followup_mockserver.control.occurrences import address, title_of_cause
-from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.web.dashboard.columns import TABLES, Column, title_of_view
 from followup_mockserver.world.state.collection import Collection
 from followup_mockserver.world.state.history import CONTROL_PREFIX, JOB_PREFIX

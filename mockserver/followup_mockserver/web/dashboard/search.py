@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from followup._for_mockserver import EventSource
 from followup_mockserver.control.occurrences import title_of_cause
-from followup_mockserver.gateway.contract.operations import is_batch
+from followup_mockserver.gateway.operations import is_batch
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.web.dashboard.calls import CALLS, json_body, results_of_batch
 from followup_mockserver.web.dashboard.columns import noun_of

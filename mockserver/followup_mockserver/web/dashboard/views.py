@@ -23,7 +23,7 @@ from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.duplicates import suspect_calls, twins_of
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
-from followup_mockserver.gateway.contract.operations import OPERATIONS
+from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.web.dashboard import calls, has_secret, history, messages, search, webhooks
 from followup_mockserver.web.dashboard.columns import (
     TABLES,

@@ -85,6 +85,20 @@ class InvalidArgument(ServiceError, ValueError):
         return problem if is_named else f"{self.argument} must be {self.expected}"
 
 
+class SnapshotError(ServiceError, ValueError):
+    """An invalid snapshot: a ``ValueError`` in Python, a 400 over HTTP.
+
+    Args:
+        path: place of the invalid value, such as ``organizations[0].patients[3].phone``; empty for the whole snapshot.
+        message: one sentence, which describes a valid value. It never contains the value.
+        code: code of the error over HTTP.
+        status: HTTP status.
+    """
+
+    def __init__(self, path: str, message: str, *, code: str = "snapshot_invalid", status: int = 400) -> None:
+        super().__init__(status, "invalid_request_error", code, message, param=path or None)
+
+
 def joined(path: str, param: str | None) -> str:
     """Return the path of a field, or of an item, of the value at a path."""
     if not path or not param:

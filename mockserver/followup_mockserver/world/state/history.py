@@ -8,7 +8,8 @@ the same id. ``followup_mockserver.control.causes`` turns records into the chain
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+
+import attrs
 
 from followup_mockserver.world.state.outcomes import Outcome, other
 
@@ -27,7 +28,8 @@ DELIVERY = "webhook_delivery"
 ATTEMPT = "attempt"
 
 
-class Receipt(NamedTuple):
+@attrs.define(eq=False, repr=False)
+class Receipt:
     """What became of an outbound event at one endpoint.
 
     Attributes:
@@ -41,10 +43,11 @@ class Receipt(NamedTuple):
     reason: Outcome | None
 
 
-class Record(NamedTuple):
-    """Something that happened. It has no names, phones, texts or keys.
+@attrs.define(eq=False, repr=False)
+class Record:
+    """Something that happened. It has no names, phones, texts or keys, and never changes.
 
-    It is a tuple, because a call makes several of them, and tuples are small and quick to make.
+    It is not frozen, because a call makes several of them, and frozen objects take longer to make.
 
     Attributes:
         at: when it happened, by the mock's clock.

@@ -104,11 +104,6 @@ class Kind(Enum):
         """Whether a job was cancelled or moved before it was due."""
         return self.what in ("cancelled", "moved")
 
-    @property
-    def fields(self) -> list[str]:
-        """The fields of the outcome that its sentence contains."""
-        return [name for _, name, _, _ in Formatter().parse(f"{self.what}: {self.why}") if name]
-
 
 @attrs.frozen(cache_hash=True, repr=False)
 class Outcome:
@@ -215,5 +210,5 @@ def _parts(template: str, outcome: Outcome) -> Iterator[Part]:
             value = getattr(outcome, name)
             if isinstance(value, datetime):
                 yield value
-            else:
+            elif value is not None:  # as in a snapshot that somebody has changed
                 yield ", ".join(value) if isinstance(value, tuple) else format(value, spec or "")

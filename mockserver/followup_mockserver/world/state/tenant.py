@@ -235,7 +235,7 @@ class Tenant:
                 if concerns is None:
                     history.drop(record)
                 else:
-                    history.records[-1] = record._replace(about=concerns)
+                    history.records[-1] = attrs.evolve(record, about=concerns)
         return result
 
     # --- jobs ----------------------------------------------------------------------------------------------------

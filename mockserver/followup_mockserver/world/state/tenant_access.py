@@ -10,12 +10,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from followup_mockserver.world.schema.errors import ServiceError, missing
+from followup_mockserver.world.schema.errors import ServiceError, SnapshotError, missing
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.records import copied
 from followup_mockserver.world.state.registry import Registry
-from followup_mockserver.world.state.snapshots.codecs import SnapshotError
-from followup_mockserver.world.state.snapshots.document import SnapshotSource, document_of, read
+from followup_mockserver.world.state.snapshots import SnapshotSource, document_of, read
 from followup_mockserver.world.state.tenant import Tenant
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from typing import Any, cast
 from followup import EventBatch, WebhookEvent
 from followup import _for_mockserver as sdk
 from followup_mockserver.deliveries import USER_AGENT
-from followup_mockserver.gateway.contract.operations import FOLLOW_UP, OPERATIONS, Operation
+from followup_mockserver.gateway.operations import FOLLOW_UP, OPERATIONS, Operation
 from followup_mockserver.rules.events import ENVELOPE
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES, open_schema, shape_of
 from followup_mockserver.world.schema.validation import HTTPS_URL, Schema

@@ -1,0 +1,351 @@
+"""The parts of a snapshot: what it has of a tenant as JSON, and back from JSON of any origin, with a path in errors.
+
+The JSON of an object is derived from its class: a result class of the SDK, or an attrs class of the mock, whose own
+checks are applied as well. Times are exact to the microsecond, because the order of jobs depends on them.
+
+A new attribute of ``Tenant`` belongs into ``SavedTenant`` too: see ``state/registry.py``.
+"""
+
+import base64
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from types import NoneType
+from typing import Annotated, Any
+
+import attrs
+
+import followup
+from followup._for_mockserver import (
+    MAX_WEBHOOK_ATTEMPTS,
+    NOT_IN_JSON,
+    Limits,
+    MinItems,
+    MinLength,
+    Model,
+    camel,
+    encode,
+    kinds_in,
+)
+from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, ServiceError, SnapshotError
+from followup_mockserver.world.schema.formats import is_webhook_target
+from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
+from followup_mockserver.world.schema.validation import EXACT_TIMESTAMP, Path, Problem, Reading, Shape
+from followup_mockserver.world.settings import KeyRecord, Options, Organization
+from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, Clock, Job, JobKind, Timer
+from followup_mockserver.world.state.faults import Faults, WebhookFaults
+from followup_mockserver.world.state.history import History, Record
+from followup_mockserver.world.state.ids import IdFactory
+from followup_mockserver.world.state.outcomes import Kind
+from followup_mockserver.world.state.records import Attempt, Message
+from followup_mockserver.world.state.registry import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
+from followup_mockserver.world.state.requests import MAX_RECORDS, IdempotencyRecord
+from followup_mockserver.world.state.tenant import Tenant
+
+Count = Annotated[int, Limits(0, LARGEST_INTEGER)]
+
+_LONGEST_ADVANCE = (LATEST_TIME - datetime(2026, 1, 1, tzinfo=UTC)).total_seconds()
+
+_JSON_SCALARS = frozenset({str, int, float, bool, NoneType})
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON."""
+    kind: Any = type(value)
+    if kind in _JSON_SCALARS:
+        return value
+    if isinstance(value, Model):
+        return encode(value)
+    if isinstance(value, datetime):
+        return _text_of(value)
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, Sequence):
+        return [*value] if _JSON_SCALARS.issuperset(map(type, value)) else [plain(each) for each in value]
+    fields = ((each, getattr(value, each.name)) for each in _fields(kind).values())
+    # Fields with their default are omitted: most fields of the many records of a history have it.
+    return {camel(field.name): plain(each) for field, each in fields if each != field.default}
+
+
+@functools.cache
+def _fields(cls: Any) -> dict[str, Any]:
+    """Return the fields of a class that its JSON has: those that its constructor takes."""
+    return {each.name: each for each in attrs.fields(cls) if each.init and each.name not in NOT_IN_JSON}
+
+
+@functools.lru_cache(maxsize=1_024)  # while a clock is frozen, many records have the same time
+def _text_of(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+@functools.lru_cache(maxsize=1_024)
+def _instant_of(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise SnapshotError("", "This must be a string in base64.") from None
+
+
+class _SavedShapes(Shapes):
+    """Derives the shapes of what a snapshot contains: texts of any length, exact times, and no unknown fields."""
+
+    scalars = {  # noqa: RUF012 - as in the base class
+        **Shapes.scalars,
+        str: ({"type": "string"}, None),
+        int: ({"type": "integer", "minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER}, None),
+        datetime: ({"type": "string", "format": EXACT_TIMESTAMP}, _instant_of),
+        timedelta: (
+            {"type": "number", "minimum": 0, "maximum": _LONGEST_ADVANCE},
+            lambda seconds: timedelta(seconds=seconds),
+        ),
+        bytes: ({"type": "string"}, _bytes),
+        Kind: ({"type": "string", "enum": [each.name.lower() for each in Kind]}, lambda name: Kind[name.upper()]),
+    }
+
+    def of_class(self, cls: Any) -> Shape:
+        """Return the shape of a class: fields without a default are required."""
+        fields, kinds = _fields(cls), kinds_in(cls)
+        shape = self.of_object(
+            {name: kinds[name] for name in fields},
+            [name for name, each in fields.items() if each.default is attrs.NOTHING],
+        )
+
+        def convert(data: Any, how: Reading, path: Path) -> Any:
+            found = shape.read(data, how, path)
+            return found if isinstance(found, Problem) else cls(**found)
+
+        return Shape(shape.schema, convert)
+
+
+def loaded(cls: Any, data: Any) -> Any:
+    """Return an object of a class from JSON.
+
+    Raises:
+        SnapshotError: the JSON is invalid.
+    """
+    try:
+        return _shape_of(cls).argument_of(data, _FIRST_PROBLEM)
+    except ServiceError as error:
+        raise SnapshotError(error.param or "", error.message) from None
+
+
+# Made when a snapshot is loaded, because every start of a mock imports this module.
+_shape_of = functools.cache(_SavedShapes().of)
+_FIRST_PROBLEM = Reading(only_first=True)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SavedClock:
+    """A clock: the time that it shows, and how far it has been advanced in all."""
+
+    now: datetime
+    frozen: bool
+    seconds_advanced: timedelta
+
+    def __attrs_post_init__(self) -> None:
+        if self.now > LATEST_TIME:
+            raise SnapshotError("now", f"This must be a time before the year {LATEST_TIME.year}.")
+
+    def clock(self) -> Clock:
+        """Return the clock. One that runs is as far ahead of real time as before, but never goes back."""
+        now = self.now if self.frozen else max(self.now, datetime.now(UTC) + self.seconds_advanced)
+        return Clock.resumed(now, frozen=self.frozen, advanced=self.seconds_advanced)
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SavedJob:
+    """A pending job."""
+
+    at: datetime
+    kind: JobKind
+    about: str
+    number: Annotated[int, Limits(1, LARGEST_INTEGER)]
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SavedTenant:
+    """A tenant. Jobs are in the order in which they run, records in the order in which they arrived."""
+
+    organization: Organization
+    api_keys: Annotated[list[KeyRecord], MinItems(1)]
+    clock: SavedClock
+    ids: IdFactory
+    patients: list[followup.Patient]
+    doctors: list[followup.Doctor]
+    appointments: list[followup.Appointment]
+    visits: list[followup.Visit]
+    intake_requests: list[followup.IntakeRequest]
+    treatments: list[followup.Treatment]
+    events: list[followup.Event]
+    webhook_endpoints: list[followup.WebhookEndpoint]
+    secrets: dict[str, Annotated[str, MinLength(1)]]
+    webhook_deliveries: list[followup.WebhookDelivery]
+    attempts: list[Attempt]
+    last_event_at: datetime | None
+    messages: list[Message]
+    jobs: list[SavedJob]
+    faults: Faults
+    webhook_faults: WebhookFaults
+    idempotency: Annotated[list[IdempotencyRecord], Limits(0, MAX_RECORDS)]
+    records: list[Record]
+    controls: Count
+    scheduled: Count
+
+    def __attrs_post_init__(self) -> None:
+        check_references(self)
+
+    def tenant(self) -> Tenant:
+        """Return the tenant, which belongs to no mock yet."""
+        tenant = Tenant(self.organization, self.api_keys, Options())
+        for name in AS_THEY_ARE:
+            setattr(tenant, name, getattr(self, name))
+        for name in CONTAINERS:
+            container = getattr(tenant, name)
+            for each in getattr(self, name):
+                container.add(each)
+        tenant.clock = self.clock.clock()
+        for job in self.jobs:
+            tenant.scheduler.restore(Timer(job.at, job.number, Job(job.kind, job.about)))
+        tenant.scheduler.scheduled = max(tenant.scheduler.scheduled, self.scheduled)
+        tenant.idempotency.restore(each for each in self.idempotency if each.response is not None)
+        tenant.history = History(self.records, self.controls)
+        return tenant
+
+
+def saved(tenant: Tenant) -> dict[str, Any]:
+    """Return a tenant as JSON of ``SavedTenant``."""
+    clock, history = tenant.clock, tenant.history
+    parts = {
+        **{name: getattr(tenant, name) for name in AS_THEY_ARE},
+        **{name: [*getattr(tenant, name)] for name in CONTAINERS},
+        "api_keys": [*tenant.keys.values()],
+        "clock": SavedClock(now=clock.now(), frozen=clock.frozen, seconds_advanced=clock.advanced),
+        "jobs": [
+            {"at": timer.at, "kind": timer.job.kind, "about": timer.job.about, "number": timer.number}
+            for timer in tenant.scheduler.pending()
+        ],
+        "idempotency": tenant.idempotency.finished(),
+        "records": [*history.records],
+        "controls": history.controls,
+        "scheduled": tenant.scheduler.scheduled,
+    }
+    return {camel(each.name): plain(parts[each.name]) for each in attrs.fields(SavedTenant)}
+
+
+SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name != "forward_to")
+"""The options that a snapshot contains. Where webhooks are sent depends on the machine; a file must not decide it."""
+
+
+def _options(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as keyword arguments of a mock."""
+    names = {camel(name): name for name in SAVED_OPTIONS}
+    if not saved.keys() <= names.keys():
+        raise SnapshotError("options", f"This has an unknown field; its fields are {', '.join(names)}.")
+    options = {names[wire]: value for wire, value in saved.items()}
+    try:
+        Options(**options)
+    except InvalidArgument as error:
+        raise error.under("options") from None
+    return options
+
+
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Document:
+    """A snapshot."""
+
+    format: str
+    version: int
+    followup: str
+    options: dict[str, Any] = attrs.field(converter=_options)
+    ids: IdFactory | None
+    organizations: Annotated[list[SavedTenant], MinItems(1)]
+
+    def __attrs_post_init__(self) -> None:
+        organizations: set[str] = set()
+        keys: set[str] = set()
+        for position, each in enumerate(self.organizations):
+            if each.organization.id in organizations:
+                raise SnapshotError(f"organizations[{position}].organization.id", "This must be unique.")
+            values = {key.value for key in each.api_keys}
+            if not keys.isdisjoint(values):
+                raise SnapshotError(f"organizations[{position}].apiKeys", "The value of a key must be unique.")
+            organizations.add(each.organization.id)
+            keys |= values
+
+    def state(self) -> MockState:
+        """Return the state in the snapshot."""
+        return MockState([each.tenant() for each in self.organizations], self.ids)
+
+
+_ID = re.compile("[A-Za-z0-9_-]{4,255}")
+
+_UNIQUE = (*((name, "id") for name in COLLECTIONS), ("api_keys", "value"), ("jobs", "number"), ("idempotency", "key"))
+"""The fields that have another value in each item of a list."""
+
+_REFERENCES = (
+    ("appointments", "patient", "patients"),
+    ("appointments", "doctor", "doctors"),
+    ("visits", "patient", "patients"),
+    ("visits", "doctor", "doctors"),
+    ("visits", "appointment", "appointments"),
+    ("intake_requests", "patient", "patients"),
+    ("treatments", "patient", "patients"),
+    ("webhook_deliveries", "webhook_endpoint", "webhook_endpoints"),
+    ("attempts", "delivery", "webhook_deliveries"),
+    ("messages", "patient", "patients"),
+)
+"""The fields that have the id of another object, or None: the list, the field, and the collection of the object."""
+
+
+def check_references(saved: SavedTenant) -> None:
+    """Check what the rules rely on: unique ids, objects that exist, endpoints that webhooks may be sent to.
+
+    Raises:
+        SnapshotError: with the path in the tenant.
+    """
+    known = {(part, field): _unique(saved, part, field) for part, field in _UNIQUE}
+    references = [
+        (f"{camel(part)}[{position}].{camel(field)}", getattr(item, field), collection)
+        for part, field, collection in _REFERENCES
+        for position, item in enumerate(getattr(saved, part))
+    ]
+    references += [(f"jobs[{n}].about", each.about, SUBJECT_OF_JOB[each.kind]) for n, each in enumerate(saved.jobs)]
+    for path, found, collection in references:
+        if found is not None and found not in known[collection, "id"]:
+            what = collection.replace("_", " ")
+            raise SnapshotError(path, f"This must be the id of one of the {what} of the organization.")
+    for position, endpoint in enumerate(saved.webhook_endpoints):
+        if not is_webhook_target(endpoint.url):
+            message = "This must be an https URL, or an http URL of a loopback address."
+            raise SnapshotError(f"webhookEndpoints[{position}].url", message)
+    if saved.secrets.keys() != known["webhook_endpoints", "id"]:
+        raise SnapshotError("secrets", "This must have a secret for each webhook endpoint.")
+    for position, delivery in enumerate(saved.webhook_deliveries):
+        if delivery.status == "pending" and not 0 <= delivery.attempts < MAX_WEBHOOK_ATTEMPTS:
+            message = f"This must be 0 to {MAX_WEBHOOK_ATTEMPTS - 1} while the delivery is pending."
+            raise SnapshotError(f"webhookDeliveries[{position}].attempts", message)
+
+
+def _unique(saved: SavedTenant, part: str, field: str) -> set[Any]:
+    """Return the values of a field of the items of a list, of which no two are the same."""
+    found: set[Any] = set()
+    for position, item in enumerate(getattr(saved, part)):
+        value, path = getattr(item, field), f"{camel(part)}[{position}].{field}"
+        if field == "id" and not _ID.fullmatch(value):
+            raise SnapshotError(path, "This must have letters, digits, _ and - only, at most 255.")
+        if value in found:
+            raise SnapshotError(path, "This must be unique.")
+        found.add(value)
+    return found

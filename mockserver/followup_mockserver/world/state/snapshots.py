@@ -1,0 +1,205 @@
+"""Snapshots: the state of a mock as versioned JSON, the text of it, and what is personal in it.
+
+``snapshot_parts`` says what a snapshot has of each organization. It is imported late, because most mocks neither save
+nor load anything.
+"""
+
+import itertools
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from followup import __version__
+from followup._for_mockserver import camel, format_timestamp
+from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError, SnapshotError
+from followup_mockserver.world.schema.validation import decoded_json
+from followup_mockserver.world.settings import SHARED_SETTINGS, Options
+from followup_mockserver.world.state.clock import Clock
+from followup_mockserver.world.state.registry import COLLECTIONS, MockState
+from followup_mockserver.world.state.tenant import Tenant
+
+if TYPE_CHECKING:
+    from followup_mockserver.world.state.snapshot_parts import Document
+
+FORMAT = "followup-mock-snapshot"
+VERSION = 3
+"""Whoever changes the format after a release increases it, and converts older documents in ``read``."""
+
+MAX_BYTES = 64 * 1024 * 1024
+"""The largest snapshot."""
+
+MAX_DEPTH = 64
+"""Levels of nesting: those of a request, and those around it in the payload of a delivery."""
+
+SnapshotSource = Mapping[str, Any] | str | bytes | os.PathLike[str]
+"""The data that ``save`` returned, its JSON text, or the path of a file with this text."""
+
+
+def document_of(state: MockState, options: Options) -> dict[str, Any]:
+    """Return a state as JSON-compatible data."""
+    from followup_mockserver.world.state.snapshot_parts import SAVED_OPTIONS, plain, saved
+
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "followup": __version__,
+        "options": {camel(name): plain(getattr(options, name)) for name in SAVED_OPTIONS},
+        "ids": plain(state.ids),
+        "organizations": [saved(tenant) for tenant in state.tenants],
+    }
+
+
+def read(source: SnapshotSource) -> "Document":
+    """Return a snapshot. It shares nothing with the source.
+
+    Raises:
+        OSError: the file cannot be read.
+        SnapshotError: it is not a snapshot, or one that is invalid, too large or too new.
+    """
+    from followup_mockserver.world.state.snapshot_parts import Document, loaded
+
+    text = _text_of(source)
+    if len(text) > MAX_BYTES and not isinstance(source, Mapping):  # data in memory needs no limit: it is there already
+        raise SnapshotError("", f"A snapshot has at most {MAX_BYTES} bytes.", code="snapshot_too_large", status=413)
+    try:
+        document = decoded_json(text, MAX_DEPTH)
+    except ServiceError as error:
+        raise SnapshotError("", error.message.replace("body", "snapshot")) from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise SnapshotError("format", f"This must be {FORMAT}: it is not a snapshot of the mock.")
+    if document.get("version") != VERSION:
+        # No release saved an older version.
+        message = f"This must be {VERSION}: a newer followup saved this snapshot; upgrade followup to load it."
+        raise SnapshotError("version", message, code="snapshot_newer")
+    found: Document = loaded(Document, document)
+    return found
+
+
+def _text_of(source: SnapshotSource) -> bytes:
+    if isinstance(source, os.PathLike):
+        return content_of(Path(source))
+    try:
+        text = json.dumps(source, ensure_ascii=False, allow_nan=False) if isinstance(source, Mapping) else source
+        text = text.encode() if isinstance(text, str) else text
+    except (TypeError, ValueError, RecursionError):
+        raise SnapshotError("", "This must be JSON-compatible data, as save() returns it.") from None
+    if not isinstance(text, bytes):
+        raise SnapshotError("", "The snapshot must be the data that save() returned, its JSON text or a path.")
+    return text
+
+
+def content_of(path: Path) -> bytes:
+    """Return the text of a snapshot in a file, or one byte more than the largest snapshot has.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as stream:
+        return stream.read(MAX_BYTES + 1)
+
+
+def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[str, Any], MockState]:
+    """Return the options and the state of a mock that starts from a snapshot.
+
+    Args:
+        source: the snapshot.
+        options: options that replace those in the snapshot.
+
+    Raises:
+        OSError: the file cannot be read.
+        SnapshotError: the snapshot is invalid.
+        ValueError: an invalid option; the message names it.
+    """
+    for name in (*SHARED_SETTINGS, "settings"):
+        if name in options:
+            raise InvalidArgument(name, "omitted with a snapshot, which has the settings of its organizations")
+    document = read(source)
+    merged = document.options | dict(options)
+    checked = Options(**merged)
+    state = document.state()
+    for organization, tenant in zip(document.organizations, state.tenants, strict=True):
+        if options.get("start_time") is not None:
+            _freeze(tenant, checked.start_time, organization.clock.now)
+    if "seed" in options:
+        for ids in (state.ids, *(tenant.ids for tenant in state.tenants)):
+            if ids is not None:
+                ids.seed = checked.seed
+    return merged, state
+
+
+def _freeze(tenant: Tenant, start: datetime | None, now: datetime) -> None:
+    """Freeze the clock of a tenant at the start time, which is not before the time in the snapshot."""
+    if start is None or start < now:
+        expected = f"the time of the snapshot, {format_timestamp(now)}, or later: the clock never goes back"
+        raise InvalidArgument("start_time", expected)
+    tenant.clock = Clock.resumed(start, frozen=True, advanced=tenant.clock.advanced + (start - now))
+
+
+_REPLACEMENTS: Mapping[str, Callable[[int], str]] = {
+    "fullName": "Person {}".format,
+    "phone": lambda number: f"+54911{40_000_000 + number}",
+    "email": "person{}@example.com".format,
+    "dni": lambda number: f"{10_000_000 + number}",
+    "dateOfBirth": lambda number: f"{1930 + number % 80}-01-01",
+}
+"""By the name of a field: the replacement with a number. That of all other texts is ``Text`` and a number."""
+
+_REPLACED = {*COLLECTIONS, "messages", "intakeRequests", "webhookDeliveries"} - {"webhook_endpoints"}
+"""The parts of an organization with data of patients and doctors, besides the attempts."""
+
+_WORDS = {"object", "status", "stage", "source", "missing", "kind", "apiVersion", "eventType", "lastError"}
+"""Fields whose values are words of the API or of the mock."""
+
+_KEPT = re.compile(
+    r"(?:org|pat|doc|apt|vis|int|trt|evt|we|whd|msg|req)_[0-9A-Za-z]+"
+    r"|\d{4}-\d\d-\d\d(?:T[0-9:.]+(?:Z|[+-]\d\d:\d\d))?"
+    r"|(?:appointment|conversation|intake|order|patient|treatment|visit|webhook)\.[a-z]+|"
+)
+"""Ids, dates and times, and the types of events."""
+
+
+_LONG_NUMBER = 100_000
+"""From here on, a number may be a document or a phone. No field of a record has such a number of its own."""
+
+
+def anonymized(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a snapshot without names, phones, documents, e-mail addresses, texts and bodies.
+
+    Idempotency keys are dropped, because their responses and the hashes of their requests are personal: the mock that
+    loads the snapshot takes a repeated request for a new one.
+
+    Args:
+        document: what ``save`` returned.
+    """
+    return {**document, "organizations": [_organization(each) for each in document["organizations"]]}
+
+
+def _organization(saved: Mapping[str, Any]) -> dict[str, Any]:
+    numbers: dict[tuple[str, str], int] = defaultdict(itertools.count(1).__next__)
+    parts = {name: _replaced(part, name, numbers) if name in _REPLACED else part for name, part in saved.items()}
+    return {**parts, "attempts": [_attempt(each) for each in saved["attempts"]], "idempotency": []}
+
+
+def _replaced(value: Any, field: str, numbers: Mapping[tuple[str, str], int]) -> Any:
+    if isinstance(value, dict):
+        return {name: _replaced(each, name, numbers) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_replaced(each, field, numbers) for each in value]
+    if isinstance(value, (int, float)) and abs(value) >= _LONG_NUMBER:
+        return numbers[field, str(value)]
+    if not isinstance(value, str) or field in _WORDS:
+        return value
+    if field in _REPLACEMENTS:
+        return _REPLACEMENTS[field](numbers[field, value])
+    return value if _KEPT.fullmatch(value) else f"Text {numbers['', value]}"
+
+
+def _attempt(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an attempt without what the receiver wrote, and without the signature, which confirms a guessed body."""
+    response = saved.get("response") and {**saved["response"], "headers": {}, "body": "", "bodyIsWhole": False}
+    return {**saved, "signature": f"sha256={0:064}", "traceback": None, "response": response}
