@@ -12,8 +12,8 @@ set_up()
 
 
 from followup.django import inbox, outbox  # noqa: E402
+from followup.django.models import make_tables  # noqa: E402
 from followup.django.stores import AtomicHandlers  # noqa: E402
-from followup.django.tables import make_tables  # noqa: E402
 
 EVENT: Any = {
     "type": "appointment.created",

@@ -15,7 +15,7 @@ from support.connections import django_database
 from support.django_apps import using
 
 from followup.django import client, outbox
-from followup.django.tables import make_tables
+from followup.django.models import make_tables
 from followup_mockserver import MockServer
 
 from .conftest import EVENT

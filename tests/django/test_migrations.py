@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from support.connections import django_database
 from support.django_apps import using
 
 from followup import ConfigurationError
-from followup.django import inbox, outbox, tables
+from followup.django import inbox, models, outbox
 from followup.inbox import Inbox
+from followup.inbox.arrivals import SCHEMA as OF_INBOX
 from followup.outbox import Outbox
+from followup.outbox import events as outbox_events
 
 from .conftest import EVENT, forget
 
@@ -42,13 +45,13 @@ def test_the_tables_can_be_made_and_are_kept(empty: Any) -> None:
 
 
 def schema_of(file: Path) -> set[str]:
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         return {row[0] for row in connection.execute("SELECT sql FROM sqlite_master WHERE name LIKE 'followup%'")}
 
 
 def test_the_tables_are_those_of_ddl(empty: Any, sqlite_url: str, tmp_path: Path) -> None:
     migrate(empty)
-    with sqlite3.connect(tmp_path / "other.db") as other:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as other:
         other.executescript(outbox.ddl() + inbox.ddl())
     assert schema_of(tmp_path / "clinic.db") == schema_of(tmp_path / "other.db")
 
@@ -72,22 +75,23 @@ def test_tables_that_are_there_are_taken_over(empty: Any, database_url: str) -> 
 def test_tables_of_an_earlier_version_are_brought_up_to_date(empty: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a migration of a later release does."""
     migrate(empty)
-    later = attrs.evolve(tables.OUTBOX, version=2, migrations={2: ["ALTER TABLE followup_outbox ADD COLUMN note TEXT"]})
-    monkeypatch.setattr(tables, "OUTBOX", later)
+    migrations = {2: ["ALTER TABLE followup_outbox ADD COLUMN note TEXT"]}
+    later = attrs.evolve(outbox_events.SCHEMA, version=2, migrations=migrations)
+    monkeypatch.setattr(outbox_events, "SCHEMA", later)
     with empty.schema_editor() as editor:
-        tables.make_tables(None, editor)
+        models.make_tables(None, editor)
     with empty.cursor() as cursor:
         cursor.execute("SELECT note FROM followup_outbox")
         cursor.execute("SELECT version FROM followup_schema WHERE component = 'outbox'")
         assert [*cursor.fetchall()] == [(2,)]
     monkeypatch.undo()
     with pytest.raises(ConfigurationError, match=r"version 2, and this release .* knows version 1 only"):
-        tables.missing_tables(empty)
+        models.missing_tables(empty)
 
 
 def test_each_version_has_a_migration_and_no_model_has_changed(empty: Any) -> None:
-    files = [*Path(tables.__file__).parent.joinpath("migrations").glob("0*.py")]
-    assert len(files) == tables.OUTBOX.version + tables.INBOX.version - 1
+    files = [*Path(models.__file__).parent.joinpath("migrations").glob("0*.py")]
+    assert len(files) == outbox_events.SCHEMA.version + OF_INBOX.version - 1
     call_command("makemigrations", "followup_django", check=True, dry_run=True, verbosity=0)
 
 

@@ -11,13 +11,25 @@ from importlib.util import find_spec
 if find_spec("django") is None:
     raise ModuleNotFoundError("followup.django needs Django: python -m pip install django", name="django")
 
-from followup.django.clients import DjangoFollowUp
+from django.db.transaction import non_atomic_requests
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from followup.django.late import DjangoFollowUp
 from followup.django.stores import DjangoInbox, DjangoOutbox, RecordedEvent
-from followup.django.views import webhook_of
 
 __all__ = ["DjangoFollowUp", "DjangoInbox", "DjangoOutbox", "RecordedEvent", "client", "inbox", "outbox", "webhook"]
 
 client: DjangoFollowUp = DjangoFollowUp()
 outbox: DjangoOutbox = DjangoOutbox()
 inbox: DjangoInbox = DjangoInbox()
-webhook = webhook_of(inbox)
+
+
+# The signature authenticates the sender. With ATOMIC_REQUESTS, the event would only be stored after the response.
+@non_atomic_requests
+@csrf_exempt
+@require_POST
+def webhook(request: HttpRequest) -> HttpResponse:
+    """Verify a webhook, and store its event: 204, 400 or 503, as ``inbox.receive`` returns it."""
+    return HttpResponse(status=inbox.receive(request.body, request.headers))

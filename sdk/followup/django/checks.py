@@ -14,7 +14,7 @@ from django.utils.module_loading import autodiscover_modules
 from followup import ConfigurationError, FollowUp
 from followup.django import inbox, outbox
 from followup.django.late import SETTINGS, database_alias, improperly_configured, setting
-from followup.django.tables import missing_tables
+from followup.django.models import missing_tables
 from followup.webhooks import SECRET_VARIABLE
 
 

@@ -1,5 +1,9 @@
-"""Objects that the settings of Django describe. They are made at their first use, and anew when the settings change."""
+"""Objects that the settings of Django describe, the client among them.
 
+They are made at their first use, and anew when the settings change.
+"""
+
+import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,7 +15,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from followup import ConfigurationError
+from followup import ConfigurationError, FollowUp
 
 SETTINGS = ("DATABASE", "NAME", "WEBHOOK_SECRET", "API_KEY", "BASE_URL", "CIPHER")
 """The keys of the setting ``FOLLOWUP``."""
@@ -104,3 +108,29 @@ class Late:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of the settings>"
+
+
+class DjangoFollowUp(Late, FollowUp):
+    """A ``FollowUp`` with the key and the URL of ``FOLLOWUP``, else of the environment. Threads may share it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["_stand_in"] = None
+
+    def _stand_for(self, client: FollowUp | None) -> None:
+        """Be this client, in a test, whatever the settings are; with None, that of the settings again."""
+        self.__dict__["_stand_in"] = client
+
+    def _described(self) -> object:
+        variables = (os.environ.get(each) for each in ("FOLLOWUP_API_KEY", "FOLLOWUP_BASE_URL"))
+        return self.__dict__["_stand_in"], setting("API_KEY"), setting("BASE_URL"), *variables
+
+    def _make(self) -> Any:
+        self.close()  # that of before
+        return self.__dict__["_stand_in"] or FollowUp(api_key=setting("API_KEY"), base_url=setting("BASE_URL"))
+
+    def close(self) -> None:
+        """Close the connections. The next call opens others."""
+        made, self.__dict__["_made"] = self.__dict__["_made"], None
+        if made is not None:
+            made[1].close()

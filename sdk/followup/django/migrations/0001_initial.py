@@ -3,8 +3,7 @@
 from django.db import migrations
 from django.db.migrations.state import ModelState
 
-from followup.django.models import MODELS
-from followup.django.tables import make_tables
+from followup.django.models import MODELS, make_tables
 
 
 class Migration(migrations.Migration):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from followup.django import client, inbox
-from followup.django.working import FollowUpCommand
+from followup.django.management import FollowUpCommand
 
 
 class Command(FollowUpCommand):

@@ -4,7 +4,7 @@ import threading
 
 from followup import AuthenticationError, PermissionDeniedError
 from followup.django import client, outbox
-from followup.django.working import WorkCommand
+from followup.django.management import WorkCommand
 from followup.outbox import DrainReport
 
 

@@ -7,7 +7,7 @@ import attrs
 from django.core.management.base import CommandError
 
 from followup.django import inbox, outbox
-from followup.django.working import FollowUpCommand
+from followup.django.management import FollowUpCommand
 
 
 class Command(FollowUpCommand):

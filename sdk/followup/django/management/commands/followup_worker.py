@@ -3,7 +3,7 @@
 import threading
 
 from followup.django import inbox
-from followup.django.working import WorkCommand
+from followup.django.management import WorkCommand
 
 
 class Command(WorkCommand):
