@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from followup._core.declarations.operations import Resource, group_name
+from followup._core.operations import Resource, group_name
 from followup.resources import all_groups
 
 FILE = Path(__file__).parents[1] / "sdk" / "followup" / "resources" / "groups.pyi"

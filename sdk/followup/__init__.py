@@ -13,14 +13,14 @@ _NAMES = {
     "_core.call.pagination": "AsyncPage Page",
     "_client": "AsyncFollowUp FollowUp",
     "_core.codec.kinds": "NOT_GIVEN NotGiven",
-    "_core.results.errors": (
+    "_core.errors": (
         "APIConnectionError APIStatusError APITimeoutError AuthenticationError ConfigurationError "
         "ConflictError FollowUpError IdempotencyError InternalServerError InvalidRequestError "
         "NotFoundError PaginationError PermissionDeniedError RateLimitError ResponseDecodeError "
         "WebhookSignatureError"
     ),
-    "_core.results.display": "show_personal_data",
-    "_core.results.results": "ResponseInfo",
+    "_core.display": "show_personal_data",
+    "_core.results": "ResponseInfo",
     "resources.webhook_event": "WebhookEvent",
     "resources.account": "Account ApiKey",
     "resources.appointments": "Appointment",

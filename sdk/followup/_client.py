@@ -18,13 +18,13 @@ from followup._core.call.options import DEFAULT_MAX_RETRIES, AppInfo, Options
 from followup._core.call.pagination import AsyncListing, Listing, Page
 from followup._core.call.steps import Call, drive, drive_async
 from followup._core.codec.kinds import kind_of
-from followup._core.declarations.declarations import lazy
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, StepsOfBatch
+from followup._core.declarations import lazy
+from followup._core.errors import ConfigurationError
 from followup._core.frames import clears_frames, clears_frames_of
 from followup._core.http.connections import AsyncConnections, Connections, import_transport
+from followup._core.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._core.plain import Late
-from followup._core.results.errors import ConfigurationError
-from followup._core.results.results import Result
+from followup._core.results import Result
 from followup._core.time import TimeOf
 from followup.resources import all_groups
 from followup.resources.groups import AsyncGroups, SyncGroups

@@ -17,9 +17,9 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 
+from followup._core.errors import ConfigurationError, WebhookSignatureError
 from followup._core.frames import clears_frames
 from followup._core.plain import TYPE_CHECKING, Late, surroundings, unwrapped
-from followup._core.results.errors import ConfigurationError, WebhookSignatureError
 
 if TYPE_CHECKING:
     import datetime

@@ -56,7 +56,7 @@ import sys
 
 class Interrupted:
     def find_spec(self, name, path=None, target=None):
-        if name == "{package}.cli.app":
+        if name == "followup.cli.application":
             raise KeyboardInterrupt
 
 

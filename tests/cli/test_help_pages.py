@@ -11,7 +11,7 @@ from support.shell import COMMAND_OF_MOCK, Shell
 PAGES = """
 import json, shlex, sys
 from followup.cli.application import examples_of
-from {package}.cli.app import EXAMPLES, app as root
+{imports}
 
 lines = EXAMPLES.read_text("utf-8").splitlines()
 pages, problems, without, superfluous = {{}}, [], [], set(lines)
@@ -43,13 +43,16 @@ print(json.dumps([pages, problems, without, [*superfluous]]))
 """Prints the help of each command, and what is wrong with its examples."""
 
 Pages = tuple[dict[str, str], list[str], list[str], list[str]]
-PROGRAMS = {"followup": "followup", "followup-mock": "followup_mockserver"}
+PROGRAMS = {
+    "followup": "from followup.cli import EXAMPLES, root; root = root()",
+    "followup-mock": "from followup_mockserver.cli.app import EXAMPLES, app as root",
+}
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
 def pages(request: pytest.FixtureRequest) -> Pages:
     # In a process of its own, since some versions of Typer and click warn of each other when they are imported.
-    code = PAGES.format(package=PROGRAMS[request.param], program=request.param)
+    code = PAGES.format(imports=PROGRAMS[request.param], program=request.param)
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     found: Pages = json.loads(result.stdout)
     return found

@@ -11,7 +11,7 @@ from support.server import ScriptedServer
 from support.services import listed, service
 from support.shell import Shell
 
-from followup.cli.app import app
+from followup.cli import root
 from followup_mockserver import MockServer
 
 HEALTHY = [
@@ -87,6 +87,6 @@ def test_a_terminal_of_80_columns(server: ScriptedServer, tmp_path: Path) -> Non
 @pytest.mark.parametrize("timeout", ["0", "-1", "inf", "nan"])
 def test_a_timeout_that_is_none(timeout: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        app.run(["doctor", "--timeout", timeout])
+        root().run(["doctor", "--timeout", timeout])
     assert ended.value.code == 2
     assert capsys.readouterr() == ("", "followup: --timeout must be a positive number of seconds\n")

@@ -10,7 +10,7 @@ from support.doctor import KEY, Doctor
 from support.server import Action, ScriptedServer, drip, hang, hang_up, reply
 from support.services import ACCOUNT, SCOPES, contract, error, headers, listed, service
 
-from followup._core.declarations.operations import declarations_of
+from followup._core.operations import declarations_of
 from followup.cli.doctor import needs_follow_up, scope_of
 from followup.resources import all_groups
 

@@ -34,7 +34,7 @@ from followup._core.call.call import run_call
 from followup._core.call.options import Options
 from followup._core.call.retries import backoff
 from followup._core.call.steps import Broken, Call, Lost, NotSendable, NotSent, Outcome, Response, Send, TimedOut, Wait
-from followup._core.results.errors import parse_retry_after
+from followup._core.errors import parse_retry_after
 from followup._core.telemetry import CallObserver
 from followup.resources.events import Events
 from followup.resources.patients import Patients

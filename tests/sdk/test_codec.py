@@ -17,7 +17,7 @@ from followup._core.call.pagination import Envelope
 from followup._core.codec.decode import BAILS_OUT, decode, decode_slowly, fast_decoder
 from followup._core.codec.encode import encode
 from followup._core.codec.wire import WireError
-from followup._core.results.results import NO_RESPONSE, Model
+from followup._core.results import NO_RESPONSE, Model
 from followup.resources import all_groups
 from followup.resources.event_batches import EventResult
 from followup.resources.patients import Patient

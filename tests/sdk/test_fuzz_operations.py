@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.responses import error, page, patient
 
 from followup import FollowUp, FollowUpError, Page
-from followup._core.results.results import Model
+from followup._core.results import Model
 
 KEY = "fu_test_mock"
 JSON = st.recursive(

@@ -106,8 +106,7 @@ def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little
         "followup._core",
         "followup._core.plain",
         "followup._core.frames",
-        "followup._core.results",
-        "followup._core.results.errors",
+        "followup._core.errors",
         "followup._version",
         "followup.webhooks",
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from followup.cli.app import app
+from followup.cli import root
 
 KEY = "fu_test_0123456789"
 SECRET = "whsec_0123456789"
@@ -72,7 +72,7 @@ class Doctor:
             if value is not None:
                 self._monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
-            app.run(["doctor", *options])
+            root().run(["doctor", *options])
         written = self._capsys.readouterr()
         assert not written.err, written.err
         for secret in (key, variables.get("FOLLOWUP_WEBHOOK_SECRET")):

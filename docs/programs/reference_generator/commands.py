@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from followup.cli.app import EXAMPLES
-from followup.cli.app import app as followup
+from followup.cli import EXAMPLES
+from followup.cli import root as followup
 from followup.cli.application import Deferred, examples_of
 from followup.cli.output import EXIT_STATUS
 from followup_mockserver.cli.app import EXAMPLES as EXAMPLES_OF_MOCK
@@ -28,7 +28,7 @@ _LARGE = 16
 
 _COMMON = "Many commands have some of these options; their sections name them."
 
-_PROGRAMS = {"followup": followup, "followup-mock": followup_mock}
+_PROGRAMS = {"followup": followup(), "followup-mock": followup_mock}
 
 Command = tuple[str, Any]
 """The words of a command, and the command."""

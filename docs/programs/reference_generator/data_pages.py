@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, is_typeddict
 import followup
 from followup._core import api_rules
 from followup._core.api_rules import IdPrefix
-from followup._core.results.results import Model
+from followup._core.results import Model
 from followup.resources import all_groups
 
 from .entries import PythonNames, class_section

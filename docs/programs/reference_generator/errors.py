@@ -7,7 +7,7 @@ import followup
 from followup import APIStatusError, EventBatchError
 from followup._core.call.retries import LONGEST_RETRY_AFTER, seconds_before_retry
 from followup._core.call.steps import Response
-from followup._core.results.errors import status_error_class
+from followup._core.errors import status_error_class
 from followup._core.time import REAL_TIME
 
 from .entries import PythonNames, class_section, link_to

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from followup._core.declarations.declarations import Declaration
-from followup._core.declarations.operations import Resource, declarations_of, group_name
+from followup._core.declarations import Declaration
+from followup._core.operations import Resource, declarations_of, group_name
 from followup.resources import all_groups
 from followup_mockserver.gateway.operations import FOLLOW_UP, OPERATIONS, Operation
 

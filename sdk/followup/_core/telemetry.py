@@ -35,8 +35,8 @@ from opentelemetry.trace import (
 )
 
 from followup._core.call.steps import Call, Outcome, Response, Send, Steps, Wait
-from followup._core.results.errors import APIStatusError
-from followup._core.results.results import Result
+from followup._core.errors import APIStatusError
+from followup._core.results import Result
 from followup._version import __version__
 
 R = TypeVar("R", bound=Result)

@@ -17,7 +17,7 @@ from typing import Any, AnyStr, Final, Protocol
 import sqlalchemy as sa
 
 from followup._core.codec.kinds import kind_of
-from followup._core.results.errors import ConfigurationError
+from followup._core.errors import ConfigurationError
 from followup._store.execution import Execution, Rows
 from followup._store.schema import LONGEST_REASON, SALTS, as_ascii, from_ascii
 

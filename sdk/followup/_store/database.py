@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
+from followup._core.errors import ConfigurationError
 from followup._core.plain import surroundings
-from followup._core.results.errors import ConfigurationError
 from followup._store.dialects import POSTGRESQL, Dialect, dialect_of
 from followup._store.execution import ReadOnlyError, is_read_only, is_useless, number_of, tables_in
 from followup._version import installation

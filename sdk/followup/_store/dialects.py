@@ -18,7 +18,7 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.types import TypeEngine, UserDefinedType
 
-from followup._core.results.errors import ConfigurationError
+from followup._core.errors import ConfigurationError
 
 _MYSQL = ("mysql", "mariadb")
 """The names of SQLAlchemy."""

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Delete, Insert, Select, TextClause, Update
 from sqlalchemy.exc import DBAPIError
 
-from followup._core.results.errors import FollowUpError
+from followup._core.errors import FollowUpError
 from followup._core.threads import NoThreadError
 from followup._store.dialects import Dialect, dialect_of
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, ColumnElement, Connection, Table, and_, literal, or_, select, update
 
-from followup._core.results.errors import ConfigurationError
+from followup._core.errors import ConfigurationError
 from followup._core.time import REAL_TIME, Time, find_replacement, random_fraction
 from followup._store.dialects import Dialect, dialect_of
 from followup._store.execution import schema_of

@@ -15,8 +15,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Delete, Row, Table, Update, bindparam, delete, func, select, update
 
+from followup._core.errors import ConfigurationError, FollowUpError
 from followup._core.redaction import redacted
-from followup._core.results.errors import ConfigurationError, FollowUpError
 from followup._store.cipher import is_hashed
 from followup._store.database import Database
 from followup._store.imported import reencrypt_salts

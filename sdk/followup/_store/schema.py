@@ -9,7 +9,7 @@ import attrs
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from followup._core.results.errors import ConfigurationError
+from followup._core.errors import ConfigurationError
 from followup._store.database import Database, shown_of
 from followup._store.dialects import LONG_TEXT, MYSQL, POSTGRESQL, Dialect, exact_text
 from followup._store.execution import has_table, number_of

@@ -11,7 +11,7 @@ import attrs
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
 
 from followup._core.call.options import show_log
-from followup._core.results.errors import ConfigurationError
+from followup._core.errors import ConfigurationError
 from followup._store.cipher import Cipher, Hash, RowCipher, unhashed
 from followup._store.database import Database
 from followup._store.execution import Execution, executing, reason_of, run

@@ -128,6 +128,7 @@ def program(
     lines = examples.read_text(encoding="utf-8").splitlines()
     for heading, listed in commands.items():
         for each, (summary, module) in listed.items():
-            root.add_command(Deferred(each, summary, heading, f"{package}.{module}", lines))
+            path = module if "." in module else f"{package}.{module}"  # the demo is in the package of the mock
+            root.add_command(Deferred(each, summary, heading, path, lines))
     found: Program = root
     return found

@@ -11,8 +11,8 @@ import typer
 from followup import EventResult, InvalidRequestError, Page
 from followup._core.api_rules import MAX_PAGE_SIZE, Default
 from followup._core.codec.encode import encode
-from followup._core.declarations.declarations import Declaration, Parameter
-from followup._core.declarations.operations import declarations_of, group_name
+from followup._core.declarations import Declaration, Parameter
+from followup._core.operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.lists import OPTIONS, Listing, show_one
 from followup.cli.options import (

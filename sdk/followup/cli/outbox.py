@@ -8,8 +8,8 @@ import typer
 
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.codec.wire import format_timestamp
+from followup._core.errors import AuthenticationError, PermissionDeniedError
 from followup._core.redaction import redacted
-from followup._core.results.errors import AuthenticationError, PermissionDeniedError
 from followup.cli import stores
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output

@@ -8,10 +8,10 @@ from typing import Literal
 from sqlalchemy import URL, Connection, Engine
 
 from followup import EventInput, FollowUp
+from followup._core import errors
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.call.options import checked_deadline
 from followup._core.frames import clears_frames_of
-from followup._core.results import errors
 from followup._store.cipher import Cipher, UnreadableRows
 from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async
 from followup.outbox.events import NewEvent, Recorded, Recording, checked_event, columns_of, insertion, store

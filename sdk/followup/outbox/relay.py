@@ -17,8 +17,8 @@ import attrs
 from sqlalchemy import Connection
 
 from followup import FollowUp
-from followup._core.declarations.operations import declarations_of
-from followup._core.results import errors
+from followup._core import errors
+from followup._core.operations import declarations_of
 from followup._store.cipher import UnreadableRows
 from followup._store.execution import reason_of
 from followup._store.leases import StoreTime, time_of

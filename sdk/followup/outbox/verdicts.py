@@ -8,7 +8,7 @@ from typing import Literal
 
 import attrs
 
-from followup._core.results.errors import APIStatusError, FollowUpError, IdempotencyError, RateLimitError
+from followup._core.errors import APIStatusError, FollowUpError, IdempotencyError, RateLimitError
 from followup._store.leases import retry_wait
 from followup._store.schema import DEAD, WAITING
 from followup.outbox.events import SENT, WIRE_NAMES

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the event of a webhook, which is in this package, needs no attrs
-    from followup._core.declarations.operations import Resource
+    from followup._core.operations import Resource
 
 GROUPS = {
     "account": "AccountGroup",

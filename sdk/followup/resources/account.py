@@ -7,8 +7,8 @@ from typing import Literal
 import attrs
 
 from followup._core.api_rules import AccountId
-from followup._core.declarations.operations import Resource, get
-from followup._core.results.results import Model, Result
+from followup._core.operations import Resource, get
+from followup._core.results import Model, Result
 
 ServiceLine = Literal["follow_up", "network"]
 

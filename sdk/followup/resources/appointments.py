@@ -8,8 +8,8 @@ from typing import Literal
 import attrs
 
 from followup._core.api_rules import AppointmentId, DoctorId, NonEmpty, PageLimit, PatientId
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, patch, post
-from followup._core.results.results import Result, personal
+from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, patch, post
+from followup._core.results import Result, personal
 from followup.resources.doctors import DoctorInput
 from followup.resources.patients import PatientInput
 

@@ -8,8 +8,8 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._core.api_rules import DoctorId, NonEmpty, PageLimit
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
-from followup._core.results.results import Result
+from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
+from followup._core.results import Result
 
 
 class DoctorInput(TypedDict, total=False):

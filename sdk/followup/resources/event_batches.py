@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 import attrs
 
+from followup._core import errors
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Constant, EventId, EventType, NonEmpty
 from followup._core.call.call import run_call
 from followup._core.call.options import Options
@@ -22,8 +23,7 @@ from followup._core.call.steps import Call, Steps, Wait
 from followup._core.codec.decode import decode
 from followup._core.codec.wire import WireError
 from followup._core.redaction import SentValues, redacted
-from followup._core.results import errors
-from followup._core.results.results import Model, Result, personal
+from followup._core.results import Model, Result, personal
 from followup._core.time import random_fraction
 
 EventResultStatus = Literal["processed", "duplicate", "unhandled", "invalid", "failed"]

@@ -6,7 +6,7 @@ It has the methods of each group for either client, in a form that every editor 
 
 from typing import Any
 
-from followup._core.declarations.declarations import lazy
+from followup._core.declarations import lazy
 from followup.resources import GROUPS, group_class
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from datetime import date, datetime
 from followup._core.api_rules import AppointmentId, Default, DoctorId, Email, EventId, EventType, HttpsUrl, IntakeRequestId, NonEmpty, PageLimit, PatientId, TreatmentId, VisitId, WebhookDeliveryId, WebhookEndpointId
 from followup._core.call.pagination import AsyncListing
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page
+from followup._core.operations import NOT_GIVEN, NotGiven, Page
 from followup.resources.account import Account
 from followup.resources.appointments import Appointment, AppointmentStatus
 from followup.resources.doctors import Doctor, DoctorInput

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, TypedDict
 import attrs
 
 from followup._core.api_rules import Email, IntakeRequestId, NonEmpty, PageLimit, PatientId
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
-from followup._core.results.results import Result, personal
+from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
+from followup._core.results import Result, personal
 from followup.resources.patients import PatientInput
 
 IntakeStatus = Literal["new", "validating", "ready", "loaded", "discarded"]

@@ -8,8 +8,8 @@ from typing import Literal, TypedDict
 import attrs
 
 from followup._core.api_rules import Email, NonEmpty, PageLimit, PatientId
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, patch, post
-from followup._core.results.results import Result, personal
+from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, patch, post
+from followup._core.results import Result, personal
 
 PatientStage = Literal["pending_follow_up", "in_conversation", "scheduled", "periodic_follow_up", "discharged", "lost"]
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._core.api_rules import Default, NonEmpty, PageLimit, PatientId, TreatmentId
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
-from followup._core.results.results import Result, personal
+from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
+from followup._core.results import Result, personal
 from followup.resources.patients import PatientInput
 
 TreatmentKind = Literal["medication", "therapy", "diet", "study", "lab", "work", "lifestyle"]

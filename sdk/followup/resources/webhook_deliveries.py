@@ -9,8 +9,8 @@ from typing import Any, Literal
 import attrs
 
 from followup._core.api_rules import OutboundEventType, PageLimit, WebhookDeliveryId, WebhookEndpointId
-from followup._core.declarations.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
-from followup._core.results.results import Result, personal
+from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of
+from followup._core.results import Result, personal
 
 WebhookDeliveryStatus = Literal["pending", "succeeded", "failed"]
 

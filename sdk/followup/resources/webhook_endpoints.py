@@ -9,18 +9,8 @@ from typing import Annotated, Literal
 import attrs
 
 from followup._core.api_rules import HttpsUrl, MinItems, OutboundEventType, PageLimit, WebhookEndpointId
-from followup._core.declarations.operations import (
-    NOT_GIVEN,
-    NotGiven,
-    Page,
-    Resource,
-    delete,
-    get,
-    list_of,
-    patch,
-    post,
-)
-from followup._core.results.results import Model, Result, secret
+from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, delete, get, list_of, patch, post
+from followup._core.results import Model, Result, secret
 from followup.resources.webhook_deliveries import WebhookDelivery
 
 EnabledEvent = OutboundEventType | Literal["*"]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 
 import followup
 from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
+from followup._core.display import short, shows_personal_data
 from followup._core.plain import Late
-from followup._core.results.display import short, shows_personal_data
 
 if TYPE_CHECKING:
     from followup._core import api_rules as rules
-    from followup._core.results.results import Model
+    from followup._core.results import Model
 
     M = TypeVar("M", bound=Model)
 else:
@@ -43,7 +43,7 @@ class _Fields:
     def __get__(self, instance: object, owner: type) -> Any:
         import attrs
 
-        from followup._core.results.results import personal
+        from followup._core.results import personal
 
         options = {"object": attrs.field(default="event"), "data": personal(), "extra": personal(attrs.Factory(dict))}
         fields = {name: options.get(name) or attrs.field() for name in ("extra", *_WIRE_NAMES)}
@@ -121,7 +121,7 @@ class WebhookEvent:
         return f"WebhookEvent({', '.join(f'{name}={short(getattr(self, name))}' for name in names)})"
 
     def _repr_html_(self) -> str:
-        from followup._core.results.results import Model
+        from followup._core.results import Model
 
         return Model._repr_html_(self)  # type: ignore[arg-type]
 
@@ -131,7 +131,7 @@ class WebhookEvent:
         Objects and lists within are dicts and lists, the time is an aware ``datetime``. Fields that this version of the
         package does not know have their JSON names, unless a known field has the name.
         """
-        from followup._core.results.results import Model
+        from followup._core.results import Model
 
         return Model.to_dict(self)  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ class WebhookEvent:
 
         Fields that this version of the package does not know are included.
         """
-        from followup._core.results.results import Model
+        from followup._core.results import Model
 
         return Model.to_json(self)  # type: ignore[arg-type]
 
@@ -186,7 +186,7 @@ class WebhookEvent:
             ValueError: ``ref`` is not the id of an object that can be retrieved.
             NotFoundError: the object does not exist any more.
         """
-        from followup._core.declarations.operations import declarations_of, group_name
+        from followup._core.operations import declarations_of, group_name
         from followup.resources import all_groups
 
         for group in all_groups():

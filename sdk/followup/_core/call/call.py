@@ -34,7 +34,7 @@ from followup._core.call.responses import ACCEPT_ENCODING, error_of, result_of, 
 from followup._core.call.retries import seconds_before_retry
 from followup._core.call.steps import Call, Outcome, Response, Send, Steps, Wait
 from followup._core.redaction import redacted
-from followup._core.results.results import Result
+from followup._core.results import Result
 
 R = TypeVar("R", bound=Result)
 

@@ -15,8 +15,8 @@ from followup._core.api_rules import SERVICE_VERSION
 from followup._core.call.request_rate import Governor
 from followup._core.call.steps import Call, Steps
 from followup._core.codec.kinds import NotGiven
+from followup._core.errors import ConfigurationError
 from followup._core.plain import surroundings, unwrapped
-from followup._core.results.errors import ConfigurationError
 from followup._core.time import REAL_TIME, Time, find_replacement
 from followup._version import __version__
 

@@ -11,11 +11,11 @@ import attrs
 
 from followup._core.call.steps import Call
 from followup._core.codec.decode import decode
+from followup._core.display import shows_personal_data
+from followup._core.errors import PaginationError
 from followup._core.frames import clears_frames
 from followup._core.redaction import redacted
-from followup._core.results.display import shows_personal_data
-from followup._core.results.errors import PaginationError
-from followup._core.results.results import Model, ResponseInfo, Result, displayed_fields, html_table
+from followup._core.results import Model, ResponseInfo, Result, displayed_fields, html_table
 
 T = TypeVar("T", bound=Model)
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
+from followup._core import errors
 from followup._core.api_rules import WasSent
 from followup._core.call.options import Options
 from followup._core.call.steps import Call, NoResponse, NotSendable, Outcome, Response
 from followup._core.codec.wire import WireError, is_deep
 from followup._core.redaction import redacted
-from followup._core.results import errors
-from followup._core.results.results import ResponseInfo, Result
+from followup._core.results import ResponseInfo, Result
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 """Maximum size of a successful response, both compressed and decompressed."""

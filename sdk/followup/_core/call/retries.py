@@ -1,7 +1,7 @@
 """Which failed attempts of a call are retried, and after how long."""
 
 from followup._core.call.steps import Broken, NotSendable, Outcome, Response
-from followup._core.results.errors import parse_retry_after
+from followup._core.errors import parse_retry_after
 from followup._core.time import Time, random_fraction
 
 FIRST_BACKOFF = 0.5

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, Generic, TypeVar, cast
 import attrs
 
 from followup._core.api_rules import WasSent
-from followup._core.results.errors import APIStatusError
-from followup._core.results.results import Result
+from followup._core.errors import APIStatusError
+from followup._core.results import Result
 from followup._core.time import Time
 
 

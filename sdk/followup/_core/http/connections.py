@@ -16,8 +16,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from followup._core.errors import ConfigurationError
 from followup._core.http import CLOSED
-from followup._core.results.errors import ConfigurationError
 from followup._core.threads import NoThreadError, result_within, unforked
 
 if TYPE_CHECKING:

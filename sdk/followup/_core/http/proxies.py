@@ -18,8 +18,8 @@ import attrs
 import httpcore
 
 from followup._core.call.steps import Outcome, Response, Send
+from followup._core.errors import ConfigurationError
 from followup._core.http.network import is_address, is_loopback
-from followup._core.results.errors import ConfigurationError
 from followup._core.threads import unforked
 
 _SOCKS = ("socks5", "socks5h")

@@ -21,11 +21,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import httpcore
 
 from followup._core.call.steps import NotSent, Outcome, Send
+from followup._core.errors import ConfigurationError
 from followup._core.http import CLOSED
 from followup._core.http.network import AsyncBackend, Backend
 from followup._core.http.outcomes import headers_of, outcome_of, read, read_async
 from followup._core.http.proxies import ASYNC, SYNC, Route, World
-from followup._core.results.errors import ConfigurationError
 from followup._core.threads import unforked
 from followup._core.time import REAL_TIME
 

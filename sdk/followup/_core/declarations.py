@@ -19,8 +19,8 @@ from followup._core.call.steps import Call
 from followup._core.codec.decode import decode
 from followup._core.codec.encode import LONGEST_ID, Encoder, encoder_for, json_bytes, text_problem
 from followup._core.codec.kinds import NOT_GIVEN, Kinds, annotations_of, camel, kind_of, kinds_in
-from followup._core.results.errors import APIStatusError
-from followup._core.results.results import Model
+from followup._core.errors import APIStatusError
+from followup._core.results import Model
 from followup._core.time import new_uuid
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_IN_JSON
+from followup._core.display import short, shows_personal_data
 from followup._core.frames import clears_frames
 from followup._core.plain import Late
-from followup._core.results.display import short, shows_personal_data
 
 if TYPE_CHECKING:
     import httpx

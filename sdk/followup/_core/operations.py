@@ -26,7 +26,7 @@ from followup._core.call.steps import Call, Steps
 from followup._core.codec.kinds import NOT_GIVEN as NOT_GIVEN
 from followup._core.codec.kinds import Kind, Kinds, kinds_of
 from followup._core.codec.kinds import NotGiven as NotGiven
-from followup._core.declarations.declarations import Declaration, lazy
+from followup._core.declarations import Declaration, lazy
 from followup._core.frames import clears_frames
 
 

@@ -16,20 +16,20 @@ import typer
 from followup import Account, ConfigurationError, FollowUp, FollowUpError, WebhookEndpoint
 from followup._core.api_rules import SERVICE_VERSION
 from followup._core.codec.wire import format_timestamp
-from followup._core.declarations.declarations import Declaration
-from followup._core.declarations.operations import declarations_of
-from followup._core.http.network import is_loopback
-from followup._core.redaction import HIDDEN, redacted
-from followup._core.results.errors import (
+from followup._core.declarations import Declaration
+from followup._core.errors import (
     APIConnectionError,
     APIStatusError,
     AuthenticationError,
     InvalidRequestError,
     parse_http_date,
 )
+from followup._core.http.network import is_loopback
+from followup._core.operations import declarations_of
+from followup._core.redaction import HIDDEN, redacted
 from followup._core.threads import result_within
 from followup.cli.application import Application
-from followup.cli.doctor.network import API_KEY, BASE_URL, Finding, Unchecked, check_variable, check_way, fail, ok
+from followup.cli.doctor_network import API_KEY, BASE_URL, Finding, Unchecked, check_variable, check_way, fail, ok
 from followup.cli.output import FAILURE, json_line, reject, say_wrapped, with_local_times, write_line
 from followup.resources import all_groups
 from followup.webhooks import SECRET_VARIABLE, WEBHOOK_TOLERANCE

@@ -1,1 +1,0 @@
-"""How an operation is declared, and what follows from a declaration."""
