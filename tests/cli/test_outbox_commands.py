@@ -82,15 +82,33 @@ def test_run_until_empty_waits_for_retries(outbox: Outbox, engine: Engine, shell
 
 
 @needs_signals
-@pytest.mark.parametrize(("sent", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("ignored", "sent", "status"),
+    [
+        (None, [signal.SIGTERM], 0),
+        (None, [signal.SIGINT], 130),
+        (signal.SIGINT, [signal.SIGINT, signal.SIGTERM], 0),  # as a shell without job control starts a command with &
+    ],
+)
 def test_a_signal_ends_run_after_the_call_in_flight(
-    outbox: Outbox, engine: Engine, shell: Shell, server: MockServer, sent: signal.Signals, status: int
+    outbox: Outbox,
+    engine: Engine,
+    shell: Shell,
+    server: MockServer,
+    ignored: signal.Signals | None,
+    sent: list[signal.Signals],
+    status: int,
 ) -> None:
     record(outbox, engine, 1)
     server.add_fault(operation="events.create", kind="delay", seconds=1, times=1)
-    with shell.start("outbox", "run") as process:
+    before = signal.signal(ignored, signal.SIG_IGN) if ignored else None
+    process = shell.start("outbox", "run")
+    if ignored:
+        signal.signal(ignored, before)
+    with process:
         wait_for(lambda: outbox.status().in_flight)
-        process.send_signal(sent)
+        for number in sent:
+            process.send_signal(number)
         output, errors = process.communicate(timeout=60)
     assert (process.returncode, output) == (status, "1 sent, 0 duplicates, 0 rejected\n"), errors
     assert outbox.status().sent == 1

@@ -94,11 +94,14 @@ def result_within(seconds: float | None, work: Callable[[], R], name: str = "fol
 
 
 def stop_signals() -> list[int]:
-    """Return the signals that ask this process to end. On Windows, Ctrl-Break is one, which process managers send."""
+    """Return the signals that ask this process to end. On Windows, Ctrl-Break is one, which process managers send.
+
+    A signal that is ignored asks for nothing: a shell ignores Ctrl-C for what a script starts in the background.
+    """
     import signal  # imported late: only programs that run until they are stopped need it
 
-    names = ("SIGTERM", "SIGINT", "SIGBREAK")
-    return [getattr(signal, each) for each in names if hasattr(signal, each)]
+    found = (getattr(signal, name, None) for name in ("SIGTERM", "SIGINT", "SIGBREAK"))
+    return [each for each in found if each is not None and signal.getsignal(each) != signal.SIG_IGN]
 
 
 def addresses_of(host: str, port: int) -> list[str]:

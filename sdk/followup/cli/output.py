@@ -314,8 +314,7 @@ def interrupt_on_signals() -> None:
     from followup._core.threads import stop_signals
 
     for number in stop_signals():
-        if signal.getsignal(number) != signal.SIG_IGN:  # as Ctrl-C is for what a script starts in the background
-            signal.signal(number, signal.default_int_handler)
+        signal.signal(number, signal.default_int_handler)
 
 
 @contextmanager
