@@ -21,7 +21,7 @@ from typing import Any
 import httpx
 
 from followup import AsyncFollowUp, FollowUp
-from followup._core.call import retries
+from followup._core.call import call
 
 DEADLINE = 5
 PATIENCE = 60
@@ -131,7 +131,7 @@ def main() -> None:
     logging.disable()
     sys.unraisablehook = lambda _: None  # an interrupt within a finalizer
     faulthandler.dump_traceback_later(PATIENCE + float(wanted) / 10, exit=True)
-    retries.FIRST_BACKOFF = 0.001
+    call.FIRST_BACKOFF = 0.001
     interrupted = Interrupted(KeyboardInterrupt if mode == "keyboard" else SoftTimeLimit, Random(seed), int(wanted))
     options: dict[str, Any] = {"api_key": "fu_test_x", "base_url": url, "deadline": DEADLINE}
     if mode == "asyncio":
