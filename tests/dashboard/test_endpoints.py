@@ -3,9 +3,8 @@
 import re
 
 import httpx
-import pytest
 
-from followup import FollowUp, InvalidRequestError
+from followup import FollowUp
 from followup_mockserver import MockService
 
 from .conftest import ANA, HOOKS
@@ -63,12 +62,8 @@ def test_a_disabled_endpoint_says_how_to_enable_it(service: MockService, client:
     path = page(client)
     endpoint = path.partition("/")[2]
     client.webhook_endpoints.update(endpoint, disabled=True)
-    service.advance(minutes=1)
-    with pytest.raises(InvalidRequestError):
-        client.webhook_endpoints.update(endpoint, url="clinic.example", disabled=True)
     assert verdict(service, path) == (
-        "Disabled It receives nothing since webhook_endpoints.update , 2026-09-28 12:00:00Z , "
-        "and events that happen now are not delivered later. To enable it: "
+        "Disabled It receives nothing, and events that happen now are not delivered later. To enable it: "
         f'client.webhook_endpoints.update("{endpoint}", disabled=False)'
     )
     html = Views(service).html(path)

@@ -255,15 +255,10 @@ class TestFilters:
                 patient={"phone": f"+549115555000{number}"}, start_at=start, external_id=f"T-{number}"
             )
         service.advance(hours=2)
-        assert views.column("appointments?sort=start", "external id") == ["T-0", "T-1", "T-2", "T-3"]
-        assert views.column("appointments?day=2026-09-29&sort=start", "external id") == ["T-0", "T-1"]
-        patients = "patients?sort=next+appointment"
-        assert [each[-1] for each in views.column(patients, "name")] == ["0", "1", "2", "3"]
-        assert views.column(patients, "next appointment")[2:] == ["2026-09-30 03:00:00Z", "–"]
-        assert '<option value="next appointment" selected>' in views.html(patients)
+        assert views.column("appointments?day=2026-09-29", "external id") == ["T-1", "T-0"]
+        assert views.column("patients", "next appointment")[:2] == ["–", "2026-09-30 03:00:00Z"]
         client.appointments.cancel(views.link("appointments?day=2026-09-30", "+5491155550002").partition("/")[2])
-        assert views.column(patients, "next appointment")[2:] == ["–", "–"]
-        assert views.column("appointments?sort=nonsense", "external id") == ["T-3", "T-2", "T-1", "T-0"]
+        assert views.column("patients", "next appointment")[:2] == ["–", "–"]
 
 
 def test_paging_in_both_directions(client: FollowUp, views: Views) -> None:

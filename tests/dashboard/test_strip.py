@@ -73,19 +73,6 @@ class TestCounts:
             ("Test controls", 25, "done"): 1,
         }
 
-    def test_a_long_time_without_anything_is_left_out(self, views: Views, busy: str, service: MockService) -> None:
-        before = strip(views, "overview")
-        service.mount(HOOKS, lambda _: httpx.Response(204))
-        service.advance(days=1_000)
-        service.client().account.retrieve()
-        shown = strip(views, "overview")
-        ((column, omitted),) = shown["gaps"]
-        assert before["gaps"] == []
-        assert 990 * DAY < omitted < 1_000 * DAY
-        assert shown["step"] <= 2 * HOUR, "as fine as without the advance"
-        assert {row for row, at, _, _ in shown["marks"] if at >= column} == {"API calls"}
-        assert shown["start"] + column * shown["step"] + omitted <= service.clock.now.timestamp()
-
     @pytest.mark.parametrize(
         ("window", "step", "columns"),
         [

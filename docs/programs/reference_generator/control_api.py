@@ -31,12 +31,12 @@ camelCase. Errors have the format of the service: an invalid argument is a 400 w
 
 The mock serves this reference as an OpenAPI document at `/_mock/openapi.json`, which
 [API clients](../../how-to/other-languages.md#api-clients) import. In Python, the [test controls](../mock/index.md) are
-methods of `MockService` and `MockServer`. Only the control API has filters and long polling.
+methods of `MockService` and `MockServer`. Only the control API has filters and a long poll for changes.
 """
 
 _POLLING = """\
-With `?wait=SECONDS`, the mock responds as soon as there is something new: for requests, messages, deliveries and
-attempts, when more than `seen` (default 0) items match; for changes, when the version differs from `since`.
+With `?wait=SECONDS`, `changes` responds as soon as the version of the state differs from `since`. The version changes
+with every call, message, delivery and attempt.
 
 A call that waits occupies one of the server's 256 threads.
 """

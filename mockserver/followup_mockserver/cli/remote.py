@@ -222,15 +222,11 @@ def control(
     return add
 
 
-_LONG_POLLING = ("wait", "seen")
-"""Parameters of the control API that have no use on the command line."""
-
-
 def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, tuple[inspect.Parameter, Any]]]:
     annotations = annotations_of(function)
     _controls, *parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
-        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY and parameter.name not in _LONG_POLLING:
+        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
             yield parameter.name, (parameter, annotations[parameter.name])
 
 

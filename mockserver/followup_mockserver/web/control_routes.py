@@ -1,7 +1,7 @@
 """The routes of the control API.
 
 The keyword arguments of a function are the query parameters of a GET, and the fields of the body of other methods.
-Filters and long polling (``wait``, ``seen``) exist over HTTP only: a test in Python filters a list itself.
+Filters exist over HTTP only: a test in Python filters a list itself.
 """
 
 import re
@@ -22,7 +22,6 @@ from followup_mockserver.control import (
     pending_jobs,
     pending_reminders,
 )
-from followup_mockserver.control.duplicates import journal_of
 from followup_mockserver.control.occurrences import TimelineLine
 from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES
@@ -33,7 +32,7 @@ from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secre
 from followup_mockserver.world.settings import webhook_target
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.journal import JournalEntry
-from followup_mockserver.world.state.records import Attempt, Message, copied
+from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.tenant import Tenant
 from followup_mockserver.world.state.tenant_access import existing
 
@@ -41,7 +40,6 @@ T = TypeVar("T")
 
 LONGEST_WAIT = 60
 """The maximum of ``?wait=``, in seconds."""
-Wait = Annotated[float, Limits(0, LONGEST_WAIT)]
 
 PREFIX = "/_mock"
 """The beginning of the path of each route."""
@@ -82,7 +80,7 @@ def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[Pending
     return pending_jobs(access_to(control).tenant, limit)
 
 
-def changes(control: Control, *, since: int = 0, wait: Wait = 0) -> Changes:
+def changes(control: Control, *, since: int = 0, wait: Annotated[float, Limits(0, LONGEST_WAIT)] = 0) -> Changes:
     """Return the version of the state.
 
     Args:
@@ -90,7 +88,7 @@ def changes(control: Control, *, since: int = 0, wait: Wait = 0) -> Changes:
         since: the version that the caller has.
         wait: the maximum number of seconds to wait for another version than ``since``.
     """
-    return access_to(control).wait_until(lambda tenant: (tenant.version != since, Changes(tenant.version)), wait)
+    return Changes(access_to(control).wait_for_change(since, wait))
 
 
 def reminders(control: Control, *, appointment: str | None = None) -> list[PendingReminder]:
@@ -103,23 +101,17 @@ def reminders(control: Control, *, appointment: str | None = None) -> list[Pendi
     return pending_reminders(access_to(control).tenant, appointment)
 
 
-def messages(control: Control, *, patient: str | None = None, wait: Wait = 0, seen: int = 0) -> list[Message]:
+def messages(control: Control, *, patient: str | None = None) -> list[Message]:
     """List the messages to patients, oldest first.
 
     Args:
         control: the test controls of the organization.
         patient: only the messages to the patient with this id.
-        wait: the maximum number of seconds to wait for more messages than ``seen``.
-        seen: the number of messages that the caller has.
     """
-    return _long_poll(
-        control, lambda tenant: [each for each in tenant.messages if patient in (None, each.patient)], wait, seen
-    )
+    return [each for each in control.messages if patient in (None, each.patient)]
 
 
-def requests(
-    control: Control, *, operation: str | None = None, status: str | None = None, wait: Wait = 0, seen: int = 0
-) -> list[JournalEntry]:
+def requests(control: Control, *, operation: str | None = None, status: str | None = None) -> list[JournalEntry]:
     """List the API calls, newest first.
 
     Args:
@@ -127,8 +119,6 @@ def requests(
         operation: only the calls of this operation, such as ``patients.create``.
         status: only the calls with this status, such as ``409``, or with one of this class, such as ``4xx``;
             or ``refused``: only the batches of events of which the service refused some or all.
-        wait: the maximum number of seconds to wait for more calls than ``seen``.
-        seen: the number of calls that the caller has.
     """
     _check_operation("operation", operation)
     _check_status("status", status)
@@ -137,16 +127,11 @@ def requests(
         own = ("refused",) if status == "refused" and entry.refused else (str(entry.status), f"{entry.status // 100}xx")
         return operation in (None, entry.operation) and (status is None or status in own)
 
-    return _long_poll(control, lambda tenant: [*filter(is_selected, journal_of(tenant))], wait, seen)
+    return [*filter(is_selected, control.requests)]
 
 
 def deliveries(
-    control: Control,
-    *,
-    type: OutboundEventType | None = None,
-    status: WebhookDeliveryStatus | None = None,
-    wait: Wait = 0,
-    seen: int = 0,
+    control: Control, *, type: OutboundEventType | None = None, status: WebhookDeliveryStatus | None = None
 ) -> list[WebhookDelivery]:
     """List the webhook deliveries, newest first.
 
@@ -154,25 +139,17 @@ def deliveries(
         control: the test controls of the organization.
         type: only the deliveries of events of this type.
         status: only the deliveries with this status.
-        wait: the maximum number of seconds to wait for more deliveries than ``seen``.
-        seen: the number of deliveries that the caller has.
     """
-
-    def select(tenant: Tenant) -> list[WebhookDelivery]:
-        newest_first = reversed([*tenant.webhook_deliveries])
-        return [each for each in newest_first if type in (None, each.event_type) and status in (None, each.status)]
-
-    return _long_poll(control, select, wait, seen, copied)
+    selected = (each for each in control.deliveries if type in (None, each.event_type))
+    return [each for each in selected if status in (None, each.status)]
 
 
-def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: Wait = 0, seen: int = 0) -> list[Attempt]:
+def attempts(control: Control, *, webhook_endpoint: str | None = None) -> list[Attempt]:
     """List the delivery attempts, oldest first.
 
     Args:
         control: the test controls of the organization.
         webhook_endpoint: only the attempts to the endpoint with this id.
-        wait: the maximum number of seconds to wait for more attempts than ``seen``.
-        seen: the number of attempts that the caller has.
 
     Raises:
         ServiceError: 404 if there is no such endpoint.
@@ -183,23 +160,7 @@ def attempts(control: Control, *, webhook_endpoint: str | None = None, wait: Wai
             raise missing("webhook endpoint", param="webhookEndpoint")
         return [each for each in all_attempts(tenant) if webhook_endpoint in (None, each.webhook_endpoint)]
 
-    return _long_poll(control, select, wait, seen)
-
-
-def _long_poll(
-    control: Control,
-    select: Callable[[Tenant], list[T]],
-    wait: float,
-    seen: int,
-    copy: Callable[[list[T]], list[T]] = list,
-) -> list[T]:
-    """Return the selected items, as soon as there are more than ``seen`` or ``wait`` seconds have passed."""
-
-    def look(tenant: Tenant) -> tuple[bool, list[T]]:
-        found = select(tenant)
-        return len(found) > seen, found
-
-    return access_to(control).wait_until(look, wait, copy)
+    return access_to(control).read(select)
 
 
 def timeline(control: Control, id: str, /) -> list[TimelineLine]:

@@ -10,6 +10,7 @@ from support.waiting import wait_for
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
+from followup_mockserver.control import access_to
 
 START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 
@@ -87,10 +88,9 @@ class TestServer:
             client.visits.create(patient={"phone": "+5491155550000"}, visited_at=datetime.now(UTC))
             assert [each.kind for each in wait_for(lambda: server.messages)] == ["post_visit"]
 
-    def test_wait_ends_when_something_comes(self) -> None:
+    def test_a_long_poll_ends_when_something_comes(self) -> None:
         with MockServer() as server, server.client() as client:
+            url, version = f"{server.url}/_mock/changes", access_to(server).tenant.version
             threading.Timer(0.1, lambda: client.account.retrieve()).start()
-            url = f"{server.url}/_mock/requests?operation=account.retrieve"
-            for more in ("&wait=10", "&wait=0.01&seen=1"):
-                response = httpx.get(f"{url}{more}", timeout=20, trust_env=False)
-                assert [each["operation"] for each in response.json()["data"]] == ["account.retrieve"]
+            response = httpx.get(f"{url}?since={version}&wait=60", timeout=20, trust_env=False)
+            assert response.json()["version"] != version

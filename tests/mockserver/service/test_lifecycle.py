@@ -10,6 +10,7 @@ import pytest
 from support.server import ScriptedServer, hang
 
 from followup_mockserver import MockServer
+from followup_mockserver.control import access_to
 
 GUARD = 55
 """Seconds after which something hangs: less than the requests in progress would take by themselves."""
@@ -40,7 +41,8 @@ def test_a_server_can_be_stopped_twice_and_by_two_threads() -> None:
 
 
 def poll(server: MockServer) -> httpx.Response:
-    return httpx.get(f"{server.url}/_mock/messages?wait=60", timeout=GUARD, trust_env=False)
+    url = f"{server.url}/_mock/changes?since={access_to(server).tenant.version}&wait=60"
+    return httpx.get(url, timeout=GUARD, trust_env=False)
 
 
 def delayed_call(server: MockServer) -> httpx.Response:

@@ -19,6 +19,7 @@ from support.waiting import succeeded, wait_for
 
 from followup import FollowUp, WebhookEndpoint
 from followup_mockserver import MockServer
+from followup_mockserver.control import access_to
 
 
 def send_raw(server: MockServer, data: bytes) -> bytes:
@@ -180,16 +181,15 @@ class TestQueuedAttempts:
 class TestReset:
     def test_a_long_poll_sees_what_happens_after_a_reset(self, server: MockServer) -> None:
         found: list[int] = []
-        url = f"{server.url}/_mock/requests?wait=10"
+        version = access_to(server).tenant.version
+        url = f"{server.url}/_mock/changes?since={version}&wait=60"
         waiting = threading.Thread(
-            target=lambda: found.append(len(httpx.get(url, timeout=20, trust_env=False).json()["data"]))
+            target=lambda: found.append(httpx.get(url, timeout=20, trust_env=False).json()["version"])
         )
         waiting.start()
         server.reset()
-        with server.client() as client:
-            client.account.retrieve()
         waiting.join(60)
-        assert found == [1]
+        assert found != [version]
 
 
 class TestOtherToolsInTheProcess:

@@ -232,7 +232,7 @@ def test_reset_of_one_organization_keeps_the_others(api: Api, client: FollowUp, 
 def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.get("/_mock/nothing"))[0] == 404
     assert problem(api.delete("/_mock/clock"))[0] == 405
-    assert problem(api.get("/_mock/messages?wait=1000")) == (400, "parameter_invalid", "wait")
+    assert problem(api.get("/_mock/changes?wait=1000")) == (400, "parameter_invalid", "wait")
     assert problem(api.get("/_mock/messages?paint=1")) == (400, "parameter_unknown", "paint")
     assert problem(api.get("/_mock/requests?operation=patients.eat")) == (400, "parameter_invalid", "operation")
     assert problem(api.get("/_mock/webhook_deliveries?status=lost")) == (400, "parameter_invalid", "status")

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from followup_mockserver import MockServer
+from followup_mockserver.control import access_to
 
 MANY = 70
 GUARD = 60
@@ -21,9 +22,10 @@ def http(server: MockServer) -> Iterator[httpx.Client]:
 
 
 def test_the_api_responds_however_many_wait_for_a_change(server: MockServer, http: httpx.Client) -> None:
-    with ThreadPoolExecutor(MANY) as pool, server.client(timeout=GUARD) as client:
-        polls = [pool.submit(http.get, "/_mock/messages?wait=60") for _ in range(MANY)]
-        assert client.account.retrieve().id
+    with ThreadPoolExecutor(MANY) as pool:
+        path = f"/_mock/changes?since={access_to(server).tenant.version}&wait=60"
+        polls = [pool.submit(http.get, path) for _ in range(MANY)]
+        assert http.get("/_mock/clock").status_code == 200
         assert len(wait(polls, timeout=0).not_done) == MANY
         server.stop()
         assert {poll.result().status_code for poll in polls} == {200}

@@ -1,14 +1,13 @@
 """The lists of the dashboard: the columns and the filters of each, and what it shows while it is empty."""
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import attrs
 
-from followup import Appointment, Event, Patient, WebhookDelivery
+from followup import Event, WebhookDelivery
 from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
 from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.occurrences import STOPPED, state_of
@@ -71,14 +70,12 @@ class Table:
         tabs: the states that are tabs above the list.
         facets: attributes that are filters; the user chooses among the values that there are.
         day: the time whose day is a filter, in the time zone of the organization; empty if none is.
-        orders: name of an order to what returns its key.
     """
 
     columns: tuple[Column, ...]
     tabs: tuple[str, ...] = ()
     facets: tuple[str, ...] = attrs.field(default=(), kw_only=True)
     day: str = attrs.field(default="", kw_only=True)
-    orders: Mapping[str, Callable[[Tenant], Value]] = attrs.field(factory=dict, kw_only=True)
 
     @property
     def shown_facets(self) -> Mapping[str, Facet]:
@@ -164,14 +161,6 @@ def next_starts(tenant: Tenant) -> dict[str, datetime]:
     return starts
 
 
-def _next_start(starts: Mapping[str, datetime], patient: Patient) -> datetime:
-    return starts.get(patient.id, datetime.max.replace(tzinfo=UTC))
-
-
-def _upcoming_first(now: datetime, appointment: Appointment) -> tuple[bool, timedelta]:
-    return appointment.start_at < now, abs(appointment.start_at - now)
-
-
 def records_of_events(tenant: Tenant, ids: set[str]) -> Iterator[Record]:
     """Return what the history has about inbound events, oldest first."""
     return (record for record in tenant.history.records if record.kind == EVENT and record.id in ids)
@@ -221,7 +210,6 @@ TABLES: Mapping[str, Table] = {
             _ID,
         ),
         facets=("stage",),
-        orders={"next appointment": lambda tenant: functools.partial(_next_start, next_starts(tenant))},
     ),
     "appointments": Table(
         (
@@ -237,7 +225,6 @@ TABLES: Mapping[str, Table] = {
         ),
         get_args(AppointmentStatus),
         day="start_at",
-        orders={"start": lambda tenant: functools.partial(_upcoming_first, tenant.now())},
     ),
     "visits": Table(
         (

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from math import ceil
 from operator import attrgetter
 from typing import Any
@@ -40,8 +39,6 @@ _STEPS = [unit * number for unit, numbers in _UNITS.items() for number in number
 """Lengths of a column in seconds, of which the shortest is chosen that needs no more columns than there may be."""
 
 _DAY = 86_400
-_LONG_GAP = 14 * _DAY
-"""Seconds without anything that the strip may omit."""
 
 _FAULTS = "Faults"
 _ROWS = {
@@ -96,30 +93,11 @@ def strip_of(tenant: Tenant, items: Sequence[Item], query: Mapping[str, str]) ->
     if not marks:
         return None
     now, window = tenant.now().timestamp(), span_in(query, "window")
-    gaps = _long_gaps([now, *(at for _, at, _ in marks)]) if window is None else []
-
-    def place(at: float) -> float:
-        return at - sum(length for end, length in gaps if at >= end)
-
-    start, step, columns = _columns([place(at) for _, at, _ in marks], place(now), window)
-    counts = Counter((row, int((place(at) - start) // step), tone) for row, at, tone in marks)
+    start, step, columns = _columns([at for _, at, _ in marks], now, window)
+    counts = Counter((row, int((at - start) // step), tone) for row, at, tone in marks)
     shown = [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns]
-    omitted = [[int((place(end) - start) // step), length] for end, length in gaps]
-    scale = {"start": start, "step": step, "columns": columns, "gaps": omitted, "now": place(now)}
+    scale = {"start": start, "step": step, "columns": columns, "now": now}
     return {**scale, "rows": [*dict.fromkeys(_ROWS.values())], "marks": shown}
-
-
-def _long_gaps(times: Sequence[float]) -> list[tuple[float, int]]:
-    """Return the ends of long times without anything, as after a long advance, and the seconds that the strip omits.
-
-    It omits them only if everything else would need less than a tenth of the strip.
-    """
-    ordered = sorted(times)
-    gaps = [(after, after - before) for before, after in pairwise(ordered) if after - before > _LONG_GAP]
-    rest = ordered[-1] - ordered[0] - sum(length for _, length in gaps)
-    if rest > (ordered[-1] - ordered[0]) / 10:
-        return []
-    return [(end, int((length - max(rest / 10, 3_600)) // 3_600) * 3_600) for end, length in gaps]
 
 
 def _columns(times: Sequence[float], now: float, window: Span | None) -> tuple[int, int, int]:

@@ -34,7 +34,7 @@ VIEW_OF_PREFIX = {
 
 @attrs.frozen(kw_only=True)
 class ListPage:
-    """A page of a list, newest first unless another order is chosen.
+    """A page of a list, newest first.
 
     Attributes:
         name: name of the view.
@@ -44,7 +44,6 @@ class ListPage:
         filters: name of a filter to the selected value.
         counts: number of rows for each choice of a filter, with other filters applied; the empty choice counts all.
         tabs: the filter whose choices are tabs above the list; None for a list without tabs.
-        orders: the orders that the user can choose besides that of arrival.
         columns: the columns to show of a list of objects; the first is the link to the object.
         is_later: whether there are newer rows.
         newer: identifies the row before the previous page; None if that is the first page.
@@ -58,7 +57,6 @@ class ListPage:
     filters: Mapping[str, str]
     counts: Mapping[str, Mapping[str, int]]
     tabs: str | None = "show"
-    orders: Sequence[str] = ()
     columns: tuple[Column, ...] = ()
     is_later: bool
     newer: str | None
@@ -87,15 +85,12 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     Args:
         tenant: the state of the organization.
         name: name of the view.
-        query: the filters by name, ``sort`` for another order, and the id ``after`` which the page begins. An unknown
-            id, such as one from before a reset, selects the first page.
+        query: the filters by name, and the id ``after`` which the page begins. An unknown id, such as one from before a
+            reset, selects the first page.
         rows: rows per page.
     """
     table = TABLES[name]
     objects = [*collection_of(tenant, name)][::-1]
-    order = query.get("sort", "")
-    if order in table.orders:
-        objects.sort(key=table.orders[order](tenant))
     facets = {facet: functools.partial(value, tenant) for facet, value in table.all_facets.items()}
     page = list_page(name, objects, query, attrgetter("id"), facets, rows=rows)
     counts = {facet: page.counts[facet] for facet in table.shown_facets}
@@ -106,10 +101,8 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     return attrs.evolve(
         page,
         rows=[(obj.id, row) for obj, *row in zip(page.rows, *values, strict=True)],
-        filters={**page.filters, "sort": order if order in table.orders else ""},
         counts=counts,
         tabs="status" if table.tabs else None,
-        orders=[*table.orders],
         columns=columns,
     )
 

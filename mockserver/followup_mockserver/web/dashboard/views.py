@@ -35,7 +35,7 @@ from followup_mockserver.web.dashboard.columns import (
 )
 from followup_mockserver.web.dashboard.history import items_of, occurrences_in, span_in, strip_of, timeline_of
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
-from followup_mockserver.web.dashboard.webhooks import delivery_details, disabling_call, endpoint_details, last_result
+from followup_mockserver.web.dashboard.webhooks import delivery_details, endpoint_details, last_result
 from followup_mockserver.world.schema.errors import ServiceError, missing
 from followup_mockserver.world.settings import KeyRecord
 from followup_mockserver.world.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
@@ -302,12 +302,7 @@ def _is_usable(tenant: Tenant, key: KeyRecord) -> bool:
 def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
     deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
     state = state_of(endpoint)
-    return {
-        "endpoint": endpoint,
-        "state": state,
-        "deliveries": Counter(map(state_of, deliveries)),
-        "disabled_by": disabling_call(tenant, endpoint) if state == "disabled" else None,
-    }
+    return {"endpoint": endpoint, "state": state, "deliveries": Counter(map(state_of, deliveries))}
 
 
 RELATED_ROWS = 10

@@ -19,7 +19,6 @@ from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of
 from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state.history import Receipt, Record
-from followup_mockserver.world.state.journal import JournalEntry
 from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, ReceiverResponse
 from followup_mockserver.world.state.tenant import Tenant
@@ -32,9 +31,6 @@ _REASONS = ("error", "message", "detail", "title", "description", "reason", "err
 
 _LONGEST_REASON = 160
 """Characters of a reason that are shown; the whole body is shown beside it."""
-
-_LONGEST_SENTENCE = 300
-"""A body of text is the reason only if it is no longer than this."""
 
 
 def delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
@@ -75,21 +71,19 @@ def _shown_attempts(attempts: Sequence[Attempt]) -> Iterator[dict[str, Any]]:
 
 
 def _shown_response(response: ReceiverResponse) -> dict[str, Any]:
-    """Return a response as the page shows it, with a note about what the body does not say itself."""
-    size = f"{len(response.body):,} bytes{'' if response.body_is_whole else ' of it are kept'}"
+    """Return a response as the page shows it, with a note if there is no body to show."""
     body, note = None, None
     if not response.body:
         note = "The response has no body." if response.body_is_whole else "The body did not arrive."
     elif _is_binary(response.body):
-        note = f"The body is binary, {size}."
+        note = f"The body is binary, {len(response.body):,} bytes."
     else:
         body = body_text(response.body, response.body_is_whole)
-        note = None if response.body_is_whole else f"This is the beginning of the body, {size}."
     return {
         "status_line": response.status_line,
         "headers": redacted_headers(response.headers),
         "body": body,
-        "is_json": _json(response) is not None,
+        "is_json": json_body(response.body, response.body_is_whole) is not None,
         "note": note,
     }
 
@@ -115,14 +109,12 @@ def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:
 
 
 def _reason(response: ReceiverResponse) -> str | None:
-    """Return the reason of an error that a body gives; None if it gives none that is short enough to be one."""
-    if not response.body or _is_binary(response.body):
+    """Return the reason of an error that a body gives, in JSON or as text; None if it gives none."""
+    found = json_body(response.body, response.body_is_whole)
+    text = _reason_in(found) if isinstance(found, (dict, list)) else response.body.decode(errors="replace")
+    line = " ".join((text or "").split())
+    if line.startswith("<") or _is_binary(response.body):
         return None
-    found = _json(response)
-    text = _reason_in(found) if found is not None else _sentence(response)
-    if text is None:
-        return None
-    line = " ".join(text.split())
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"
 
 
@@ -130,19 +122,7 @@ def _reason_in(value: Any) -> str | None:
     """Return a text, or the first text under one of the usual names; None if there is none."""
     if isinstance(value, dict):
         return next(filter(None, (_reason_in(value.get(name)) for name in _REASONS)), None)
-    return value if isinstance(value, str) and value else None
-
-
-def _sentence(response: ReceiverResponse) -> str | None:
-    text = response.body.decode(errors="replace").strip()
-    is_markup = text.startswith("<") or "html" in response.headers.get("content-type", "")
-    return None if is_markup or not text or len(text) > _LONGEST_SENTENCE else text
-
-
-def _json(response: ReceiverResponse) -> Any:
-    """Return the body as JSON; None if it is not, or is not whole."""
-    found = json_body(response.body, response.body_is_whole)
-    return found if isinstance(found, (dict, list)) else None
+    return value if isinstance(value, str) else None
 
 
 def _is_binary(body: bytes) -> bool:
@@ -154,23 +134,11 @@ def endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any
     """Return the variables of the page of an endpoint: whether its receiver works, and its deliveries."""
     attempts = [each for each in all_attempts(tenant) if each.webhook_endpoint == endpoint.id]
     return {
-        "disabled_by": disabling_call(tenant, endpoint),
         "was_attempted": bool(attempts or endpoint.last_delivered_at),
         "failures": [*takewhile(lambda each: each.error is not None, reversed(attempts))],
         "reason": result_of(attempts[-1]) if attempts else None,
         "related": [page_of(tenant, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, DELIVERIES)],
     }
-
-
-def disabling_call(tenant: Tenant, endpoint: WebhookEndpoint) -> JournalEntry | None:
-    """Return the last call that disabled an endpoint; None if there was none, or it is no longer kept."""
-    for call in tenant.journal.recorded_newest_first():
-        if call.outcome.about == endpoint.id and call.entry.operation == "webhook_endpoints.update":
-            details = tenant.journal.details(call.entry)
-            body = None if details is None else json_body(details.request_body, details.request_is_whole)
-            if call.entry.error_code is None and isinstance(body, dict) and body.get("disabled") is True:
-                return call.entry
-    return None
 
 
 OUTBOUND_EVENTS = "outbound_events"

@@ -92,27 +92,20 @@ class TenantAccess:
 
         return self.change(control, change, id, **arguments)
 
-    def wait_until(
-        self, look: Callable[[Tenant], tuple[bool, T]], seconds: float, copy: Callable[[T], T] = copied
-    ) -> T:
-        """Wait until a condition of the state holds or the timeout is reached.
+    def wait_for_change(self, since: int, seconds: float) -> int:
+        """Return the version of the state as soon as it is not ``since``, or the timeout is reached.
 
         Args:
-            look: returns whether the condition holds, and a value. It is called after each change, under the lock.
+            since: a version of the state.
             seconds: timeout in real time. Stopping the mock ends the wait as well.
-            copy: copies the value under the lock. Records that never change need no deep copy.
-
-        Returns:
-            A copy of the last value.
         """
         ends = RealTime.monotonic() + seconds
         while True:
             tenant = self.tenant  # read again each time, because a reset replaces it
             with tenant.lock:
-                satisfied, found = look(tenant)
                 left = ends - RealTime.monotonic()
-                if satisfied or left <= 0 or self.registry.stopped:
-                    return copy(found)
+                if tenant.version != since or left <= 0 or self.registry.stopped:
+                    return tenant.version
                 if tenant is self.tenant:
                     tenant.changed.wait(left)
 

@@ -1,7 +1,7 @@
 // Draws the strip over the mock's time: a row for each kind of thing, a column for each while, and where they meet a bar.
 // Its height says how many there were, and its parts what became of them. What was not sent has a mark of its own above
 // it. A column is a link that selects its time. The arrow keys lead from one to the next, and a pointer that is dragged
-// over several selects all of them. A long time without anything is omitted.
+// over several selects all of them.
 
 import { timeText } from "./times.js";
 
@@ -36,39 +36,33 @@ function room() {
   return innerWidth > 900 ? innerWidth - 400 : innerWidth - 150;
 }
 
-/** Returns functions from a column to when it begins and ends; a time that is omitted is between two columns. */
-function timesOf({ start, step, gaps }, merged) {
-  const begin = (fine) => start + fine * step + gaps.reduce((sum, [column, length]) => sum + (fine >= column ? length : 0), 0);
-  return { begins: (column) => begin(column * merged), ends: (column) => begin((column + 1) * merged - 1) + step };
-}
-
 function chart(strip, text) {
   const merged = Math.ceil((strip.columns * NARROWEST) / room());
   const count = Math.ceil(strip.columns / merged);
   const width = Math.min(Math.floor(room() / count) - 4, 14);
   const height = strip.rows.length * ROW;
-  const { begins, ends } = timesOf(strip, merged);
+  const begins = (column) => strip.start + column * merged * strip.step;
   const place = (column) => `${(100 * column) / count}%`;
   const label = "What happened when, and what is due";
   const drawn = svg("svg", { role: "group", height: height + AXIS, "aria-label": label, class: "chart" }, hatching());
   for (let row = 1; row <= strip.rows.length; row++) {
     drawn.append(svg("line", { x2: "100%", y1: row * ROW - 1, y2: row * ROW - 1, class: "row" }));
   }
-  drawn.append(...axis(strip, merged, count, height, text));
+  drawn.append(...axis(begins, count, height, text));
   const now = place((strip.now - strip.start) / strip.step / merged);
   drawn.append(svg("line", { x1: now, x2: now, y2: height, class: "now" }, svg("title", {}, "Now")));
   const found = cells(strip.marks, merged);
   const time = selected("time");
-  const isSelected = (column) => time && begins(column) < time[1] && ends(column) > time[0];
+  const isSelected = (column) => time && begins(column) < time[1] && begins(column + 1) > time[0];
   const first = [...found.keys()].find(isSelected) ?? found.keys().next().value;
   for (const [column, cellsOfRows] of found) {
     const effects = [...cellsOfRows].map(([row, counts]) => `${strip.rows[row]}: ${sentence(counts)}`).join("; ");
     const link = svg("a", {
       "data-key": `column ${column}`,
-      "data-span": `${begins(column)}..${ends(column)}`,
-      href: addressOf({ time: [begins(column), ends(column)] }),
+      "data-span": `${begins(column)}..${begins(column + 1)}`,
+      href: addressOf({ time: [begins(column), begins(column + 1)] }),
       tabindex: column === first ? 0 : -1,
-      "aria-label": `${text(begins(column))} to ${text(ends(column))}. ${effects}`,
+      "aria-label": `${text(begins(column))} to ${text(begins(column + 1))}. ${effects}`,
       ...(isSelected(column) && { "aria-current": true }),
     });
     link.append(svg("title", {}, link.getAttribute("aria-label")));
@@ -81,27 +75,15 @@ function chart(strip, text) {
   return drawn;
 }
 
-/** Returns the lines and the times of the axis: at regular distances, and where a time is omitted. */
-function axis(strip, merged, count, height, text) {
+/** Returns the lines and the times of the axis, at regular distances. */
+function axis(begins, count, height, text) {
   const made = [];
   const every = Math.ceil((count * 130) / room()); // a text needs about 130 pixels
-  const gaps = strip.gaps.map(([column, length]) => [column / merged, length]).filter(([column]) => column < count);
-  const add = (column, at) => {
+  for (let column = 0; column < count; column += every) {
     const x = `${(100 * column) / count}%`;
     made.push(svg("line", { x1: x, x2: x, y2: height + 5, class: "tick" }));
-    const isAtEdge = count - column < every * 0.75; // where a text that begins here would be cut
-    if (isAtEdge && (!gaps.length || count < 3 * every)) return;
-    const anchor = isAtEdge ? { dx: -4, "text-anchor": "end" } : { dx: 4 };
-    made.push(svg("text", { x, y: height + 15, ...anchor }, text(at)));
-  };
-  for (let column = 0; column < count; column += every) {
-    if (gaps.every(([gap]) => Math.abs(gap - column) >= every)) add(column, timesOf(strip, merged).begins(column));
-  }
-  for (const [column, length] of gaps) {
-    const x = `${(100 * column) / count}%`;
-    const title = svg("title", {}, `${Math.round(length / 86400)} days without anything are omitted.`);
-    made.push(svg("line", { x1: x, x2: x, y2: height, class: "gap" }, title));
-    add(column, timesOf(strip, 1).begins(Math.round(column * merged)));
+    // A text that begins near the edge would be cut.
+    if (count - column >= every * 0.75) made.push(svg("text", { x, y: height + 15, dx: 4 }, text(begins(column))));
   }
   return made;
 }
