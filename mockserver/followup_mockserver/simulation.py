@@ -6,8 +6,7 @@ done twice.
 """
 
 from followup_mockserver import MockService as _MockService  # noqa: F401 - first, because its error names the extra
-from followup_mockserver.lab.simulation.clinic import Booking, Clinic, Crash
-from followup_mockserver.lab.simulation.outbox_clinic import OutboxClinic
+from followup_mockserver.lab.simulation.clinic import Booking, Clinic, Crash, OutboxClinic
 from followup_mockserver.lab.simulation.simulate import simulate
 
 __all__ = ["Booking", "Clinic", "Crash", "OutboxClinic", "simulate"]

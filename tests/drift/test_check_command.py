@@ -140,9 +140,12 @@ PROBLEMS: dict[str, tuple[Any, str]] = {
     "nested too deeply": (b"[" * 200 + b"]" * 200, "it is nested too deeply"),
     "nested far too deeply": (b"[" * 200_000, "it is nested too deeply"),
     "a list": ([], "it is not an OpenAPI document"),
-    "another object": ({"paths": {}}, "it is not an OpenAPI document: it has no field openapi"),
-    "Swagger 2": ({"swagger": "2.0", "paths": {"/v1/account": {}}}, "it is a document of Swagger 2.0"),
-    "OpenAPI 4": ({"openapi": "4.0.0", "paths": {"/v1/account": {}}}, "it is a document of OpenAPI 4.0.0"),
+    "another object": ({"paths": {}}, "it is not an OpenAPI document"),
+    "Swagger 2": (
+        {"swagger": "2.0", "paths": {"/v1/account": {}}},
+        "it is a document of version 2.0; convert it to OpenAPI 3",
+    ),
+    "OpenAPI 4": ({"openapi": "4.0.0", "paths": {"/v1/account": {}}}, "it is a document of version 4.0.0"),
     "no paths": ({"openapi": "3.1.0"}, "it has no paths"),
     "paths that are a list": ({"openapi": "3.1.0", "paths": []}, "paths must be an object"),
 }

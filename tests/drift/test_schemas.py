@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from followup_mockserver.lab.contract_differences import Comparer
 from followup_mockserver.lab.contract_document import Raw
-from followup_mockserver.lab.contract_schemas import Direction
+from followup_mockserver.lab.contract_schemas import Comparer, Direction
 
 Schema = Any
 
@@ -79,7 +78,7 @@ ROWS: list[tuple[str, Schema, Schema, str, str]] = [
     ("forms in another order", {"anyOf": [A, B]}, {"oneOf": [B, A]}, "", ""),
     ("one form became two", BOTH, {"anyOf": [A, B]}, "breaking", ""),
     ("two forms became one", {"anyOf": [A, B]}, BOTH, "", ""),
-    ("a default", {**TEXT, "default": "a"}, {**TEXT, "default": "b"}, "mock differs", "wording"),
+    ("a default", {**TEXT, "default": "a"}, {**TEXT, "default": "b"}, "wording", "wording"),
     ("a new default", TEXT, {**TEXT, "default": "b"}, "wording", "wording"),
     ("a description", TEXT, {**TEXT, "description": "A text."}, "wording", "wording"),
 ]  # fmt: skip

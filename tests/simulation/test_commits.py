@@ -21,8 +21,8 @@ from support.databases import engine_of
 from support.integrations.commits import MigratesInSteps
 
 from followup import FollowUp
-from followup_mockserver.lab.simulation.clinic import time_of
 from followup_mockserver.lab.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
+from followup_mockserver.lab.simulation.promises import time_of
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
 
 INSERT = "INSERT INTO bookings VALUES ('B1')"

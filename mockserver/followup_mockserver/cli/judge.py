@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from followup_mockserver.lab.calibration import Finding
     from followup_mockserver.lab.calibration_run import Run
     from followup_mockserver.lab.contract_check import Report
-    from followup_mockserver.lab.contract_differences import Difference
+    from followup_mockserver.lab.contract_schemas import Difference
 
 commands: Application = Application()
 
@@ -137,8 +137,8 @@ def check_receiver(
     Exit status: 0 if no case fails, 1 if one fails, 2 if the receiver or the probe cannot be reached, or if the
     arguments are invalid.
     """
+    from followup_mockserver.lab.receiver_cases import Unreachable
     from followup_mockserver.lab.receiver_check import check_receiver
-    from followup_mockserver.lab.receiver_origin import Unreachable
     from followup_mockserver.world.schema.formats import is_webhook_target
 
     for argument, value in (("URL", url), ("--probe", probe)):

@@ -8,8 +8,15 @@ import attrs
 from followup._for_mockserver import camel
 from followup_mockserver.gateway.openapi import document as our_document
 from followup_mockserver.lab import contract_document as documents
-from followup_mockserver.lab.contract_differences import Comparer, Difference, DifferenceClass, changed, compare_texts
-from followup_mockserver.lab.contract_schemas import KINDS, Direction
+from followup_mockserver.lab.contract_schemas import (
+    KINDS,
+    Comparer,
+    Difference,
+    DifferenceClass,
+    Direction,
+    changed,
+    compare_texts,
+)
 
 _ALWAYS_SENT = {"idempotency-key", "service-version"}
 """Headers that the SDK sends with each request of an operation that has them, although they are optional."""
@@ -109,9 +116,7 @@ class _Comparison:
             other.pop("user-agent", None)  # every client sends one
             for key in _ALWAYS_SENT & one.keys() & other.keys():
                 if other[key].get("required") is True and not one[key].get("required"):
-                    detail = (
-                        "required: the contract requires this header, which the SDK always sends; the mock does not"
-                    )
+                    detail = "required: the contract requires this header, and the SDK sends it; the mock does not"
                     yield Difference("mock differs", f"{where}.{one[key]['name']}", detail)
                     other[key]["required"] = False
         names = {key: each["name"] for key, each in {**other, **one}.items()}
@@ -137,47 +142,37 @@ class _Comparison:
     def _compare_media(
         self, direction: Direction, ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str
     ) -> Iterator[Difference]:
-        """Iterate over the differences of two bodies. The SDK sends one media type, and decodes any JSON."""
+        """Iterate over the differences of two bodies. The SDK sends and decodes JSON."""
         name = next((each for each in _JSON_TYPES if each in theirs), None)
-        if name is not None:
-            for each in theirs.keys() - {*_JSON_TYPES}:
-                yield Difference("added", where, f"media type: the contract also has {each}")
-        elif direction == "response":
-            name = next((each for each in theirs if each.endswith("+json")), None)
-            if name is not None:
-                yield Difference(
-                    "mock differs", where, f"media type: {name} in the contract, {documents.JSON} in the mock"
-                )
         if name is None:
             yield Difference("breaking", where, changed("media type", [documents.JSON], theirs))
-        else:
-            yield from self._comparers[direction].compare(ours[documents.JSON], theirs[name], where)
+            return
+        for each in theirs.keys() - {*_JSON_TYPES}:
+            yield Difference("added", where, f"media type: the contract also has {each}")
+        yield from self._comparers[direction].compare(ours[documents.JSON], theirs[name], where)
 
     def _compare_responses(self, ours: documents.Operation, theirs: documents.Operation) -> Iterator[Difference]:
         one, other = ours.responses, theirs.responses
+        successes = [each for each in other if each.startswith("2")]
         for status, response in one.items():
             where = f"{ours.where} response {status}"
-            found = next((other[each] for each in (status, f"{status[0]}XX", "default") if each in other), None)
-            if found is not None:
-                media = ours.schemas(response, where), theirs.schemas(found, where)
-                yield from self._compare_media("response", *media, f"{where} body")
-                yield from compare_texts({"description": response.get("description")}, found, where)
-            elif status != _SUCCESS:
-                yield Difference("mock differs", where, "The contract does not have this status; the mock does.")
-            elif not any(each.startswith("2") for each in other):
-                yield Difference("breaking", where, "The contract has no response for success.")
-        has_ours = not other.keys().isdisjoint((_SUCCESS, "2XX", "default"))
-        for status in other:
-            where = f"{ours.where} response {status}"
-            if status in one or not status.isdecimal():
+            names = (status, f"{status[0]}XX", "DEFAULT", *(successes if status == _SUCCESS else ()))
+            name = next((each for each in names if each in other), None)
+            if name is None:
+                class_: DifferenceClass = "breaking" if status == _SUCCESS else "mock differs"
+                yield Difference(class_, where, "The contract does not have this status; the mock does.")
                 continue
-            if not status.startswith("2"):
-                yield Difference("added", where, "The contract has this new status.")
-                continue
-            class_: DifferenceClass = "added" if has_ours else "mock differs"
-            yield Difference(class_, where, f"The contract has the status {status} for success, the mock has 200.")
-            media = ours.schemas(one[_SUCCESS], where), theirs.schemas(other[status], where)
+            if name not in names[:3]:
+                where = f"{ours.where} response {name}"
+                yield Difference(
+                    "mock differs", where, f"The contract has this status for success, the mock has {status}."
+                )
+            media = ours.schemas(response, where), theirs.schemas(other[name], where)
             yield from self._compare_media("response", *media, f"{where} body")
+            yield from compare_texts({"description": response.get("description")}, other[name], where)
+        for status in other:
+            if status.isdecimal() and status not in one and (status not in successes or _SUCCESS in other):
+                yield Difference("added", f"{ours.where} response {status}", "The contract has this new status.")
 
     def _compare_webhooks(self) -> Iterator[Difference]:
         """Compare the webhooks. One contract may describe all types in one, another one each type in its own."""
@@ -223,8 +218,7 @@ def _parameter_schema(parameter: dict[str, Any], raw: documents.Raw) -> dict[str
     for union in schema.keys() & {"anyOf", "oneOf"}:
         members = raw.list(schema[union], "parameters")
         schema = {**schema, union: [_as_text(raw.object(each, "parameters")) for each in members]}
-    described = {name: parameter[name] for name in ("description",) if name in parameter}
-    return {"allOf": [_as_text(schema), _IN_TEXT], **described}
+    return {"allOf": [_as_text(schema), _IN_TEXT], "description": parameter.get("description", "")}
 
 
 def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
@@ -234,11 +228,7 @@ def _as_text(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compare_security(ours: list[list[str]], theirs: list[list[str]], where: str) -> Iterator[Difference]:
-    allowed = [each for each in theirs if set(each) <= {documents.BEARER}]
-    if not theirs or [] in allowed:
+    if not theirs or [] in theirs:
         yield Difference("mock differs", where, "The contract needs no API key; the mock does.")
-    elif not allowed:
+    elif [documents.BEARER] not in theirs:
         yield Difference("breaking", where, changed("credentials", map(" and ".join, ours), map(" and ".join, theirs)))
-    for each in theirs:
-        if allowed and each not in allowed:
-            yield Difference("added", where, f"The contract also allows {' and '.join(each)}.")

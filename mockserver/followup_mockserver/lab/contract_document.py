@@ -113,10 +113,12 @@ def read_document(source: str) -> dict[str, Any]:
         document = decoded_json(text.removeprefix(b"\xef\xbb\xbf"), _MAX_DEPTH)
     except ServiceError as error:
         raise DocumentError(_reason(text, error)) from None
-    if problem := _problem_of(document):
-        raise DocumentError(problem)
-    found: dict[str, Any] = document
-    return found
+    if not isinstance(document, dict) or not document.keys() & {"openapi", "swagger"}:
+        raise DocumentError("it is not an OpenAPI document: it must be an object with a field openapi")
+    if not str(document.get("openapi")).startswith("3."):
+        version = document.get("openapi") or document["swagger"]
+        raise DocumentError(f"it is a document of version {version}; convert it to OpenAPI 3 first")
+    return document
 
 
 def _downloaded(url: str) -> bytes:
@@ -146,19 +148,6 @@ def _reason(text: bytes, error: ServiceError) -> str:
     if start.startswith((b"openapi:", b"swagger:", b"---", b"info:", b"#")):
         return "it is YAML; convert it to JSON first"
     return error.message.replace("The body must be JSON", "it is not JSON").replace("The body", "it").rstrip(".")
-
-
-def _problem_of(document: Any) -> str:
-    """Return why this is no document that can be compared; empty if it is one."""
-    if not isinstance(document, dict):
-        return "it is not an OpenAPI document: it must be an object"
-    if "swagger" in document:
-        return f"it is a document of Swagger {document['swagger']}; convert it to OpenAPI 3 first"
-    version = document.get("openapi")
-    if not isinstance(version, str):
-        return "it is not an OpenAPI document: it has no field openapi"
-    is_supported = version.startswith("3.")
-    return "" if is_supported else f"it is a document of OpenAPI {version}; versions 3.0 and later 3.x are supported"
 
 
 JSON = "application/json"
@@ -207,13 +196,9 @@ class Operation:
 
     @property
     def responses(self) -> dict[str, dict[str, Any]]:
-        """The responses by status, such as ``200``, ``4XX`` or ``default``."""
+        """The responses by status, such as ``200``, ``4XX`` or ``DEFAULT``."""
         listed = self.raw.object(self.content.get("responses"), f"{self.where} responses")
-        return {
-            str(status).upper().replace("DEFAULT", "default"): self.raw.object(value, f"{self.where} {status}")
-            for status, value in listed.items()
-            if not str(status).startswith("x-")
-        }
+        return {str(each).upper(): self.raw.object(value, f"{self.where} {each}") for each, value in listed.items()}
 
     def schemas(self, holder: dict[str, Any], at: str) -> dict[str, Any]:
         """Return the schemas of a body by media type, in lower case and without parameters."""
@@ -255,8 +240,6 @@ def _credential(scheme: dict[str, Any]) -> str:
     match scheme.get("type"):
         case "http":
             return f"http {str(scheme.get('scheme')).lower()}"
-        case "apiKey" if scheme.get("in") == "header" and str(scheme.get("name")).lower() == "authorization":
-            return BEARER
         case "apiKey":
             return f"apiKey in {scheme.get('in')} {scheme.get('name')}"
     return str(scheme.get("type"))

@@ -10,8 +10,18 @@ from typing import Any, Literal
 import attrs
 
 from followup._for_mockserver import EVENT_TYPE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.lab.receiver_cases import CASES, Case, Events, Expected, WebhookRequest
-from followup_mockserver.lab.receiver_origin import Origin, Probe, Response, Unreachable
+from followup_mockserver.lab.receiver_cases import (
+    CASES,
+    Case,
+    Events,
+    Expected,
+    Origin,
+    Response,
+    Unreachable,
+    WebhookRequest,
+    handled_at_last,
+    handled_by,
+)
 from followup_mockserver.world.schema.formats import without_query
 
 FIRST = "genuine"
@@ -108,32 +118,26 @@ def check_receiver(
         ValueError: a URL is invalid.
     """
     receiver = Origin(url, "receiver", times.response)
-    probing = None if probe is None else Probe(probe, times.response)
+    probing = None if probe is None else Origin(probe, "probe", times.response)
     if probing is not None:
-        probing.handled()  # before anything is sent
+        handled_by(probing)  # before anything is sent
     played = [*_played(receiver, secret, on_step)]
     handled = None
     if probing is not None:
         on_step("Asking the probe")
         wanted = {event for each in played if each.must_be_handled for event in each.types()}
-        handled = probing.handled_at_last(wanted, patience=times.probing, settling=times.settling)
-    observed = _Observed(played=played, handled=handled, patience=times.probing, timeout=times.response)
+        handled = handled_at_last(probing, wanted, patience=times.probing, settling=times.settling)
+    observed = _Observed(played, handled, times)
     return Report(url=without_query(url), cases=[_verdict(each, observed) for each in played])
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class _Played:
-    """A case that was played.
-
-    Attributes:
-        case: the case.
-        requests: its requests.
-        responses: the response to each; none if the case was not sent.
-    """
+    """A case that was played, with the response to each of its requests; there are none if it was not sent."""
 
     case: Case
-    requests: Sequence[WebhookRequest]
-    responses: Sequence[Response]
+    requests: Sequence[WebhookRequest] = ()
+    responses: Sequence[Response] = ()
 
     @property
     def is_accepted(self) -> bool:
@@ -160,21 +164,13 @@ class _Played:
         return {each.event: each.headers[EVENT_TYPE_HEADER] for each in self.requests}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class _Observed:
-    """Everything that was observed.
-
-    Attributes:
-        played: the cases.
-        handled: how often each event was handled, by id; None without a probe.
-        patience: seconds for which the probe was asked.
-        timeout: seconds that the receiver had for each response.
-    """
+    """Everything that was observed; ``handled`` is what the probe said, None without a probe."""
 
     played: Sequence[_Played]
     handled: Mapping[str, int] | None
-    patience: float
-    timeout: float
+    times: Times
 
     @property
     def first(self) -> _Played:
@@ -187,15 +183,15 @@ def _played(receiver: Origin, secret: str, on_step: Callable[[str], None]) -> It
     late = Counter[bool]()
     for case in CASES:
         if late[case.is_forged] == _MAX_LATE:
-            yield _Played(case=case, requests=(), responses=())
+            yield _Played(case)
             continue
         on_step(f"Playing {case.name}")
         requests = case.requests(events, secret)
         try:
-            responses = receiver.post_at_once(requests) if case.at_once else [*map(receiver.post, requests)]
+            responses = receiver.send_at_once(requests) if case.at_once else [*map(receiver.send, requests)]
         except Unreachable as error:
             raise Unreachable(f"{error} (case {case.name})") from None
-        played = _Played(case=case, requests=requests, responses=responses)
+        played = _Played(case, requests, responses)
         late[case.is_forged] += played.is_late
         yield played
 
@@ -211,15 +207,9 @@ def _verdict(played: _Played, observed: _Observed) -> Verdict:
     else:
         outcome, detail = _accepted(played, observed)
     if outcome == "FAIL":
-        detail += f" {_fix(played, observed)}"
+        fix = _NO_RESPONSE if played.is_silent else case.fix
+        detail += f" Fix {FIRST} first." if _follows_from_first(played, observed) else f" {fix}"
     return Verdict(case=case.name, outcome=outcome, detail=detail, specification=case.specification)
-
-
-def _fix(played: _Played, observed: _Observed) -> str:
-    """Return what to do about a failed case."""
-    if _follows_from_first(played, observed):
-        return f"Fix {FIRST} first."
-    return _NO_RESPONSE if played.is_silent else played.case.fix
 
 
 def _follows_from_first(played: _Played, observed: _Observed) -> bool:
@@ -233,7 +223,7 @@ def _follows_from_first(played: _Played, observed: _Observed) -> bool:
 def _in_time(observed: _Observed) -> tuple[Outcome, str]:
     genuine = [each for each in observed.played if not each.case.is_forged]
     if late := [each.case.name for each in genuine if each.is_late]:
-        return "FAIL", f"No response within {observed.timeout:g} s in {', '.join(late)}."
+        return "FAIL", f"No response within {observed.times.response:g} s in {', '.join(late)}."
     seconds = [each.seconds for one in genuine for each in one.responses if each.is_success]
     if not seconds:
         return "NOT SEEN", "No request was accepted."
@@ -275,7 +265,7 @@ def _accepted(played: _Played, observed: _Observed) -> tuple[Outcome, str]:
             return "NOT SEEN", f"{responded}; only --probe shows the effect."
         return "PASS", f"{responded}."
     if lost := [event_type for event, event_type in played.types().items() if not handled.get(event)]:
-        return "FAIL", f"{responded}, but not handled within {observed.patience:g} s: {', '.join(lost)}."
+        return "FAIL", f"{responded}, but not handled within {observed.times.probing:g} s: {', '.join(lost)}."
     return "PASS", f"{responded}; {'handled once' if len(played.types()) == 1 else 'each event was handled once'}."
 
 

@@ -1,18 +1,26 @@
-"""The clinic that is judged: the base class of users, checks of what its methods return, and the ledger.
+"""The clinic that is judged: the base classes of users, and checks of what their methods return.
 
 All problems that the checks find name the method.
 """
 
+import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
 from followup import AsyncFollowUp, FollowUp
-from followup_mockserver.lab.simulation.history import MAX_BOOKINGS, SLOTS
+from followup._core.plain import Late
+
+if TYPE_CHECKING:
+    from followup import inbox as inboxes
+    from followup import outbox as outboxes
+    from followup_mockserver.lab.simulation.commits import Commits
+else:  # these need SQLAlchemy, which other clinics may not have
+    inboxes, outboxes = Late("followup.inbox"), Late("followup.outbox")
 
 _Bookings = Mapping[str, datetime | None]
 _REQUIRED = ("start", "book", "reschedule", "cancel", "bookings")
@@ -70,6 +78,7 @@ class Clinic:
     async_client: AsyncFollowUp
     _client: FollowUp
     _clock: Callable[[], datetime]
+    _commits: "Commits | None" = None
     _call: Callable[[str], Any]
 
     def start(self, client: FollowUp, folder: Path) -> Awaitable[None] | None:
@@ -131,6 +140,83 @@ class Clinic:
         themselves. Only the timestamps in the signatures of webhooks are real.
         """
         return self._clock()
+
+
+class OutboxClinic(Clinic):
+    """A clinic with an ``Outbox``, and with an ``Inbox`` unless ``receiver_url`` is None.
+
+    ``start`` sets ``self.outbox`` and ``self.inbox``. Then ``receiver``, ``work`` and ``handled`` are implemented:
+    the application of the inbox receives the webhooks, ``work`` drains both, and ``handled`` counts the work of the
+    inbox's handlers. Override ``receiver`` or ``work`` where your own code does that.
+
+    ``handled`` counts each run of a handler whose work lasts: its event was marked as done, or the run committed
+    something by itself, over a connection other than ``received.connection``, and was then cut off. Such a run is
+    repeated, so its event counts twice. Override ``handled``, and return what is in your own tables, if your handlers
+    may repeat their work because the event's id is its key, or if one run may do its work twice.
+
+    Attributes:
+        receiver_url: https URL of the webhook endpoint; None: no webhooks are received.
+        outbox: the outbox of the integration.
+    """
+
+    receiver_url: ClassVar[str | None] = "https://clinic.example/webhooks"
+    outbox: "outboxes.Outbox"
+    _inbox: "inboxes.Inbox | None" = None
+
+    @property
+    def inbox(self) -> "inboxes.Inbox":
+        """The inbox of the integration.
+
+        Raises:
+            AttributeError: ``start`` has set none.
+        """
+        if self._inbox is None:
+            raise AttributeError(
+                f"{type(self).__name__}.start() must set self.inbox; without a receiver, set receiver_url = None"
+            )
+        return self._inbox
+
+    @inbox.setter
+    def inbox(self, inbox: "inboxes.Inbox") -> None:
+        self._inbox = inbox
+        inbox._handlers.watched = self._watched
+
+    def receiver(self) -> Any:
+        """Return the inbox as a WSGI application."""
+        return self.inbox.wsgi_app
+
+    def work(self) -> Awaitable[None] | None:
+        """Send what is in the outbox, and handle what is in the inbox."""
+        self.outbox.drain(self._client)
+        if self._inbox is not None:
+            self._inbox.drain()
+        return None
+
+    def handled(self) -> Iterable[str] | None | Awaitable[Iterable[str] | None]:
+        """Return the id of each event as often as its work was done; None without an inbox."""
+        if self._inbox is None or self._commits is None:
+            return None
+        times = {event_id: sum(runs) for event_id, runs in self._commits.runs.items()}
+        for event_id in self._inbox._done():
+            # The last run is the one that marked its event as done, whatever else it committed.
+            times[event_id] = 1 + sum(self._commits.runs.get(event_id, ())[:-1])
+        return [event_id for event_id, number in times.items() for _ in range(number)]
+
+    def _watched(self, handler: "Callable[[inboxes.Received], object]") -> "Callable[[inboxes.Received], object]":
+        """Return a handler of which it is recorded whether its run committed something by itself."""
+        commits = self._commits
+        if commits is None:
+            return handler
+
+        @functools.wraps(handler)
+        def watched(received: "inboxes.Received") -> object:
+            before = commits.made
+            try:
+                return handler(received)
+            finally:
+                commits.runs[received.event.id].append(commits.made > before)
+
+        return watched
 
 
 def check_clinic(clinic: object) -> None:
@@ -222,113 +308,3 @@ def handled_of(clinic: Clinic) -> list[str] | None:
         if not isinstance(each, str):
             raise TypeError(f"{name} must have the ids of webhook events, such as 'whd_…', not {type(each).__name__}")
     return ids
-
-
-# --- the ledger: what persons have asked for ---------------------------------------------------------------------
-
-START = datetime(2040, 1, 2, 12, 0, tzinfo=UTC)
-"""The time at which every history begins: in the future, because a clinic may reject bookings in the past."""
-
-_FIRST_SLOT = START + timedelta(days=90)
-_SLOT = timedelta(hours=24, minutes=30)
-REPEATED = (
-    datetime(2040, 3, 31, 14, 30, tzinfo=UTC),  # in the zone of the machine
-    datetime(2040, 4, 8, 3, 30, tzinfo=UTC),  # in Chile
-    datetime(2040, 10, 28, 1, 30, tzinfo=UTC),  # in the European Union and the United Kingdom
-    datetime(2040, 11, 4, 6, 30, tzinfo=UTC),  # in New York
-)
-"""The last slots: their local time occurs twice, as the clocks go back, and they are at the second time."""
-
-PERSONS = (
-    ("José Núñez", "+5491155550101"),
-    ("Zoë Núñez", "+5491155550101"),
-    ("Müşerref Şahin", "+5491155550102"),
-    ("Björn Ångström", "+5491155550103"),
-    ("Nguyễn Thị Hoa", "+5491155550104"),
-    ("François Lœuvrard", "+5491155550104"),
-    ("Łucja Żółć", "+5491155550105"),
-    ("María José Peña Ibáñez", "+5491155550106"),
-    ("José Núñez", "+5491155550107"),
-)
-
-Operation = Literal["book", "reschedule", "cancel"]
-
-ABSENT: Final = "absent"
-"""The state of a booking that the clinic does not have."""
-
-State = datetime | Literal["absent"] | None
-"""A time; None for a cancelled booking; or ``ABSENT``."""
-
-
-@attrs.define(eq=False)
-class Entry:
-    """One booking.
-
-    Attributes:
-        booking: as it was last asked for.
-        possible: the states that are right.
-        failed: the operation that failed last and has not been repeated; None if there is none.
-        is_booked: whether ``book`` has returned.
-        cancellation_began: whether somebody has tried to cancel it.
-    """
-
-    booking: Booking
-    possible: list[State] = attrs.field(factory=lambda: [ABSENT])
-    failed: Operation | None = None
-    is_booked: bool = False
-    cancellation_began: bool = False
-
-    @property
-    def can_change(self) -> bool:
-        """Whether a person may move or cancel it."""
-        return self.is_booked and not self.cancellation_began
-
-    def allows(self, state: State) -> bool:
-        """Return whether a state is right. A booking that need not be there may also be there as cancelled."""
-        return state in self.possible or (state is None and ABSENT in self.possible)
-
-
-class Ledger:
-    """The bookings of a history, in the order in which they were made."""
-
-    def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
-        self._failed: list[Entry] = []
-
-    def new(self, patient: int, slot: int) -> Entry | None:
-        """Return an entry for a new booking; None if there are enough."""
-        if len(self.entries) == MAX_BOOKINGS:
-            return None
-        name, phone = PERSONS[patient]
-        external_id = f"B{len(self.entries) + 1}"
-        booking = Booking(external_id=external_id, phone=phone, full_name=name, start_at=time_of(slot))
-        return self.entries.setdefault(external_id, Entry(booking))
-
-    def changeable(self, number: int) -> Entry | None:
-        """Return one of the bookings that can be moved or cancelled; None if there is none."""
-        found = [each for each in self.entries.values() if each.can_change]
-        return found[number % len(found)] if found else None
-
-    def failed(self) -> Entry | None:
-        """Return the entry whose operation failed last and was not repeated; None if there is none."""
-        return self._failed[-1] if self._failed else None
-
-    def record(self, entry: Entry, operation: Operation, *, returned: bool) -> None:
-        """Record the end of an operation on ``entry.booking``."""
-        state = None if operation == "cancel" else entry.booking.start_at
-        entry.cancellation_began |= operation == "cancel"
-        if entry.failed is not None:
-            self._failed.remove(entry)
-        if returned:
-            entry.possible, entry.failed, entry.is_booked = [state], None, True
-            return
-        self._failed.append(entry)
-        entry.failed = operation
-        if state not in entry.possible:
-            entry.possible.append(state)
-
-
-def time_of(slot: int) -> datetime:
-    """Return the time of a slot."""
-    repeated = slot - SLOTS + len(REPEATED)
-    return _FIRST_SLOT + slot * _SLOT if repeated < 0 else REPEATED[repeated]

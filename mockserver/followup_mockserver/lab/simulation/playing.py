@@ -16,11 +16,20 @@ from followup._for_mockserver import reproducible_randomness, virtual_time
 from followup_mockserver.lab.simulation import clinic as clinics
 from followup_mockserver.lab.simulation import history as steps
 from followup_mockserver.lab.simulation import promises
-from followup_mockserver.lab.simulation.clinic import START, Clinic, Entry, Ledger, Operation, time_of
+from followup_mockserver.lab.simulation.clinic import Clinic
 from followup_mockserver.lab.simulation.commits import Commits
 from followup_mockserver.lab.simulation.history import History, Step, call_that_repeats
 from followup_mockserver.lab.simulation.network import Network, PendingFaults
-from followup_mockserver.lab.simulation.promises import Finding, PromiseBroken, Story
+from followup_mockserver.lab.simulation.promises import (
+    START,
+    Entry,
+    Finding,
+    Ledger,
+    Operation,
+    PromiseBroken,
+    Story,
+    time_of,
+)
 from followup_mockserver.lab.simulation.running import ClinicTime, Runner
 from followup_mockserver.lab.simulation.traffic import Traffic, what_happened
 from followup_mockserver.rules import appointments, patients

@@ -17,11 +17,10 @@ from followup import FollowUpError
 from followup._for_mockserver import Time, clear_frames
 from followup_mockserver.lab.simulation.clinic import Clinic, Crash
 from followup_mockserver.lab.simulation.commits import Commits, OpenDatabases, databases_of_thread, leave_thread
-from followup_mockserver.lab.simulation.loop import SimulatedLoop, Wait
+from followup_mockserver.lab.simulation.loop import NotSimulated, SimulatedLoop, Wait
 from followup_mockserver.lab.simulation.network import Network
 from followup_mockserver.lab.simulation.process import Process, Receiving
 from followup_mockserver.lab.simulation.promises import STARTS, PromiseBroken, Story
-from followup_mockserver.lab.simulation.tasks import NotSimulated
 from followup_mockserver.service import MockService
 
 CallOutcome = Literal["returned", "raised", "crashed"]
@@ -187,7 +186,7 @@ class Runner:
         self._starts += 1
         faults, url = self._network.faults, self._clinic.receiver_url
         process = Process(self._clinic, self._service, self.time, self._wait, self._network.carry)
-        process.clinic.secret = self._secret
+        process.clinic.secret, process.clinic._commits = self._secret, self._commits
         self.process = process
         self._databases = OpenDatabases(process, self._commits)
         self._databases.belong_to_thread()
