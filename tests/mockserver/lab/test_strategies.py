@@ -15,8 +15,7 @@ from hypothesis import Phase, find, given, settings
 
 from followup import APIStatusError, EventBatchError
 from followup_mockserver import MockService
-from followup_mockserver.lab import strategies as messages
-from followup_mockserver.lab import strategy_values as values
+from followup_mockserver.lab import strategies
 from followup_mockserver.strategies import operation
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
@@ -132,7 +131,7 @@ def test_a_call_shrinks_to_what_matters(name: str, wanted: Callable[[Call], bool
 
 
 def test_strategies_can_be_made_while_the_time_is_frozen() -> None:
-    for cached in (messages._calls, messages.event_of, values.input_dict, values.identified):
+    for cached in (strategies._calls, strategies.event_of, strategies.input_dict, strategies.identified):
         cached.cache_clear()
     with freezegun.freeze_time("2031-05-17T12:00:00Z"):
         for name in ("visits.create", "patients.create"):
