@@ -126,8 +126,7 @@ def schedule_question(tenant: Tenant, intake: IntakeRequest) -> None:
 
 def ask_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
     """Schedule the message if none is pending and the recipient can be written to."""
-    pending = next(tenant.scheduler.pending(about=intake.id), None)
-    if pending is None and obstacle_to_question(tenant, intake) is None:
+    if not tenant.scheduler.pending(about=intake.id) and obstacle_to_question(tenant, intake) is None:
         schedule_question(tenant, intake)
 
 

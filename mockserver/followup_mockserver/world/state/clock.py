@@ -5,7 +5,8 @@ object, and the engine knows how to run it. A timer holds a job and the time at 
 """
 
 import heapq
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, NamedTuple
 
@@ -76,8 +77,8 @@ class Clock:
 
     def release(self) -> None:
         """Let a held clock run again from the time that it shows; a frozen one stays frozen."""
+        self._set(self.now())
         self._held = False
-        self._set(self._set_to)
 
     def seconds_until(self, instant: datetime) -> float:
         """Return the real seconds until the clock reaches an instant by itself.
@@ -137,7 +138,7 @@ class Timer(NamedTuple):
 class Scheduler:
     """The timers of one tenant, earliest first.
 
-    A cancelled timer stays in the heap until it reaches the top, or until more than half of the heap is cancelled.
+    A cancelled timer stays in the heap until it reaches the top; ``_about`` has the pending ones alone.
 
     Attributes:
         scheduled: the number of the last timer. It grows with each new one.
@@ -145,98 +146,66 @@ class Scheduler:
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
-        self._cancelled: set[int] = set()
         self._about: dict[str, list[Timer]] = {}
         self.scheduled: int = 0
-
-    def __len__(self) -> int:
-        return len(self._heap) - len(self._cancelled)
 
     def copy(self) -> "Scheduler":
         """Return an independent scheduler with the same timers."""
         twin = Scheduler()
         twin._heap = self._heap.copy()
-        twin._cancelled = self._cancelled.copy()
         twin._about = {about: timers.copy() for about, timers in self._about.items()}
         twin.scheduled = self.scheduled
         return twin
 
     def schedule(self, at: datetime, job: Job) -> Timer:
         """Schedule a job, and return its timer."""
-        self.scheduled += 1
-        timer = Timer(at, self.scheduled, job)
-        self._add(timer)
+        timer = Timer(at, self.next_number(), job)
+        self.restore(timer)
         return timer
 
     def restore(self, timer: Timer) -> None:
-        """Add a timer of a saved scheduler, with its number."""
+        """Add a timer that has a number."""
         self.scheduled = max(self.scheduled, timer.number)
-        self._add(timer)
+        heapq.heappush(self._heap, timer)
+        self._about.setdefault(timer.job.about, []).append(timer)
 
     def next_number(self) -> int:
         """Return a number that no timer has had, and that no other timer will have."""
         self.scheduled += 1
         return self.scheduled
 
-    def _add(self, timer: Timer) -> None:
-        heapq.heappush(self._heap, timer)
-        self._about.setdefault(timer.job.about, []).append(timer)
-
-    def cancel(self, timer: Timer) -> None:
-        """Cancel a timer. A timer that has run, or is cancelled already, is ignored."""
-        if not self._unindex(timer):
-            return
-        self._cancelled.add(timer.number)
-        if len(self._cancelled) > len(self) + 64:
-            self._heap = list(self._pending())
-            self._cancelled.clear()
-            heapq.heapify(self._heap)
-
     def cancel_about(self, about: str, kind: str | None = None) -> list[Timer]:
         """Cancel the timers of an object, of one kind or of all, and return them."""
-        timers = list(self._timers_about(about, kind))
-        for timer in timers:
-            self.cancel(timer)
-        return timers
+        cancelled = self.pending(about, kind)
+        for timer in cancelled:
+            self._remove(timer)
+        return cancelled
 
     def next(self) -> Timer | None:
         """Return the timer that is due first; None if there is none."""
-        heap, cancelled = self._heap, self._cancelled
-        while heap and heap[0].number in cancelled:
-            cancelled.remove(heapq.heappop(heap).number)
-        return heap[0] if heap else None
+        while self._heap and self._heap[0] not in self._about.get(self._heap[0].job.about, ()):
+            heapq.heappop(self._heap)
+        return self._heap[0] if self._heap else None
 
     def pop_due(self, instant: datetime) -> Timer | None:
         """Remove and return the first timer that is due at or before an instant; None if there is none."""
         timer = self.next()
         if timer is None or timer.at > instant:
             return None
-        heapq.heappop(self._heap)
-        self._unindex(timer)
+        self._remove(heapq.heappop(self._heap))
         return timer
 
     def earliest(self, count: int) -> list[Timer]:
         """Return the timers that are due first, in order, without sorting all of them."""
-        return heapq.nsmallest(count, self._pending())
+        return heapq.nsmallest(count, itertools.chain.from_iterable(self._about.values()))
 
-    def pending(self, about: str | None = None, kind: str | None = None) -> Iterator[Timer]:
+    def pending(self, about: str | None = None, kind: str | None = None) -> list[Timer]:
         """Return the pending timers, of one object or kind or of all, in the order in which they are due."""
-        if about is not None:
-            return iter(sorted(self._timers_about(about, kind)))
-        return iter(sorted(timer for timer in self._pending() if kind in (None, timer.job.kind)))
+        timers = itertools.chain.from_iterable(self._about.values()) if about is None else self._about.get(about, ())
+        return sorted(timer for timer in timers if kind in (None, timer.job.kind))
 
-    def _pending(self) -> Iterator[Timer]:
-        return (timer for timer in self._heap if timer.number not in self._cancelled)
-
-    def _timers_about(self, about: str, kind: str | None) -> Iterator[Timer]:
-        return (timer for timer in self._about.get(about, ()) if kind in (None, timer.job.kind))
-
-    def _unindex(self, timer: Timer) -> bool:
-        """Remove a timer from the index; return False if it is not pending."""
-        timers = self._about.get(timer.job.about, [])
-        if timer not in timers:
-            return False
+    def _remove(self, timer: Timer) -> None:
+        timers = self._about[timer.job.about]
         timers.remove(timer)
         if not timers:
             del self._about[timer.job.about]
-        return True

@@ -43,36 +43,6 @@ def attributes(*names: str) -> dict[str, Callable[[Any], Any]]:
     return {name: attrgetter(name) for name in names}
 
 
-class _Index(Generic[S]):
-    """An index from a key to the arrival numbers of the objects that have it, in ascending order."""
-
-    def __init__(self, key_of: Callable[[S], Key]) -> None:
-        self.key_of = key_of
-        self._numbers: dict[Key, list[int]] = {}
-
-    def copy(self) -> "_Index[S]":
-        """Return an independent index."""
-        twin: _Index[S] = _Index(self.key_of)
-        twin._numbers = {key: numbers.copy() for key, numbers in self._numbers.items()}
-        return twin
-
-    def add(self, key: Key, number: int) -> None:
-        """Add a number to a key. A key that is None is not indexed."""
-        if key is not None:
-            insort(self._numbers.setdefault(key, []), number)
-
-    def remove(self, key: Key, number: int) -> None:
-        """Remove a number from a key."""
-        if key is not None:
-            _remove(self._numbers[key], number)
-            if not self._numbers[key]:
-                del self._numbers[key]
-
-    def numbers(self, key: Key) -> Sequence[int]:
-        """Return the numbers of a key."""
-        return self._numbers.get(key, ())
-
-
 def _remove(ascending: list[Any], item: Any) -> None:
     del ascending[bisect_left(ascending, item)]
 
@@ -94,7 +64,9 @@ class Collection(Generic[S]):
     """
 
     def __init__(self, indexes: Mapping[str, Callable[[S], Key]] | None = None) -> None:
-        self._indexes = {name: _Index(key_of) for name, key_of in (indexes or {}).items()}
+        self._key_of = {**(indexes or {})}
+        # By index and key: the numbers of the objects, in ascending order.
+        self._numbers: dict[str, dict[Key, list[int]]] = {name: {} for name in self._key_of}
         self._arrived = 0
         self._number_of: dict[str, int] = {}
         self._objects: dict[int, S] = {}
@@ -106,8 +78,9 @@ class Collection(Generic[S]):
         The objects are copied, and the values of their fields are shared: ``update`` replaces such values and never
         changes them in place. Indexes are copied, not built again.
         """
-        twin: Collection[S] = Collection()
-        twin._indexes = {name: index.copy() for name, index in self._indexes.items()}
+        twin: Collection[S] = Collection(self._key_of)
+        for name, numbers_of in self._numbers.items():
+            twin._numbers[name] = {key: numbers.copy() for key, numbers in numbers_of.items()}
         twin._arrived = self._arrived
         twin._number_of = self._number_of.copy()
         twin._objects = {number: copy.copy(obj) for number, obj in self._objects.items()}
@@ -135,31 +108,44 @@ class Collection(Generic[S]):
         self._number_of[obj.id] = number
         self._objects[number] = obj
         self._all.append(number)
-        for index in self._indexes.values():
-            index.add(index.key_of(obj), number)
+        for name, key_of in self._key_of.items():
+            self._index(name, key_of(obj), number)
 
     def remove(self, id: str) -> None:
         """Remove the object with this id."""
         number = self._number_of.pop(id)
         obj = self._objects.pop(number)
         _remove(self._all, number)
-        for index in self._indexes.values():
-            index.remove(index.key_of(obj), number)
+        for name, key_of in self._key_of.items():
+            self._unindex(name, key_of(obj), number)
 
     def update(self, obj: S, **changes: Any) -> None:
         """Change attributes of an object, and update the indexes. An object must not be changed in any other way."""
         number = self._number_of[obj.id]
-        keys = [(index, index.key_of(obj)) for index in self._indexes.values()]
+        before = {name: key_of(obj) for name, key_of in self._key_of.items()}
         for name, value in changes.items():
             setattr(obj, name, value)
-        for index, key in keys:
-            if (new_key := index.key_of(obj)) != key:
-                index.remove(key, number)
-                index.add(new_key, number)
+        for name, key in before.items():
+            if (new_key := self._key_of[name](obj)) != key:
+                self._unindex(name, key, number)
+                self._index(name, new_key, number)
+
+    def _index(self, name: str, key: Key, number: int) -> None:
+        if key is not None:
+            insort(self._numbers[name].setdefault(key, []), number)
+
+    def _unindex(self, name: str, key: Key, number: int) -> None:
+        if key is not None:
+            _remove(self._numbers[name][key], number)
+            if not self._numbers[name][key]:
+                del self._numbers[name][key]
+
+    def _numbers_with(self, index: str, key: Key) -> Sequence[int]:
+        return self._numbers[index].get(key, ())
 
     def find(self, index: str, key: Key) -> S | None:
         """Return the newest object with a key; None if there is none."""
-        numbers = self._indexes[index].numbers(key)
+        numbers = self._numbers_with(index, key)
         return self._objects[numbers[-1]] if numbers else None
 
     def find_first(self, values: Mapping[str, Any], indexes: Iterable[str]) -> S | None:
@@ -171,11 +157,11 @@ class Collection(Generic[S]):
 
     def find_all(self, index: str, key: Key) -> list[S]:
         """Return the objects with a key, oldest first."""
-        return [self._objects[number] for number in self._indexes[index].numbers(key)]
+        return [self._objects[number] for number in self._numbers_with(index, key)]
 
     def count(self, index: str, key: Key) -> int:
         """Return the number of objects with a key."""
-        return len(self._indexes[index].numbers(key))
+        return len(self._numbers_with(index, key))
 
     def page(
         self,
@@ -198,35 +184,21 @@ class Collection(Generic[S]):
         Raises:
             UnknownCursor: the collection has no object with the id ``after`` or ``before``.
         """
-        backwards = before is not None
-        cursor = self._cursor(before if backwards else after)
-        numbers = self._select(cursor, backwards, where or {}, between or {}, limit + 1)
-        found = [self._objects[number] for number in numbers]
-        more = len(found) > limit
-        found = found[:limit]
-        return PageResult(found[::-1] if backwards else found, more)
-
-    def _cursor(self, id: str | None) -> int | None:
-        if id is None:
-            return None
-        if id not in self._number_of:
-            raise UnknownCursor(id)
-        return self._number_of[id]
-
-    def _select(
-        self, cursor: int | None, backwards: bool, where: Mapping[str, Key], between: Mapping[str, Bounds], wanted: int
-    ) -> list[int]:
-        """Return the numbers nearest to the cursor that match every filter."""
-        candidates: Sequence[int] = self._all
-        for name, key in where.items():
-            candidates = min(candidates, self._indexes[name].numbers(key), key=len)
-        numbers = _beyond(candidates, cursor, backwards)
-        matches = (number for number in numbers if self._matches(self._objects[number], where, between))
-        return [*itertools.islice(matches, wanted)]
+        backwards, where, between = before is not None, where or {}, between or {}
+        cursor_id = before if backwards else after
+        if cursor_id is not None and cursor_id not in self._number_of:
+            raise UnknownCursor(cursor_id)
+        cursor = None if cursor_id is None else self._number_of[cursor_id]
+        # The shortest of the lists that have all matches: few objects are looked at, whatever the filters are.
+        candidates = min((self._all, *itertools.starmap(self._numbers_with, where.items())), key=len)
+        objects = map(self._objects.__getitem__, _beyond(candidates, cursor, backwards))
+        matches = (obj for obj in objects if self._matches(obj, where, between))
+        found = [*itertools.islice(matches, limit + 1)]
+        page = found[:limit]
+        return PageResult(page[::-1] if backwards else page, len(found) > limit)
 
     def _matches(self, obj: S, where: Mapping[str, Key], between: Mapping[str, Bounds]) -> bool:
-        return all(self._indexes[name].key_of(obj) == key for name, key in where.items()) and all(
-            (low is None or value >= low) and (high is None or value < high)
+        return all(self._key_of[name](obj) == key for name, key in where.items()) and all(
+            (low is None or getattr(obj, name) >= low) and (high is None or getattr(obj, name) < high)
             for name, (low, high) in between.items()
-            for value in (getattr(obj, name),)
         )
