@@ -13,9 +13,8 @@ import attrs
 from followup_mockserver.gateway.operations import Operation
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.world.schema.errors import ServiceError, invalid
-from followup_mockserver.world.schema.formats import up_to_milliseconds
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
-from followup_mockserver.world.schema.validation import TIMESTAMP, Reading, Schema, Shape, decoded_json
+from followup_mockserver.world.schema.validation import Reading, Schema, Shape, decoded_json
 from followup_mockserver.world.settings import KeyRecord, Options
 from followup_mockserver.world.state.faults import Fault
 from followup_mockserver.world.state.journal import EventRemarks, JournalEntry
@@ -128,11 +127,7 @@ def _typed(text: str, schema: Schema) -> Any:
         return int(text)
     if kind == "number" and re.fullmatch(_NUMBER, text):
         return float(text)
-    if kind == "boolean":
-        return _BOOLEANS.get(text, text)
-    if schema.get("format") == TIMESTAMP:
-        return up_to_milliseconds(text)
-    return text
+    return _BOOLEANS.get(text, text) if kind == "boolean" else text
 
 
 @attrs.define(kw_only=True, eq=False, repr=False)

@@ -72,9 +72,9 @@ class TestBodies:
     @pytest.mark.parametrize(
         ("body", "message"),
         [
-            (b"\x1f\x8b\x08\x00", "The body must not be compressed."),
+            (b"\x1f\x8b\x08\x00", "The body must be UTF-8, and not compressed."),
             (b"\xef\xbb\xbf" + PATIENT, "The body must not begin with a byte order mark."),
-            (b"\xff", "The body must be UTF-8."),
+            (b"\xff", "The body must be UTF-8, and not compressed."),
             (b"{", "The body must be JSON."),
         ],
     )

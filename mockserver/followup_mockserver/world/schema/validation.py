@@ -91,15 +91,12 @@ class Reading:
         reject_unknown: whether keys that a shape does not have are errors.
         allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
         omit_nulls: whether a key whose value is null counts as omitted.
-        only_first: whether to stop at the first error, even if a later one would say more. A hostile document may have
-            millions of them.
         unknown: gets the unknown keys that are no errors.
     """
 
     reject_unknown: bool = True
     allow_http_webhooks: bool = False
     omit_nulls: bool = False
-    only_first: bool = False
     unknown: list[UnknownKey] | None = None
 
 
@@ -199,7 +196,7 @@ def array_of(items: Shape, made: Callable[[list[Any]], Any] = list) -> Shape:
     """Return the shape of an array; ``made`` makes the argument of the items."""
 
     def read(array: list[Any], how: Reading, path: Path) -> Any:
-        found = _collected((items.read(each, how, (*path, place)) for place, each in enumerate(array)), how)
+        found = _collected(items.read(each, how, (*path, place)) for place, each in enumerate(array))
         return found if isinstance(found, Problem) else made(found)
 
     return Shape({"type": "array", "items": items.schema}, read, items=items)
@@ -209,22 +206,20 @@ def mapping_of(values: Shape) -> Shape:
     """Return the shape of an object with any keys."""
 
     def read(mapping: dict[str, Any], how: Reading, path: Path) -> Any:
-        found = _collected((values.read(each, how, (*path, name)) for name, each in mapping.items()), how)
+        found = _collected(values.read(each, how, (*path, name)) for name, each in mapping.items())
         return found if isinstance(found, Problem) else dict(zip(mapping, found, strict=True))
 
     return Shape({"type": "object", "additionalProperties": values.schema}, read)
 
 
-def _collected(results: Iterator[Any], how: Reading) -> list[Any] | Problem:
-    """Return the results, or a problem among them: the first unknown field, else the first of all."""
-    found, problem = [], None
+def _collected(results: Iterator[Any]) -> list[Any] | Problem:
+    """Return the results, or the first problem among them."""
+    found = []
     for each in results:
+        if each.__class__ is Problem:
+            return each
         found.append(each)
-        if each.__class__ is Problem and (problem is None or each.code == UNKNOWN):
-            problem = each
-            if how.only_first or each.code == UNKNOWN:
-                break
-    return found if problem is None else problem
+    return found
 
 
 def object_of(
@@ -253,26 +248,20 @@ def object_of(
         if how.omit_nulls:
             values = {name: each for name, each in values.items() if each is not None}
         is_closed = how.reject_unknown and not is_open
-        absent = next((name for name in required if name not in values), None)
-        missing = None if absent is None else Problem("parameter_missing", "This field is required.", (*path, absent))
-        # If one field is required and missing, what is wrong with the others is named before it.
-        problem = None if is_closed and len(required) == 1 else missing
-        unknown = None
-        found = {}
+        found, problem = {}, None
         for name, value in values.items():
             if name in fields:
                 found[names[name]] = each = fields[name].read(value, how, (*path, name))
-                # A typo in the name of a required field is two errors; the unknown field shows what to change.
                 if each.__class__ is Problem and (problem is None or each.code == UNKNOWN):
                     problem = each
-                    if how.only_first or each.code == UNKNOWN:
-                        return problem
             elif is_closed:
-                message = "There is no such field; check its spelling."
-                unknown = unknown or Problem(UNKNOWN, message, (*path, name))
+                # A typo in the name of a required field is two errors; the unknown field shows what to change.
+                return Problem(UNKNOWN, "There is no such field; check its spelling.", (*path, name))
             elif how.unknown is not None:
                 how.unknown.append(UnknownKey((*path, name), shape, values))
-        return unknown or problem or missing or found
+        absent = next((name for name in required if name not in values), None)
+        missing = None if absent is None else Problem("parameter_missing", "This field is required.", (*path, absent))
+        return problem or missing or found
 
     shape = Shape(schema, read, fields=fields)
     return shape
@@ -327,10 +316,6 @@ def dotted(path: Iterable[str | int]) -> str:
     return text
 
 
-_GZIP = b"\x1f\x8b"
-"""The first bytes of data that gzip compressed; no text in UTF-8 begins with them."""
-
-
 def decoded_json(text: bytes, max_depth: int) -> Any:
     """Return the JSON value of a text.
 
@@ -348,8 +333,7 @@ def decoded_json(text: bytes, max_depth: int) -> Any:
             # JSON allows an escaped lone surrogate, but it cannot be encoded as UTF-8 in a response.
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError:
-        rule = "must not be compressed" if text.startswith(_GZIP) else "must be UTF-8"
-        raise invalid("body_invalid", f"The body {rule}.") from None
+        raise invalid("body_invalid", "The body must be UTF-8, and not compressed.") from None
     except UnicodeEncodeError:
         raise invalid("body_invalid", "The body holds a lone surrogate, such as \\ud800.") from None
     except RecursionError:

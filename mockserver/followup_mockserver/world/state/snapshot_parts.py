@@ -136,14 +136,13 @@ def loaded(cls: Any, data: Any) -> Any:
         SnapshotError: the JSON is invalid.
     """
     try:
-        return _shape_of(cls).argument_of(data, _FIRST_PROBLEM)
+        return _shape_of(cls).argument_of(data)
     except ServiceError as error:
         raise SnapshotError(error.param or "", error.message) from None
 
 
 # Made when a snapshot is loaded, because every start of a mock imports this module.
 _shape_of = functools.cache(_SavedShapes().of)
-_FIRST_PROBLEM = Reading(only_first=True)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
