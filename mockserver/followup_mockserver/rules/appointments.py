@@ -10,7 +10,7 @@ from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, Patient
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.state.collection import PageResult
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
-from followup_mockserver.world.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.state.tenant import Tenant
 
 
 def create(
@@ -120,4 +120,4 @@ def _require_active(tenant: Tenant, doctor: str | None) -> None:
 def _publish(tenant: Tenant, type: str, appointment: Appointment, change: Outcome | None = None) -> None:
     patient = patient_about(tenant, appointment)
     refresh_stage(tenant, patient)
-    tenant.publish(DomainEvent(type=type, name="appointment", subject=appointment, patient=patient, change=change))
+    tenant.publish(type, appointment, patient, change=change)

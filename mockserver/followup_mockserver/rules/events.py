@@ -14,7 +14,7 @@ from followup_mockserver.world.state.faults import INJECTED
 from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT
 from followup_mockserver.world.state.journal import EventRemarks
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
-from followup_mockserver.world.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.state.tenant import Tenant
 
 MAX_IGNORED_KEYS = 100
 """Keys of one call that the journal names."""
@@ -141,8 +141,6 @@ def _apply(
             problem = _reason(error.under("data"))
             if _is_permanent(error):
                 tenant.history.drop(begun)
-                if stored is None:
-                    tenant.ids.take_back(EVENT_PREFIX)
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
             status, code = "failed", error.code
     stored = _store(tenant, event, event_id, stored, source, status=status, result=outcome, error=problem)
@@ -151,7 +149,7 @@ def _apply(
     if status == "unhandled":
         patient = patient_of_order(tenant, stored.data)
         with tenant.caused_by(event_id):
-            tenant.publish(DomainEvent(type=stored.type, name="order", subject=stored, patient=patient))
+            tenant.publish(stored.type, stored, patient)
     return EventResult(
         id=event["id"], accepted=status != "failed", status=status, event=stored.id, result=outcome, error=problem
     )

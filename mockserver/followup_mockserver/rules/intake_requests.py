@@ -181,6 +181,4 @@ def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
 def _publish(tenant: Tenant, type: str, intake: IntakeRequest) -> None:
     missing = tuple(intake.missing)
     change = Outcome(Kind.INCOMPLETE, intake.status, names=missing) if missing else None
-    tenant.publish(
-        DomainEvent(type=type, name="intakeRequest", subject=intake, patient=patient_of(tenant, intake), change=change)
-    )
+    tenant.publish(type, intake, patient_of(tenant, intake), change=change)

@@ -206,9 +206,7 @@ def _change(tenant: Tenant, patient: Patient, changes: Any) -> None:
 
 
 def _publish(tenant: Tenant, patient: Patient, change: Outcome, type: str = "patient.upserted", **details: Any) -> None:
-    tenant.publish(
-        DomainEvent(type=type, name="patient", subject=patient, patient=patient, change=change, details=details)
-    )
+    tenant.publish(type, patient, patient, change=change, details=details)
 
 
 _NOT_LOST = ("scheduled", "discharged")

@@ -8,7 +8,7 @@ from followup._for_mockserver import DEFAULT_TREATMENT_KIND, TreatmentKind
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference
 from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
-from followup_mockserver.world.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.state.tenant import Tenant
 
 
 def create(
@@ -38,9 +38,7 @@ def create(
     if end_date is not None and treatment.active:
         tenant.schedule(end_date, Job("treatment_end", treatment.id))
     change = other("active" if treatment.active else "not active")
-    tenant.publish(
-        DomainEvent(type="treatment.prescribed", name="treatment", subject=treatment, patient=treated, change=change)
-    )
+    tenant.publish("treatment.prescribed", treatment, treated, change=change)
     return treatment
 
 

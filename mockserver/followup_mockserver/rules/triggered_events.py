@@ -198,7 +198,7 @@ def event_of(tenant: Tenant, event_type: OutboundEventType) -> DomainEvent:
             subject = kind.make(tenant)
     details = {"conversation": {"reason": HANDOFF_REASON}} if event_type == "conversation.handoff" else {}
     patient = _patient_of(tenant, subject)
-    return DomainEvent(type=event_type, name=kind.name, subject=subject, patient=patient, details=details)
+    return DomainEvent(type=event_type, subject=subject, patient=patient, details=details)
 
 
 def _ref_in(data: Mapping[str, Any], event_type: OutboundEventType) -> str | None:

@@ -8,7 +8,7 @@ from followup_mockserver.rules.appointments import complete
 from followup_mockserver.rules.doctors import doctor_id
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference, refresh_stage
 from followup_mockserver.world.schema.errors import invalid, missing
-from followup_mockserver.world.state.tenant import DomainEvent, Tenant
+from followup_mockserver.world.state.tenant import Tenant
 
 
 def create(
@@ -46,7 +46,7 @@ def create(
     if attended:
         complete(tenant, attended)
     refresh_stage(tenant, visitor)
-    tenant.publish(DomainEvent(type="visit.completed", name="visit", subject=visit, patient=visitor))
+    tenant.publish("visit.completed", visit, visitor)
     return visit
 
 

@@ -14,7 +14,6 @@ from support.server import Action, Received, ScriptedServer, endless, hang_up, r
 
 from followup_mockserver import MockServer, MockService
 from followup_mockserver.deliveries import socket_sender as sender_module
-from followup_mockserver.world.state import records as attempts_module
 from followup_mockserver.world.state.records import Attempt, ReceiverResponse
 
 HOOKS = "https://clinic.example/hooks"
@@ -278,19 +277,6 @@ def test_the_control_api_shows_it(service: MockService, api: Api, path: str) -> 
         "body": "se\ufffdal",
         "bodyIsWhole": True,
     }
-
-
-def test_the_responses_of_the_latest_attempts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
-    service.mount(HOOKS, lambda _: httpx.Response(500, content=b"x" * 4096))
-    monkeypatch.setattr(attempts_module, "RESPONSES", 2)
-    with service.client() as client:
-        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        client.patients.create(phone="+5491155550000")
-    service.advance(hours=1)
-    attempts = service.attempts(service.deliveries[0].id)
-    assert [each.status_code for each in attempts] == [500] * 4
-    assert [each.response is None for each in attempts] == [True, True, False, False]
 
 
 class TestSnapshots:

@@ -149,6 +149,9 @@ class Scheduler:
         self._about: dict[str, list[Timer]] = {}
         self.scheduled: int = 0
 
+    def __len__(self) -> int:
+        return sum(map(len, self._about.values()))
+
     def copy(self) -> "Scheduler":
         """Return an independent scheduler with the same timers."""
         twin = Scheduler()

@@ -104,10 +104,7 @@ class History:
         return record
 
     def drop(self, record: Record) -> None:
-        """Drop a recent record again, because nothing came of it."""
-        if record.id == f"{CONTROL_PREFIX}{self.controls}":
+        """Drop the last record again, because nothing came of it."""
+        if record.kind == CONTROL:
             self.controls -= 1
-        if self.records and self.records[-1] is record:
-            self.records.pop()
-        elif record in self.records:
-            self.records.remove(record)
+        self.records.remove(record)

@@ -46,11 +46,6 @@ class IdFactory:
         source = f"{self.seed}/{self.organization}/{prefix}/{self.counts[prefix]}"
         return prefix + _base62(int.from_bytes(hashlib.sha256(source.encode()).digest()))
 
-    def take_back(self, prefix: str) -> None:
-        """Let the next id with a prefix be the one that was generated last, because nothing has that id."""
-        if self.seed is not None:
-            self.counts[prefix] -= 1
-
 
 _BLOCK_SIZE = 4096
 """Random bytes to read at once. A read for each id would let other threads run while this one holds a tenant's lock."""

@@ -178,10 +178,8 @@ class Journal:
     """The most recent calls of an organization, and the details of the latest of them."""
 
     def __init__(self) -> None:
-        self._entries: deque[JournalEntry] = deque(maxlen=LENGTH)
+        self._calls: deque[RecordedCall] = deque(maxlen=LENGTH)
         self.story: deque[tuple[datetime, EndedCall | ControlCall]] = deque(maxlen=LENGTH)
-        self._outcomes: deque[CallOutcome] = deque(maxlen=LENGTH)
-        self._recorded = 0
         self._attempts: dict[tuple[str, str, str], int] = {}
         self._details: OrderedDict[str, CallDetails] = OrderedDict()
 
@@ -191,18 +189,16 @@ class Journal:
 
     def record(self, entry: JournalEntry, outcome: CallOutcome, details: CallDetails) -> None:
         """Record a call, and drop the oldest beyond the limits."""
-        if len(self._entries) == LENGTH:
-            oldest = self._entries[0]
+        if len(self._calls) == LENGTH:
+            oldest = self._calls[0].entry
             if oldest.idempotency_key is not None and self._attempts.get(_attempted(oldest)) == oldest.attempt:
                 del self._attempts[_attempted(oldest)]  # there is no later one
         if entry.idempotency_key is not None and entry.error_code != KEY_REUSED:
             self._attempts[_attempted(entry)] = entry.attempt
         if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
             outcome = outcome._replace(about=_beginning(outcome.about))
-        self._entries.append(entry)
+        self._calls.append(RecordedCall(self._calls[-1].number + 1 if self._calls else 1, entry, outcome))
         self.story.append((entry.at, EndedCall(entry=entry, status=entry.status or None)))
-        self._outcomes.append(outcome)
-        self._recorded += 1
         self._details[entry.request_id] = details
         if len(self._details) > DETAILED:
             self._details.popitem(last=False)
@@ -220,19 +216,18 @@ class Journal:
 
     def recorded_newest_first(self) -> Iterator[RecordedCall]:
         """Iterate over the calls with their numbers and outcomes."""
-        numbers = range(self._recorded, 0, -1)
-        return map(RecordedCall, numbers, reversed(self._entries), reversed(self._outcomes))
+        return reversed(self._calls)
 
     def details(self, entry: JournalEntry) -> CallDetails | None:
         """Return the details of a call; None if they were dropped."""
         return self._details.get(entry.request_id)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._calls)
 
     def newest_first(self) -> Iterator[JournalEntry]:
         """Iterate over the calls."""
-        return reversed(self._entries)
+        return (each.entry for each in reversed(self._calls))
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

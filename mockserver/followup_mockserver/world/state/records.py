@@ -2,7 +2,7 @@
 
 import copy
 import functools
-from collections import deque
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from types import NoneType
@@ -87,8 +87,7 @@ class Attempt(FrozenValue):
         timestamp: the timestamp header of the webhook: the real time of sending, in seconds since the epoch.
         signature: the signature header of the webhook.
         traceback: the traceback of the exception that a mounted receiver raised; None if it raised none.
-        response: the response of the receiver; None if there was none in time, or it is no longer kept. The mock keeps
-            those of the latest 4,096 attempts.
+        response: the response of the receiver; None if there was none in time.
     """
 
     delivery: str
@@ -130,27 +129,15 @@ class AttemptInProgress:
     counted: bool = False
 
 
-RESPONSES = 4_096
-"""Number of attempts whose responses are kept: those of older ones are dropped."""
-
-
 class Attempts:
-    """The attempts of an organization's deliveries. Attempts are kept; the responses of the oldest may be dropped."""
+    """The attempts of an organization's deliveries."""
 
     def __init__(self) -> None:
         self._by_delivery: dict[str, list[Attempt]] = {}
-        self._responded: deque[tuple[str, int]] = deque()
 
     def add(self, attempt: Attempt) -> None:
-        """Record an attempt, and drop the oldest response beyond the limit."""
-        of_delivery = self._by_delivery.setdefault(attempt.delivery, [])
-        if attempt.response is not None:
-            self._responded.append((attempt.delivery, len(of_delivery)))
-        of_delivery.append(attempt)
-        if len(self._responded) > RESPONSES:
-            delivery, position = self._responded.popleft()
-            if attempts := self._by_delivery.get(delivery):
-                attempts[position] = attrs.evolve(attempts[position], response=None)
+        """Record an attempt."""
+        self._by_delivery.setdefault(attempt.delivery, []).append(attempt)
 
     def of(self, delivery: str) -> list[Attempt]:
         """Return the attempts of a delivery, oldest first."""
@@ -162,15 +149,13 @@ class Attempts:
 
     def copy(self) -> "Attempts":
         """Return an independent copy."""
-        copy = Attempts()
-        copy._by_delivery = {delivery: list(attempts) for delivery, attempts in self._by_delivery.items()}
-        copy._responded = self._responded.copy()
-        return copy
+        twin = Attempts()
+        twin._by_delivery = {delivery: list(attempts) for delivery, attempts in self._by_delivery.items()}
+        return twin
 
     def __iter__(self) -> Iterator[Attempt]:
         """Iterate over all attempts, delivery by delivery."""
-        for of_delivery in self._by_delivery.values():
-            yield from of_delivery
+        return itertools.chain.from_iterable(self._by_delivery.values())
 
 
 T = TypeVar("T")

@@ -89,7 +89,6 @@ class Registry:
     Attributes:
         options: the options of the mock.
         default: the tenant of the default organization.
-        loading: held while a snapshot is loaded, so that the memory for several of them is not needed at the same time.
         on_change: called after a tenant was created or reset, and after a job was scheduled in one.
         has_virtual_time: whether a delay advances the mock's clock; otherwise it takes real time.
 
@@ -113,7 +112,6 @@ class Registry:
         self._subscribers = subscribers
         self._populate = populate
         self._lock = threading.Lock()
-        self.loading: threading.Lock = threading.Lock()
         self._stopped = threading.Event()
         self._tenants: dict[str, Tenant] = {}
         self._initial: dict[str, Tenant] = {}

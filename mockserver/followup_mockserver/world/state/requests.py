@@ -8,9 +8,6 @@ import attrs
 
 from followup_mockserver.world.state.clock import RealTime
 
-MAX_RECORDS = 100_000
-"""Beyond this number, the oldest record with a response is dropped, so that the memory of a long run is bounded."""
-
 
 @attrs.define(eq=False, repr=False)
 class IdempotencyRecord:
@@ -74,8 +71,6 @@ class IdempotencyRecords:
         """Create the record of a key; the caller must ``finish`` or ``release`` it."""
         record = self._records[key] = IdempotencyRecord(key, fingerprint, now)
         self._records.move_to_end(key)
-        if len(self._records) > MAX_RECORDS:
-            self._drop_oldest()
         return record
 
     def finish(self, record: IdempotencyRecord, response: str, request_id: str) -> None:
@@ -86,13 +81,6 @@ class IdempotencyRecords:
         """Drop the record of a request that failed, unless another request has taken over the key."""
         if self._records.get(record.key) is record:
             del self._records[record.key]
-
-    def _drop_oldest(self) -> None:
-        # The record of a request in progress stays, however many keys follow: without it, a repetition of the request
-        # would take effect a second time.
-        oldest = next((key for key, record in self._records.items() if record.response is not None), None)
-        if oldest is not None:
-            del self._records[oldest]
 
     def _has_expired(self, record: IdempotencyRecord, now: datetime) -> bool:
         # The record of a request in progress does not expire, however far the clock is advanced meanwhile.

@@ -41,7 +41,7 @@ from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.registry import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
-from followup_mockserver.world.state.requests import MAX_RECORDS, IdempotencyRecord
+from followup_mockserver.world.state.requests import IdempotencyRecord
 from followup_mockserver.world.state.tenant import Tenant
 
 Count = Annotated[int, Limits(0, LARGEST_INTEGER)]
@@ -197,7 +197,7 @@ class SavedTenant:
     jobs: list[SavedJob]
     faults: Faults
     webhook_faults: WebhookFaults
-    idempotency: Annotated[list[IdempotencyRecord], Limits(0, MAX_RECORDS)]
+    idempotency: list[IdempotencyRecord]
     records: list[Record]
     controls: Count
     scheduled: Count

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import attrs
 
 import followup
+from followup._for_mockserver import camel
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Clock, Job, Scheduler, Timer
 from followup_mockserver.world.state.collection import Collection, attributes
@@ -34,7 +35,6 @@ class DomainEvent:
 
     Attributes:
         type: an outbound event type (specification, section 6.2), or an internal one, which no webhook carries.
-        name: name of the object in the ``data`` of a webhook, such as ``appointment``.
         subject: the object, an instance of one of the SDK's result classes.
         patient: the patient concerned, if there is one.
         details: further ``data`` of a webhook.
@@ -42,11 +42,15 @@ class DomainEvent:
     """
 
     type: str
-    name: str
     subject: Any
     patient: followup.Patient | None = None
     details: Mapping[str, Any] = attrs.field(factory=dict)
     change: Outcome | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the object in the ``data`` of a webhook, such as ``appointment``."""
+        return "order" if self.type == "order.issued" else camel(self.subject.object)
 
 
 T = TypeVar("T")
@@ -167,13 +171,13 @@ class Tenant:
         self.last_event_at = now
         return now
 
-    def publish(self, event: DomainEvent) -> None:
-        """Record a domain event, and pass it to every subscriber."""
+    def publish(self, type: str, subject: Any, patient: followup.Patient | None, **more: Any) -> None:
+        """Record a domain event, and pass it to every subscriber. The arguments are those of ``DomainEvent``."""
+        event = DomainEvent(type=type, subject=subject, patient=patient, **more)
         receipts: list[Receipt] = []
-        subject, patient = event.subject, event.patient
         outcome = event.change or other(getattr(subject, "status", "created"))
         patient_id = None if patient is None else patient.id
-        self.note(event.type, subject.id, outcome, patient=patient_id, receipts=receipts)
+        self.note(type, subject.id, outcome, patient=patient_id, receipts=receipts)
         for react in self._subscribers:
             found = react(self, event)
             if found is not None:

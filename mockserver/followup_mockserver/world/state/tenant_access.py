@@ -120,11 +120,10 @@ class TenantAccess:
         Raises:
             SnapshotError: the snapshot is invalid; then nothing has changed.
         """
-        with self.registry.loading:
-            document = read(source)
-            if self._key is not None and len(document.organizations) > 1:
-                raise SnapshotError("organizations", "This must be one organization, because a key selects one.")
-            self.registry.restore(document.state(), None if self._key is None else self.tenant)
+        document = read(source)
+        if self._key is not None and len(document.organizations) > 1:
+            raise SnapshotError("organizations", "This must be one organization, because a key selects one.")
+        self.registry.restore(document.state(), None if self._key is None else self.tenant)
 
     def reset(self) -> None:
         """Return the organization, or without a key the whole mock, to the state at start."""
