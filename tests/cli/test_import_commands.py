@@ -14,8 +14,8 @@ from support.pages import blocks, read
 from support.shell import Shell
 
 from followup.imports import Import, maps
-from followup.imports.doubts import CODES
 from followup.imports.proposal import propose
+from followup.imports.report import CODES
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from followup.imports import Doubt, Import, ImportRefused
-from followup.imports.doubts import CODES, doubt
+from followup.imports.report import CODES, doubt
 from followup.outbox import Outbox
 
 from .markdown import section, table

@@ -23,7 +23,7 @@ from followup.cli.output import json_line, local_time, say, say_wrapped, termina
 
 if TYPE_CHECKING:
     from followup.imports import Doubt, Import, Report
-    from followup.imports.summary import Summary, Understood
+    from followup.imports.report import Summary, Understood
 
 _FIRST = 5
 """Rows of each group in a text."""
@@ -190,7 +190,7 @@ class Shown:
 
     def _text_of(self, group: _Group) -> str:
         """Return the text of a group in the language of the report, with the detail of the English one."""
-        from followup.imports.doubts import CODES
+        from followup.imports.report import CODES
 
         translated = _DOUBTS.get(self.language, {}).get(group.code)
         before, _, after = CODES[group.code].text.replace("{{", "{").replace("}}", "}").partition("{detail}")

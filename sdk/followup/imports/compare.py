@@ -8,20 +8,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final
 
-import attrs
-
-from followup import DoctorInput, EventInput, PatientInput
+from followup import DoctorInput, PatientInput
 from followup._core.api_rules import EventType
 from followup._core.codec.kinds import camel
 from followup._core.codec.wire import format_exactly, format_timestamp
 from followup._version import __version__
-from followup.imports.doubts import Doubt, column_in, doubt
 from followup.imports.maps import Map
+from followup.imports.report import Doubt, Report, Summary, Understood, column_in, doubt
 from followup.imports.row_reader import Row
 from followup.imports.rows import Rows
 from followup.imports.spool import Spool
 from followup.imports.state import CANCELLED, RECORDED, Known, State, milliseconds
-from followup.imports.summary import Summary, Understanding, Understood
 from followup.imports.values import At
 from followup.imports.who import are_one, is_certainly, is_recorded_as, share_a_document_wrongly
 from followup.outbox.events import recorded
@@ -39,36 +36,11 @@ _CREATED: Final[Mapping[str, tuple[EventType, str]]] = {
 }
 """The type of the first event of an object, and the key of the object in its data (specification, section 6.1)."""
 
+_SHOWN = 3
+_AFTER_MIDNIGHT, _EARLY, _LATE = time(0, 1), time(6), time(22)
+_SUNDAY: Final = 7
+
 _in_json = json.JSONEncoder(separators=(",", ":")).encode
-
-
-@attrs.frozen(kw_only=True)
-class Report:
-    """What an import recorded, or would record. ``repr`` shows no personal data.
-
-    Attributes:
-        rows: number of rows, without the header and empty ones.
-        rejected: number of rows that were rejected; nothing was recorded of them.
-        ignored: number of rows that are no objects: totals, notes, and those that the map ignores.
-        unchanged: number of rows about which there is nothing to tell the service.
-        gone: number of appointments that are known and still ahead, on the days of this file, but not in it.
-        events: the events, in order. They are read from a temporary file each time.
-        types: numbers of the events by type.
-        doubts: what was not certain, or wrong, in the order of the rows.
-        preview: the first accepted rows, as they were understood.
-        summary: the days, hours and patients of the accepted rows.
-    """
-
-    rows: int = 0
-    rejected: int = 0
-    ignored: int = 0
-    unchanged: int = 0
-    gone: int = 0
-    events: Collection[EventInput] = attrs.field(default=(), repr=False)
-    types: Mapping[str, int] = attrs.field(factory=dict, repr=False)
-    doubts: Collection[Doubt] = attrs.field(default=(), repr=False)
-    preview: Sequence[Understood] = attrs.field(default=(), repr=False)
-    summary: Summary = attrs.field(factory=Summary, repr=False)
 
 
 class Comparison:
@@ -341,3 +313,47 @@ def _is_settled(new: Known, known: Known | None) -> bool:
 def _may_meet_others(new: Known, known: Known | None) -> bool:
     """Return whether a row could make one patient of two."""
     return new.status != CANCELLED and (new.phone or new.dni) is not None and not _is_settled(new, known)
+
+
+class Understanding:
+    """Collects what was understood."""
+
+    def __init__(self) -> None:
+        self.first: list[Understood] = []
+        self._days: Counter[date] = Counter()
+        self._clocks: Counter[time] = Counter()
+
+    def add(self, row: Row) -> None:
+        """Count an accepted row."""
+        local = row.at.local if row.at else None
+        if len(self.first) < _SHOWN:
+            name = row.patient.get("full_name") or row.written.get("patient.full_name", "")
+            self.first.append(Understood(row.number, name, local, row.patient.get("phone", ""), row.status))
+        if local is not None:
+            self._days[local.date()] += 1
+            self._clocks[local.time()] += 1
+
+    def summary(self, patients: tuple[int, int, int], *, ignored: int, hidden: int) -> Summary:
+        """Return the numbers.
+
+        Args:
+            patients: the numbers of patients, of those without a phone, and of those without a document.
+            ignored: number of rows that are no objects.
+            hidden: number of rows that the spreadsheet hides, and that were read.
+        """
+        clocks = self._clocks
+        return Summary(
+            first=min(self._days, default=None),
+            last=max(self._days, default=None),
+            first_time=min(clocks, default=None),
+            last_time=max(clocks, default=None),
+            midnight=sum(clocks[each] for each in clocks if each < _AFTER_MIDNIGHT),
+            before6=sum(clocks[each] for each in clocks if each < _EARLY),
+            after22=sum(clocks[each] for each in clocks if each >= _LATE),
+            sundays=sum(self._days[each] for each in self._days if each.isoweekday() == _SUNDAY),
+            patients=patients[0],
+            without_phone=patients[1],
+            without_document=patients[2],
+            ignored=ignored,
+            hidden_rows=hidden,
+        )

@@ -10,12 +10,12 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from followup.imports.cells import Cell, text_of
 from followup.imports.documents import DocumentError, document_of
 from followup.imports.maps import PLACEHOLDER, TIMES, Column, Map
 from followup.imports.values import (
     EMPTY,
     EMPTY_STARTS,
+    Cell,
     Invalid,
     checked,
     checked_length,
@@ -24,6 +24,7 @@ from followup.imports.values import (
     instant_of,
     is_damaged,
     phone_of,
+    text_of,
 )
 
 _AS_WRITTEN = ("external_id", "status", *TIMES)

@@ -13,12 +13,13 @@ from typing import Final
 
 import attrs
 
-from followup.imports.cells import rounded
-
 EXCEL: Final = "excel"
 """The format of numbers of days since the end of 1899, as spreadsheets count them."""
 
 _FIRST_DAY = datetime(1899, 12, 30)  # noqa: DTZ001 - as a spreadsheet has no zones
+_HALF_A_SECOND = timedelta(microseconds=500_000)
+"""To round: a workbook has times as fractions of a day, which are not exact."""
+
 _CLOCK_YEARS = (1899, 1900)
 """The years of a day that means none: a spreadsheet or a database has only the time."""
 
@@ -238,3 +239,13 @@ def _of_serial_numbers(text: str) -> Moment | None:
     except (ValueError, OverflowError):
         return None
     return Moment(at, at.time() == time()) if at.year > _CLOCK_YEARS[-1] else None
+
+
+def time_of_day(since_midnight: timedelta) -> time:
+    """Return the time of day, to the second, that is so long after midnight; a whole day after it is midnight."""
+    return (datetime.min.replace(tzinfo=UTC) + since_midnight + _HALF_A_SECOND).time().replace(microsecond=0)
+
+
+def rounded(moment: datetime) -> datetime:
+    """Return a moment to the second."""
+    return (moment + _HALF_A_SECOND).replace(microsecond=0)

@@ -21,12 +21,11 @@ import phonenumbers
 from followup import ConfigurationError
 from followup._core.package_data import package_text, zone_of
 from followup._core.redaction import visible
-from followup.imports.cells import text_of
-from followup.imports.encodings import TWICE
 from followup.imports.files import OnProgress, Table
 from followup.imports.formats import format_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
-from followup.imports.values import cleaned
+from followup.imports.texts import TWICE
+from followup.imports.values import cleaned, text_of
 
 _WORDS: Final[dict[str, Any]] = tomllib.loads(package_text(__name__, "words.toml"))
 _ZONES: Final[Mapping[str, str]] = _WORDS["zones"]

@@ -6,12 +6,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import attrs
 
-from followup.imports.cells import Cell, has_text, text_of
-from followup.imports.doubts import CODES, Doubt, column_in, doubt
 from followup.imports.fields import Field, Found, picking, text_in
-from followup.imports.files import Misquoted, Table
+from followup.imports.files import Table
 from followup.imports.maps import DATE_OF_BIRTH, TIMES, Map, Status
-from followup.imports.values import At
+from followup.imports.report import CODES, Doubt, column_in, doubt
+from followup.imports.texts import Misquoted
+from followup.imports.values import At, Cell, has_text, text_of
 
 REPLACED = "\ufffd"
 _STATUSES: Mapping[str, Status] = {each: each for each in get_args(Status)}

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import attrs
 
-from followup.imports.doubts import Doubt, column_in, doubt
 from followup.imports.files import OnProgress, Table
 from followup.imports.maps import Map
+from followup.imports.report import Doubt, column_in, doubt
 from followup.imports.row_reader import Content, Row, RowReader
 from followup.imports.spool import temporary_database
 from followup.imports.who import Person, any_share_wrongly, are_all_one, are_joined, words_of

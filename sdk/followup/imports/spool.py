@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from followup import EventInput
-from followup.imports.doubts import Doubt
+from followup.imports.report import Doubt
 from followup.imports.state import Known
 from followup.outbox.events import Recorded, as_input
 

@@ -1,4 +1,4 @@
-"""Reads the values of cells: times, dates, phones, documents, and other texts by the rules of the service."""
+"""Reads the values of cells: times, dates, phones, and other texts by the rules of the service."""
 
 import re
 from collections.abc import Sequence
@@ -9,8 +9,10 @@ from zoneinfo import ZoneInfo
 import attrs
 
 from followup._core.codec.phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
-from followup.imports.cells import Cell, text_of, time_of_day
-from followup.imports.formats import EXCEL, Format, Moment
+from followup.imports.formats import EXCEL, Format, Moment, time_of_day
+
+Cell = str | datetime | date | time | int | float | None
+"""Of a text always a text, of a workbook also a date, a time or a number."""
 
 
 class Invalid(Exception):
@@ -53,6 +55,43 @@ _YEARS = range(2, 9999)
 """The years that the service takes in a time."""
 
 _ISO_EXAMPLE = "ISO 8601 with date and time, such as 2026-09-28T10:30"
+
+_END_OF_FILE = "\x1a"
+"""Old programs end a text file with it."""
+
+_MOST_EXACT = 1e15
+"""A workbook keeps 15 digits of a number; it shows a longer one in scientific notation."""
+
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+"""Marks of directions and places where a line may break, which nobody sees."""
+
+
+def visible_part(text: str) -> str:
+    """Return a text without characters that nobody sees."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def text_of(cell: Cell) -> str:
+    """Return a cell as text, without spaces around it."""
+    if isinstance(cell, str):  # most are
+        return cell.strip()
+    match cell:
+        case None:
+            return ""
+        case float():
+            if abs(cell) >= _MOST_EXACT:
+                return f"{cell:.5E}"
+            return str(int(cell)) if cell.is_integer() else f"{cell:.15g}"
+        case datetime():
+            return cell.isoformat(" ", "seconds")
+        case time():
+            return cell.isoformat("seconds")
+    return str(cell)
+
+
+def has_text(cells: Sequence[Cell]) -> bool:
+    """Return whether any cell has a text."""
+    return any(text_of(cell).strip(_END_OF_FILE) for cell in cells)
 
 
 def cleaned(text: str) -> str:
