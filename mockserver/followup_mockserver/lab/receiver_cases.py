@@ -27,7 +27,7 @@ from followup_mockserver.rules import appointments, doctors, patients, webhook_e
 from followup_mockserver.world.schema.formats import parse_webhook_url, without_query
 from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.ids import IdFactory
+from followup_mockserver.world.state.collection import IdFactory
 from followup_mockserver.world.state.tenant import Tenant
 
 COPIES = 50

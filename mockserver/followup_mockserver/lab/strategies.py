@@ -26,7 +26,7 @@ from followup_mockserver.rules.events import process
 from followup_mockserver.rules.patients import IN_EVENTS
 from followup_mockserver.service import SUBSCRIBERS
 from followup_mockserver.world.settings import NOT_YET_SENT, Options
-from followup_mockserver.world.state.ids import ALPHABET
+from followup_mockserver.world.state.collection import ALPHABET
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 Values = SearchStrategy[Any]

@@ -14,8 +14,8 @@ import attrs
 from followup_mockserver.world.schema.errors import SnapshotError
 from followup_mockserver.world.settings import ALL_SCOPES, KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Job, Timer
+from followup_mockserver.world.state.collection import IdFactory
 from followup_mockserver.world.state.history import JOB_PREFIX
-from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.records import AttemptInProgress, copied
 from followup_mockserver.world.state.tenant import Subscriber, Tenant
 

@@ -35,9 +35,9 @@ from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
 from followup_mockserver.world.schema.validation import EXACT_TIMESTAMP, Path, Problem, Reading, Shape
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, Clock, Job, JobKind, Timer
+from followup_mockserver.world.state.collection import IdFactory
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import History, Record
-from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.registry import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState

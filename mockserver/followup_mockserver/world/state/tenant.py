@@ -19,10 +19,9 @@ import followup
 from followup._for_mockserver import camel
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Clock, Job, Scheduler, Timer
-from followup_mockserver.world.state.collection import Collection, attributes
+from followup_mockserver.world.state.collection import Collection, IdFactory, attributes
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import JOB_PREFIX, History, Receipt, Record
-from followup_mockserver.world.state.ids import IdFactory
 from followup_mockserver.world.state.journal import EventRemarks, Journal, report
 from followup_mockserver.world.state.outcomes import Outcome, other
 from followup_mockserver.world.state.records import AttemptInProgress, Attempts, Message
