@@ -1,23 +1,25 @@
 """Decodes the JSON of responses into result objects.
 
-A result class has one plan, its fields and their JSON types (``fields_of``), which two decoders follow.
+A result class has one plan, its fields and their JSON types (``fields_of``), of which two things are made.
 
-- The fast path is a function that is compiled for each result class and expects every field. Nearly every response has
-  every field, and a function call for each of them would take twice as long as parsing the JSON. Where a field is
-  missing or has another type, the fast path bails out.
-- The slow path then decides whether that is an error. It accepts missing optional fields, and names the path of an
-  invalid one.
+- The decoder of the class, a function that is compiled, since a function call for each field would take twice as long
+  as parsing the JSON. It raises if a field is missing or has another type. There is one that expects every field, and a
+  slower one that does not expect the optional ones.
+- The explanation of such an error, which names the path of the first invalid field.
 """
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any, TypeVar, cast, get_args, get_origin
 
 import attrs
 
-from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_IN_JSON, Kinds, annotations_of, camel, kinds_of
+from followup._core.codec.kinds import NOT_IN_JSON, Kinds, annotations_of, camel, kinds_of
 from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
+
+T = TypeVar("T")
+Decoder = Callable[[Any], Any]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -32,23 +34,17 @@ class Leaf:
 
     expected: str
     json_class: type
-    parse: Callable[[Any], Any] | None = None
+    parse: Decoder | None = None
 
     def decode(self, value: Any) -> Any:
         """Return the Python value.
 
         Raises:
-            WireError: the JSON value is not of the expected type or format.
+            ValueError: the JSON value is not of the expected type or format.
         """
-        if value.__class__ is self.json_class:
-            if self.parse is None:
-                return value
-            try:
-                return self.parse(value)
-            except ValueError:
-                pass
-        # Raised outside the handler, because the original error holds the value.
-        raise WireError("", f"is not {self.expected}")
+        if value.__class__ is not self.json_class:
+            raise ValueError
+        return value if self.parse is None else self.parse(value)
 
 
 def _shallow(value: Any) -> Any:
@@ -73,17 +69,13 @@ class FieldPlan:
 
     Attributes:
         kinds: what its values are.
-        required: whether it must be there.
-        often_absent: whether most objects lack it.
-        decode: its fast decoder.
+        default: its value where the JSON lacks it; ``attrs.NOTHING`` if it is required.
     """
 
     name: str
     wire_name: str
     kinds: Kinds
-    required: bool
-    often_absent: bool
-    decode: "Decoder"
+    default: Any
 
 
 def _leaf_of(kinds: Kinds) -> Leaf | None:
@@ -107,37 +99,26 @@ def fields_of(kinds: Kinds) -> tuple[FieldPlan, ...]:
         for name, each in annotations_of(cls).items()
     }
     return tuple(
-        FieldPlan(
-            name=field.name,
-            wire_name=camel(field.name),
-            kinds=declared[field.name],
-            required=field.default is attrs.NOTHING,
-            often_absent=field.metadata.get(ABSENT_IF_NONE, False),
-            decode=fast_decoder(declared[field.name]),
-        )
+        FieldPlan(field.name, camel(field.name), declared[field.name], field.default)
         for field in attrs.fields(cls)
         if field.name not in NOT_IN_JSON
     )
 
 
-Decoder = Callable[[Any], Any]
-
-BAILS_OUT = (KeyError, TypeError, ValueError)
-"""The exceptions by which a fast decoder bails out."""
-
-
 @functools.cache
-def fast_decoder(annotation: Any) -> Decoder:
-    """Return the fast decoder of an annotation. It takes parsed JSON and returns the Python value, or bails out."""
-    kinds = kinds_of(annotation)
+def _decoder(kinds: Kinds, *, is_complete: bool) -> Decoder:
+    """Return the function that takes parsed JSON and returns the Python value, or raises one of ``_INVALID``.
+
+    Args:
+        kinds: the kinds of the value.
+        is_complete: whether the JSON has to have the optional fields too, which is faster.
+    """
     if leaf := _leaf_of(kinds):
         return leaf.decode
     items = kinds.any_of[0].items
-    return _compiled(kinds) if items is None else _list_decoder(items)
-
-
-def _list_decoder(items: Kinds) -> Decoder:
-    decode_item = fast_decoder(items)
+    if items is None:
+        return _compiled(kinds, is_complete=is_complete)
+    decode_item = _decoder(items, is_complete=is_complete)
 
     def decode_list(raw: Any) -> list[Any]:
         if raw.__class__ is not list:
@@ -147,58 +128,43 @@ def _list_decoder(items: Kinds) -> Decoder:
     return decode_list
 
 
-def _compiled(kinds: Kinds) -> Decoder:
+def _compiled(kinds: Kinds, *, is_complete: bool) -> Decoder:
     """Compile a decoder that sets the attributes of a new instance directly.
 
     This takes a third of the time that ``__init__`` takes, which the result classes do not need: they validate nothing.
     """
-    fields = {f"value_{number}": field for number, field in enumerate(fields_of(kinds))}
-    code = {value: _code_of(field, value) for value, field in fields.items()}
-    lines = [f"{value} = {read}" for value, (read, _, _) in code.items()]
-    if checks := [check for _, check, _ in code.values() if check]:
-        lines += [f"if not ({' and '.join(checks)}):", "    raise ValueError"]
-    lines += ["result = new(cls)"]
-    lines += [f"result.{fields[value].name} = {decoded}" for value, (_, _, decoded) in code.items()]
-    any_absent = any(field.often_absent for field in fields.values())
-    has_all = "known.issuperset(raw)" if any_absent else f"len(raw) == {len(fields)}"
-    lines += [f"result.extra = {{}} if {has_all} else others(raw)"]
-    cls = _class_of(kinds)
-    defaults = {field.name: field.default for field in attrs.fields(cls)}
-    if "last_response" in defaults:
-        lines += ["result.last_response = no_response"]
-    source = "def decode(raw):\n" + "".join(f"    {line}\n" for line in lines) + "    return result\n"
-    known = frozenset(field.wire_name for field in fields.values())
+    cls, fields = _class_of(kinds), fields_of(kinds)
+    known = frozenset(field.wire_name for field in fields)
     scope: dict[str, Any] = {
         "cls": cls,
         "new": cls.__new__,
         "known": known,
         "others": lambda raw: _shallow({name: value for name, value in raw.items() if name not in known}),
-        "no_response": defaults.get("last_response"),
-        **{f"decode_{value}": _conversion_of(field) for value, field in fields.items()},
     }
+    reads, checks, sets = [], ["raw.__class__ is dict"], ["result = new(cls)"]
+    for number, field in enumerate(fields):
+        value, leaf = f"value_{number}", _leaf_of(field.kinds)
+        is_required = is_complete or field.default is attrs.NOTHING
+        read = f"[{field.wire_name!r}]" if is_required else f".get({field.wire_name!r}, {field.default!r})"
+        reads.append(f"{value} = raw{read}")
+        null = f"{value} is None" if field.kinds.nullable else ""
+        decoded = value
+        if leaf is not None and leaf.parse is None:
+            check = f"{value}.__class__ is {leaf.json_class.__name__}"
+            checks.append(f"({null} or {check})" if null else check)
+        else:
+            scope[f"decode_{value}"] = _decoder(field.kinds, is_complete=is_complete) if leaf is None else leaf.parse
+            decoded = f"None if {null} else decode_{value}({value})" if null else f"decode_{value}({value})"
+        sets.append(f"result.{field.name} = {decoded}")
+    is_known = f"len(raw) == {len(fields)}" if is_complete else "known.issuperset(raw)"
+    sets.append(f"result.extra = {{}} if {is_known} else others(raw)")
+    if "last_response" in attrs.fields_dict(cls):
+        scope["no_response"] = attrs.fields_dict(cls)["last_response"].default
+        sets.append("result.last_response = no_response")
+    lines = [*reads, f"if not ({' and '.join(checks)}): raise ValueError", *sets, "return result"]
+    source = "def decode(raw):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(source, f"<decoder of {cls.__name__}>", "exec"), scope)  # noqa: S102 # nosec B102 - our own declarations
     return cast("Decoder", scope["decode"])
-
-
-def _conversion_of(field: FieldPlan) -> Decoder | None:
-    """Return the function that decodes the values of a field; None if they only have to be checked."""
-    leaf = _leaf_of(field.kinds)
-    return field.decode if leaf is None else leaf.parse
-
-
-def _code_of(field: FieldPlan, value: str) -> tuple[str, str, str]:
-    """Return the code that reads, checks and decodes a field, whose JSON is in a local variable of this name."""
-    read = f"raw.get({field.wire_name!r})" if field.often_absent else f"raw[{field.wire_name!r}]"
-    null = f"{value} is None" if field.kinds.nullable else ""
-    leaf = _leaf_of(field.kinds)
-    if leaf is not None and leaf.parse is None:
-        check = f"{value}.__class__ is {leaf.json_class.__name__}"
-        return read, f"({null} or {check})" if null else check, value
-    decoded = f"decode_{value}({value})"
-    return read, "", f"None if {null} else {decoded}" if null else decoded
-
-
-T = TypeVar("T")
 
 
 def decode(annotation: type[T], raw: Any) -> T:
@@ -209,58 +175,44 @@ def decode(annotation: type[T], raw: Any) -> T:
         raw: the value that ``json.loads`` returned.
 
     Raises:
-        WireError: the JSON does not match the schema; its path names the field.
+        WireError: the JSON does not match the schema; its path names the first invalid field.
     """
-    try:
-        return cast("T", fast_decoder(cast("Hashable", annotation))(raw))
-    except BAILS_OUT:
-        pass
-    return cast("T", decode_slowly(annotation, raw))
+    kinds = kinds_of(cast("Hashable", annotation))
+    for is_complete in (True, False):  # nearly every response has every field
+        try:
+            return cast("T", _decoder(kinds, is_complete=is_complete)(raw))
+        except _INVALID:
+            pass
+    # Raised outside the handler, because the original error holds the value.
+    raise next(_problems(kinds, raw, ""))
 
 
-def decode_slowly(annotation: Any, raw: Any, path: str = "") -> Any:
-    """Decode parsed JSON on the slow path.
+_INVALID = (AttributeError, KeyError, TypeError, ValueError)
 
-    Raises:
-        WireError: the JSON does not match the schema; its path begins with this one, and names the first invalid field.
-    """
-    kinds = kinds_of(annotation)
+
+def _problems(kinds: Kinds, raw: Any, path: str) -> Iterator[WireError]:
+    """Iterate over what is wrong in a JSON value, whose path this is."""
     if leaf := _leaf_of(kinds):
         try:
-            return leaf.decode(raw)
-        except WireError as error:
-            problem = error.problem
-        raise WireError(path, problem)
-    if (items := kinds.any_of[0].items) is not None:
+            leaf.decode(raw)
+        except _INVALID:
+            yield WireError(path, f"is not {leaf.expected}")
+    elif (items := kinds.any_of[0].items) is not None:
         if raw.__class__ is not list:
-            raise WireError(path, "is not an array")
-        decode_item = fast_decoder(items)
-        return [_decode_part(items, decode_item, each, path, position) for position, each in enumerate(raw)]
-    if raw.__class__ is not dict:
-        raise WireError(path, "is not an object")
-    values: dict[str, Any] = {}
-    others = dict(raw)
-    for field in fields_of(kinds):
-        if field.wire_name in raw:
-            value = others.pop(field.wire_name)
-            if value is not None or not field.kinds.nullable:
-                value = _decode_part(field.kinds, field.decode, value, path, field.wire_name)
-            values[field.name] = value
-        elif field.required:
-            raise WireError(f"{path}.{field.wire_name}".removeprefix("."), "is missing")
-    if others:
+            yield WireError(path, "is not an array")
+            return
+        for position, item in enumerate(raw):
+            yield from _problems(items, item, f"{path}[{position}]")
+    elif raw.__class__ is not dict:
+        yield WireError(path, "is not an object")
+    else:
+        others = dict(raw)
+        for field in fields_of(kinds):
+            place = f"{path}.{field.wire_name}".removeprefix(".")
+            value = others.pop(field.wire_name, field.default)
+            if value is attrs.NOTHING:
+                yield WireError(place, "is missing")
+            elif value is not None or not field.kinds.nullable:
+                yield from _problems(field.kinds, value, place)
         if is_deep(others):
-            raise WireError(path, f"has an unknown field of more than {LONGEST_NESTING} levels")
-        values["extra"] = others
-    return _class_of(kinds)(**values)
-
-
-def _decode_part(kinds: Kinds, decode_fast: Decoder, raw: Any, path: str, step: str | int) -> Any:
-    """Decode a field or an item. It tries the fast path first, so that only unusual items are slow."""
-    if not isinstance(raw, list):  # the fast path would decode all of its items again
-        try:
-            return decode_fast(raw)
-        except BAILS_OUT:
-            pass
-    place = f"{path}[{step}]" if isinstance(step, int) else f"{path}.{step}".removeprefix(".")
-    return decode_slowly(kinds, raw, place)
+            yield WireError(path, f"has an unknown field of more than {LONGEST_NESTING} levels")
