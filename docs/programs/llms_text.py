@@ -56,7 +56,7 @@ DESCRIPTIONS = {
     "how-to/erased-data": "Where SQLite, PostgreSQL and MySQL keep copies of an erased person, and what removes them.",
     "how-to/background-workers": "Run outbox and inbox beside a web server, with threads, timers or task queues.",
     "how-to/telemetry": "Spans of calls with OpenTelemetry.",
-    "how-to/notebooks": "Results as tables in Jupyter, and as data frames.",
+    "how-to/notebooks": "Results in Jupyter, as dicts and as data frames.",
     "how-to/commands": "The command followup: operations, lists, files of events.",
     "how-to/doctor": "followup doctor checks environment, network, key and service.",
     "how-to/receivers": "Verify webhooks with construct_event, and the rules of a receiver.",

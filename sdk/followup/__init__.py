@@ -19,7 +19,6 @@ _NAMES = {
         "NotFoundError PaginationError PermissionDeniedError RateLimitError ResponseDecodeError "
         "WebhookSignatureError"
     ),
-    "_core.display": "show_personal_data",
     "_core.results": "ResponseInfo",
     "resources.webhook_event": "WebhookEvent",
     "resources.account": "Account ApiKey",

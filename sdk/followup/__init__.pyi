@@ -7,7 +7,6 @@ from followup._core.call.pagination import AsyncPage as AsyncPage
 from followup._core.call.pagination import Page as Page
 from followup._core.codec.kinds import NOT_GIVEN as NOT_GIVEN
 from followup._core.codec.kinds import NotGiven as NotGiven
-from followup._core.display import show_personal_data as show_personal_data
 from followup._core.errors import APIConnectionError as APIConnectionError
 from followup._core.errors import APIStatusError as APIStatusError
 from followup._core.errors import APITimeoutError as APITimeoutError

@@ -29,7 +29,6 @@ from followup import (
     WebhookEvent,
     construct_event,
     inbound,
-    show_personal_data,
     verify_signature,
 )
 from followup_mockserver import Fault, MockEnvironment, MockOptions, MockService
@@ -113,8 +112,6 @@ def receive(body: bytes, headers: dict[str, str]) -> str:
 def explore(client: FollowUp) -> list[dict[str, Any]]:
     first = client.patients.list(limit=5).first()
     assert_type(first, Patient | None)
-    with show_personal_data():
-        print(first)
     assert_type(client.account.retrieve().to_json(), str)
     return [patient.to_dict() for patient in client.patients.list()]
 

@@ -20,8 +20,8 @@ The operations return these classes, and `followup` exports them. Besides its fi
 [`last_response`](lists.md#responseinfo) (status, headers and request id of the response) and `extra` (fields that this
 version does not know, by the names that the API uses). Two methods export it, with its personal data: `to_dict()`
 returns a dict with snake_case keys and Python values, and `to_json()` JSON text with the names of the API. `repr` shows
-no personal data, except within [`show_personal_data()`](client.md#show-personal-data). The names of ids and
-enumerations are [type aliases](#ids-and-enumerations), which `followup` does not export.
+no personal data. The names of ids and enumerations are [type aliases](#ids-and-enumerations), which `followup` does
+not export.
 """
 
 _INPUTS_INTRODUCTION = """\

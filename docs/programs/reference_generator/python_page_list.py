@@ -96,11 +96,7 @@ CLIENT = PythonPage(
 The [operations](operations/index.md) are methods of the attributes of a client, such as `client.patients.create`.
 [Call the API](../how-to/clients.md) explains the options.
 """,
-    entries=[
-        _entry(followup.FollowUp, constructor=True),
-        _entry(followup.AsyncFollowUp, constructor=True),
-        _entry(followup.show_personal_data),
-    ],
+    entries=[_entry(followup.FollowUp, constructor=True), _entry(followup.AsyncFollowUp, constructor=True)],
     more=lambda: section(
         2, "NOT_GIVEN", "The default of arguments that can be omitted. Passing it is the same as omitting the argument."
     ),

@@ -1,13 +1,13 @@
-"""The base classes of the objects that the service returns: unknown fields, export, display, and their response."""
+"""The base classes of the objects that the service returns: unknown fields, export, and their response."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_IN_JSON
-from followup._core.display import short, shows_personal_data
+from followup._core.codec.wire import short
 from followup._core.frames import clears_frames
 from followup._core.plain import Late
 
@@ -15,28 +15,6 @@ if TYPE_CHECKING:
     import httpx
 else:
     httpx = Late("httpx")  # the mock and the commands read the declarations, and need no HTTP client
-
-
-def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[Any]], *, complete: bool) -> str:
-    """Return an HTML table for a notebook.
-
-    Args:
-        caption: text above it.
-        header: names of the columns.
-        rows: cells, of any type.
-        complete: whether personal data is among them; if not, the caption says that it is hidden.
-    """
-    from html import escape  # needed in notebooks only
-
-    title = escape(caption) + ("" if complete else ", without personal data")
-    head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    cells = ["".join(f"<td>{escape('' if cell is None else str(cell))}</td>" for cell in row) for row in rows]
-    body = "".join(f"<tr>{each}</tr>" for each in cells)
-    return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-_NEVER_DISPLAYED = "never_displayed"
-"""Key in the metadata of a field that is never displayed."""
 
 
 class Value:
@@ -51,8 +29,9 @@ class Value:
         return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
 
     def __repr__(self) -> str:
-        shown = {field.name: repr if field.repr is True else field.repr for field in _fields(self) if field.repr}
-        texts = [f"{name}={text_of(getattr(self, name))}" for name, text_of in shown.items()]
+        # Without the kind of object, which the class name states.
+        shown = {each.name: short if each.repr is True else each.repr for each in _fields(self) if each.repr}
+        texts = [f"{name}={text_of(getattr(self, name))}" for name, text_of in shown.items() if name != "object"]
         return f"{type(self).__name__}({', '.join(texts)})"
 
 
@@ -110,16 +89,6 @@ class Model(Value):
         # Half a character, which JSON permits and UTF-8 cannot express.
         return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
-    def __repr__(self) -> str:
-        # Without the kind of object, which the class name states.
-        shown = ", ".join(f"{name}={short(value)}" for name, value in displayed_fields(self) if name != "object")
-        return f"{type(self).__name__}({shown})"
-
-    def _repr_html_(self) -> str:
-        return html_table(
-            type(self).__name__, ["field", "value"], displayed_fields(self), complete=shows_personal_data()
-        )
-
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Model):
@@ -129,19 +98,8 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
-def displayed_fields(model: Model) -> list[tuple[str, Any]]:
-    """Return the names and values of the fields that may be displayed now."""
-    everything = shows_personal_data()
-    shown = [
-        (field.name, getattr(model, field.name))
-        for field in _fields(model)
-        if field.repr or (everything and field.name not in NOT_IN_JSON and _NEVER_DISPLAYED not in field.metadata)
-    ]
-    return [*shown, ("extra", model.extra)] if everything and model.extra else shown
-
-
 def personal(default: Any = attrs.NOTHING) -> Any:
-    """Declare a field that ``repr`` shows only where ``show_personal_data`` permits it.
+    """Declare a field that ``repr`` does not show.
 
     Args:
         default: value of the field when the response lacks it.
@@ -154,7 +112,7 @@ def personal(default: Any = attrs.NOTHING) -> Any:
 
 def secret() -> Any:
     """Declare an optional field that ``repr`` never shows, and that is omitted from JSON when it is None."""
-    return attrs.field(default=None, repr=False, metadata={ABSENT_IF_NONE: True, _NEVER_DISPLAYED: True})
+    return attrs.field(default=None, repr=False, metadata={ABSENT_IF_NONE: True})
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import followup
-from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
-from followup._core.display import short, shows_personal_data
+from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp, short
 from followup._core.plain import Late
 
 if TYPE_CHECKING:
@@ -114,16 +113,8 @@ class WebhookEvent:
         return all(getattr(self, each) == getattr(other, each) for each in ("extra", *_WIRE_NAMES))
 
     def __repr__(self) -> str:
-        hidden = () if shows_personal_data() else ("data",)
-        names = [name for name in _WIRE_NAMES if name != "object" and name not in hidden]
-        if not hidden and self.extra:
-            names.append("extra")
+        names = [name for name in _WIRE_NAMES if name not in ("object", "data")]
         return f"WebhookEvent({', '.join(f'{name}={short(getattr(self, name))}' for name in names)})"
-
-    def _repr_html_(self) -> str:
-        from followup._core.results import Model
-
-        return Model._repr_html_(self)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a dict of their own, with snake_case keys and Python values.

@@ -11,11 +11,10 @@ import attrs
 
 from followup._core.call.steps import Call
 from followup._core.codec.decode import decode
-from followup._core.display import shows_personal_data
 from followup._core.errors import PaginationError
 from followup._core.frames import clears_frames
 from followup._core.redaction import redacted
-from followup._core.results import Model, ResponseInfo, Result, displayed_fields, html_table
+from followup._core.results import Model, ResponseInfo, Result
 
 T = TypeVar("T", bound=Model)
 
@@ -119,13 +118,6 @@ class _Page(Generic[T]):
         # The query of the URL may contain phones and documents.
         path = redacted(self.url.split("?")[0].split("#")[0], max_length=200)
         return f"<{type(self).__name__} of {path}: {len(self.data)} items, has_more={self.has_more}>"
-
-    def _repr_html_(self) -> str:
-        columns = list(dict.fromkeys(name for item in self.data for name, _ in displayed_fields(item)))
-        rows = ([fields.get(name) for name in columns] for fields in map(dict, map(displayed_fields, self.data)))
-        count = "1 item" if len(self.data) == 1 else f"{len(self.data)} items"
-        caption = f"{count}{', and more' if self.has_more else ''}"
-        return html_table(caption, columns, rows, complete=shows_personal_data())
 
     if not TYPE_CHECKING:  # for type checkers, a page has none of them
 

@@ -103,3 +103,9 @@ def format_exactly(instant: datetime) -> str:
     instant = instant.astimezone(UTC)
     precision = "microseconds" if instant.microsecond % 1000 else "milliseconds"
     return datetime.isoformat(instant, timespec=precision)[:-6] + "Z"  # a subclass may have its own format
+
+
+def short(value: object) -> str:
+    """Return a value as the ``repr`` of its object shows it."""
+    # The repr of a datetime is so long that a few of them hide the rest of an object.
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else repr(value)
