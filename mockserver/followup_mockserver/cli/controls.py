@@ -4,7 +4,6 @@ The options of most are generated from the functions of the control API.
 """
 
 import functools
-import inspect
 import json
 import math
 import re
@@ -28,7 +27,7 @@ from followup_mockserver.control.occurrences import counted
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.errors import InvalidArgument, SnapshotError, instant
 from followup_mockserver.world.state.faults import Fault, WebhookFault
-from followup_mockserver.world.state.snapshots import MAX_BYTES, anonymized, content_of
+from followup_mockserver.world.state.snapshots import anonymized, content_of
 
 _commands = Application()
 _control = functools.partial(control, _commands)
@@ -80,49 +79,46 @@ def trigger(remote: Remote, arguments: Mapping[str, Any], output: Output) -> Non
     output.print(sent, title=f"Sent to {counted(len(sent), 'subscribed endpoint')}.")
 
 
-@_control("fault", Control.add_fault, argument="operation", defaults={"kind": "status"})
-@Listing.of(
-    Fault,
-    columns=("operation", "kind", "when", "times", "matched", "status", "seconds", "optional"),
-    nothing="No faults are pending.",
+def _add_faults(
+    name: str,
+    listing: Listing,
+    routes_of: tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]],
+    argument: str,
+    **settings: Any,
+) -> None:
+    """Add a command that plans failures, lists and removes them; ``routes_of`` has the function for each."""
+    add, pending, remove_all = routes_of
+
+    @_control(name, add, argument=argument, **settings)
+    @listing
+    def command(
+        remote: Remote,
+        arguments: Mapping[str, Any],
+        output: Output,
+        clear: Annotated[bool, typer.Option("--clear", help="Remove all of them.")] = False,
+    ) -> None:
+        """Without an argument, list the pending ones."""
+        if clear:
+            remote.call(remove_all)
+        elif argument in arguments:
+            remote.call(add, **arguments)
+        output.print(remote.call(pending)["data"])
+
+
+_FAULT = ("operation", "kind", "when", "times", "matched", "status", "seconds", "optional")
+_add_faults(
+    "fault",
+    Listing.of(Fault, columns=_FAULT, nothing="No faults are pending."),
+    (Control.add_fault, routes.faults, Control.clear_faults),
+    "operation",
+    defaults={"kind": "status"},
 )
-def fault(
-    remote: Remote,
-    arguments: Mapping[str, Any],
-    output: Output,
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all faults.")] = False,
-) -> None:
-    """Without an operation, list the faults."""
-    if clear:
-        remote.call(Control.clear_faults)
-    elif "operation" in arguments:
-        remote.call(Control.add_fault, **arguments)
-    output.print(remote.call(routes.faults)["data"])
-
-
-@_control("webhook-fault", Control.disturb, argument="kind")
-@Listing.of(WebhookFault, nothing="No webhook faults are pending.")
-def webhook_fault(
-    remote: Remote,
-    arguments: Mapping[str, Any],
-    output: Output,
-    clear: Annotated[bool, typer.Option("--clear", help="Remove all webhook faults.")] = False,
-) -> None:
-    """Without a kind, list the webhook faults."""
-    if clear:
-        remote.call(Control.clear_webhook_faults)
-    elif "kind" in arguments:
-        remote.call(Control.disturb, **arguments)
-    output.print(remote.call(routes.webhook_faults)["data"])
-
-
-@_control("resend")
-def _resend(
-    remote: Remote,
-    delivery: Annotated[str, typer.Argument(metavar="ID", help="Id of the delivery.")],
-    as_json: AsJson = False,
-) -> None:
-    show_one(remote.call(Control.resend, delivery), as_json=as_json)
+_add_faults(
+    "webhook-fault",
+    Listing.of(WebhookFault, nothing="No webhook faults are pending."),
+    (Control.disturb, routes.webhook_faults, Control.clear_webhook_faults),
+    "kind",
+)
 
 
 _PARTS = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
@@ -184,26 +180,20 @@ def commands(name: str) -> Application:
         return _commands
     application = Application(no_args_is_help=True)
     for command, function in _GROUPS[name].items():
-        _add(application, command, function, f"Id of the {name.removesuffix('s').replace('-', ' ')}.")
+        _add(application, command, function)
     return application
 
 
-def _add(application: Application, name: str, function: Callable[..., Any], id_help: str) -> None:
-    def on_one(
-        remote: Remote,
-        arguments: Mapping[str, Any],
-        id: Annotated[str, typer.Argument(metavar="ID", help=id_help)],
-        as_json: AsJson = False,
-    ) -> None:
-        show_one(remote.call(function, id, **arguments), as_json=as_json)
+def _add(application: Application, name: str, function: Callable[..., Any], text: str | None = None) -> None:
+    if text is None:
+        text = sentence(description_of(function).partition("\n\n")[0])
 
-    def on_none(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
+    @control(application, name, function, help=text)
+    def command(remote: Remote, arguments: Mapping[str, Any], as_json: AsJson = False) -> None:
         show_one(remote.call(function, **arguments), as_json=as_json)
 
-    text = sentence(description_of(function).partition("\n\n")[0])
-    takes_id = "id" in inspect.signature(function).parameters
-    control(application, name, function, help=text)(on_one if takes_id else on_none)
 
+_add(_commands, "resend", Control.resend, text="")
 
 _snapshot = Application(no_args_is_help=True)
 
@@ -221,12 +211,8 @@ def save(
     The file contains personal data, API keys and signing secrets; only its owner can read it. With --anonymize it has
     no personal data, and no idempotency keys, which are derived from such data.
     """
-    saved = remote.save_snapshot()
-    if anonymize:
-        saved = anonymized(saved)
-    text = json.dumps(saved, ensure_ascii=False)
-    if len(text.encode()) > MAX_BYTES:
-        fail(f"the snapshot has more than {MAX_BYTES} bytes, and no mock could load it")
+    saved = remote.send("GET", "/snapshot")
+    text = json.dumps(anonymized(saved) if anonymize else saved, ensure_ascii=False)
     with terminal.file_errors(f"write {file}"):
         terminal.write_private_file(file, text)
 
@@ -243,6 +229,4 @@ def load(remote: Remote, file: Annotated[Path, typer.Argument(help="File of the 
             text = content_of(file)
     except SnapshotError as error:
         fail(f"cannot load {file}: {error}")
-    if len(text) > MAX_BYTES:
-        fail(f"cannot load {file}: a snapshot has at most {MAX_BYTES} bytes")
-    remote.load_snapshot(text)
+    remote.send("PUT", "/snapshot", content=text, headers={"Content-Type": "application/json"})

@@ -100,11 +100,9 @@ def _book(
 
 
 def _print_table(booked: "list[tuple[Patient, Appointment]]", announced: set[str]) -> None:
-    rows = [("Patient", "Phone", "Time (UTC)", "Status", "Webhook")]
+    row = "  {:<15}  {:<15}  {:<16}  {:<9}  {}".format
+    say(row("Patient", "Phone", "Time (UTC)", "Status", "Webhook"))
     for patient, appointment in booked:
         verdict = "verified" if appointment.id in announced else "MISSING"
         time = f"{appointment.start_at:%Y-%m-%d %H:%M}"
-        rows.append((patient.full_name or "", patient.phone or "", time, appointment.status, verdict))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        say("  ".join(["", *map(str.ljust, row, widths)]).rstrip())
+        say(row(patient.full_name or "", patient.phone or "", time, appointment.status, verdict))

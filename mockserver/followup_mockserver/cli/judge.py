@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from followup_mockserver.lab.calibration import Finding
     from followup_mockserver.lab.calibration_run import Run
     from followup_mockserver.lab.contract_check import Report
-    from followup_mockserver.lab.contract_schemas import Difference
 
 commands: Application = Application()
 
@@ -84,24 +83,19 @@ def lines_of(report: "Report") -> Iterator[str]:
         yield "No differences: SDK and mock fit this contract."
         return
     for class_ in CLASSES:
-        groups: dict[str, list[Difference]] = {}
+        groups: dict[str, list[str]] = {}
         for each in report.of_class(class_):
-            groups.setdefault(each.detail, []).append(each)
+            groups.setdefault(each.detail, []).append(each.where)
         if groups:
             yield terminal.painted(f"{class_}: {len(report.of_class(class_))}", terminal.style_of(class_))
-            for group in groups.values():
-                yield from _group(group)
+            for detail, places in groups.items():
+                for place in places[:_MOST_PLACES]:
+                    yield from _wrapped(place, "  ", "    ")
+                if len(places) > _MOST_PLACES:
+                    yield f"  … and {len(places) - _MOST_PLACES} other places"
+                yield from _wrapped(detail, "      ", "      ")
             yield ""
     yield ", ".join(f"{len(report.of_class(class_))} {class_}" for class_ in CLASSES)
-
-
-def _group(group: "list[Difference]") -> Iterator[str]:
-    """Iterate over the lines of a difference that is the same in several places."""
-    for each in group[:_MOST_PLACES]:
-        yield from _wrapped(each.where, "  ", "    ")
-    if len(group) > _MOST_PLACES:
-        yield f"  … and {len(group) - _MOST_PLACES} other places"
-    yield from _wrapped(group[0].detail, "      ", "      ")
 
 
 def _wrapped(text: str, first: str, others: str) -> list[str]:
@@ -203,12 +197,17 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
         reject("the API key is one of production (livemode is true); calibrate writes only to a test environment")
     remark(f"This writes to {account.name!r}, about invented patients; the service may write to their phone numbers.")
 
+    from followup_mockserver.lab.calibration import ask_all
     from followup_mockserver.lab.calibration_run import Run
 
+    findings = []
     run = Run(url, key, account, uuid.uuid4().hex[:8], phones)
     terminal.interrupt_on_signals()  # a cancelled CI job cleans up, too
     try:
-        findings = _ask(run)
+        for each in ask_all(run):
+            findings.append(each)
+            write_line(f"{each.id}  {visible(each.text)}")
+            sys.stdout.flush()
     finally:
         is_clean = _clean_up(run)
         run.close()
@@ -227,17 +226,6 @@ def _account(url: str, key: str) -> "Account":
         reject(str(error).replace("base_url", "URL"))
     except FollowUpError as error:
         fail(f"cannot retrieve the account of the API key: {error}")
-
-
-def _ask(run: "Run") -> "list[Finding]":
-    from followup_mockserver.lab.calibration import ask_all
-
-    findings = []
-    for each in ask_all(run):
-        findings.append(each)
-        write_line(f"{each.id}  {visible(each.text)}")
-        sys.stdout.flush()
-    return findings
 
 
 def _clean_up(run: "Run") -> bool:

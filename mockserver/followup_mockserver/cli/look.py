@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-import attrs
 import typer
 
 from followup import WebhookDelivery
@@ -177,11 +176,11 @@ def explain(
 
     On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
     """
-    if output.format == "table" and (lines := remote.call(routes.timeline, id)["data"]):
+    if output.format == "table" and (lines := remote.call(routes.timeline, id=id)["data"]):
         for line in tree_of(lines, terminal_width(), full_ids=full_ids):
             write_line(line)
         return
-    output.print(remote.call(Control.explain, id)["data"])
+    output.print(remote.call(Control.explain, id=id)["data"])
 
 
 _NOW = "— now —"
@@ -200,64 +199,46 @@ def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str
         width: the width of the terminal. A line that is longer ends with an ellipsis after a word.
         full_ids: whether ids are whole. Then each line has its id, and is wrapped between words if it is longer.
     """
-    zone = zone_at(lines[0]["at"])
-    room = width - _TIME
-    branches = _branches([line["depth"] for line in lines])
-    shown = [_Line.of(line, branch, zone, full_ids) for line, branch in zip(lines, branches, strict=True)]
-    ends = [(len(each.head), room - len(_GAP + each.outcome + _GAP + each.id)) for each in shown]
+    zone, room = zone_at(lines[0]["at"]), width - _TIME
+    shorten: Callable[[str], str] = str if full_ids else short_ids
+    parts = []
+    for line, branch in zip(lines, _branches([line["depth"] for line in lines]), strict=True):
+        outcome = visible(shorten(with_local_times(line["outcome"], zone)))
+        times = f", {line['times']} times" if line["times"] > 1 else ""
+        parts.append((branch + visible(line["title"]), outcome + times, visible(shorten(line["id"] or ""))))
+    ends = [(len(head), room - len(_GAP + outcome + _GAP + own_id)) for head, outcome, own_id in parts]
     # The outcomes begin in the column where most of them, and their ids, have room.
     column = max(sorted({end for end, _ in ends}), key=lambda at: sum(end <= at <= last for end, last in ends))
     yield painted(f"{f'at ({zone})':{_TIME}}{'what':{column}}{_GAP}outcome", "bold")
     last_at, is_past = "", True
-    for line, each in zip(lines, shown, strict=True):
+    for line, each in zip(lines, parts, strict=True):
         if line["upcoming"] and is_past:
             is_past = False
             yield _NOW
-        at = "" if each.at == last_at and line["depth"] else each.at
-        last_at = each.at
-        for text in each.printed(column, room, full_ids):
-            yield f"{at:{_TIME}}{text}"
-            at = ""
+        at = with_local_times(line["at"], zone)
+        shown = "" if at == last_at and line["depth"] else at
+        last_at = at
+        for text in _printed(*each, style_of(line["tone"]), column, room, full_ids):
+            yield f"{shown:{_TIME}}{text}"
+            shown = ""
 
 
-@attrs.frozen
-class _Line:
-    at: str
-    head: str
-    outcome: str
-    id: str
-    indent: str
-    style: str
+def _printed(head: str, outcome: str, id: str, style: str, column: int, room: int, needs_id: bool) -> Iterator[str]:
+    """Iterate over the lines after the time: one, which ends with an ellipsis if it is too long without its id.
 
-    @classmethod
-    def of(cls, line: Row, branch: str, zone: str | None, full_ids: bool) -> "_Line":
-        shorten: Callable[[str], str] = str if full_ids else short_ids
-        times = f", {line['times']} times" if line["times"] > 1 else ""
-        return cls(
-            at=with_local_times(line["at"], zone),
-            head=branch + visible(line["title"]),
-            outcome=visible(shorten(with_local_times(line["outcome"], zone))) + times,
-            id=visible(shorten(line["id"] or "")),
-            indent=" " * (len(branch) + 2),
-            style=style_of(line["tone"]),
-        )
-
-    def printed(self, column: int, room: int, needs_id: bool) -> Iterator[str]:
-        """Iterate over the lines after the time: one, which ends with an ellipsis if it is too long without its id.
-
-        A line that needs its id is wrapped instead.
-        """
-        for head in (f"{self.head:{column}}", self.head):
-            gap = room - len(f"{head}{_GAP}{self.outcome}{self.id}")
-            if gap >= len(_GAP) * bool(self.id):
-                yield f"{head}{_GAP}{painted(self.outcome, self.style)}{' ' * gap}{painted(self.id, 'dim')}".rstrip()
-                return
-        head = f"{self.head:{column}}" if column + len(_GAP + self.outcome) <= room and not needs_id else self.head
-        whole = _GAP.join(filter(None, (head, self.outcome, self.id if needs_id else "")))
-        first, *others = fitting(whole, room, self.indent) if needs_id or len(whole) <= room else [_cut(whole, room)]
-        end = len(self.head)
-        yield first[:end] + painted(first[end:], self.style)
-        yield from (painted(each, self.style) for each in others)
+    A line that needs its id is wrapped instead.
+    """
+    for begin in (f"{head:{column}}", head):
+        gap = room - len(f"{begin}{_GAP}{outcome}{id}")
+        if gap >= len(_GAP) * bool(id):
+            yield f"{begin}{_GAP}{painted(outcome, style)}{' ' * gap}{painted(id, 'dim')}".rstrip()
+            return
+    begin = f"{head:{column}}" if column + len(_GAP + outcome) <= room and not needs_id else head
+    whole = _GAP.join(filter(None, (begin, outcome, id if needs_id else "")))
+    indent = " " * (len(head) - len(head.lstrip(" │├└")) + 2)
+    first, *others = fitting(whole, room, indent) if needs_id or len(whole) <= room else [_cut(whole, room)]
+    yield first[: len(head)] + painted(first[len(head) :], style)
+    yield from (painted(each, style) for each in others)
 
 
 def _cut(text: str, width: int) -> str:
@@ -332,7 +313,7 @@ def listen(
             identity=lambda attempt: str({**attempt, "response": None}),  # which the mock does not keep for ever
         )
     # Otherwise the next run would receive each webhook twice.
-    remote.call(routes.delete_webhook_endpoint, endpoint["id"])
+    remote.call(routes.delete_webhook_endpoint, id=endpoint["id"])
 
 
 def secret_of(url: str) -> str:

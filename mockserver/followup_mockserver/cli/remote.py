@@ -31,8 +31,6 @@ TOKEN_VARIABLE = "FOLLOWUP_MOCK_TOKEN"  # noqa: S105 - the name of a variable
 TIMEOUT = 300.0
 """Seconds. Advancing the clock by days takes long if an endpoint does not respond."""
 
-_SNAPSHOT = "/snapshot"
-
 _ID = "[A-Za-z0-9][A-Za-z0-9_.-]*"
 
 _IDS = {"patient": "patients", "appointment": "appointments", "doctor": "doctors"}
@@ -73,14 +71,13 @@ class Remote:
 
             self._headers[TOKEN_HEADER] = token
 
-    def call(self, function: Callable[..., Any], path_id: str = "", /, **arguments: Any) -> Any:
+    def call(self, function: Callable[..., Any], /, **arguments: Any) -> Any:
         """Call a function of the control API.
 
         Args:
             function: one of the functions in ``ROUTES``.
-            path_id: the id in the path of the route, or what stands for it: see ``_id_of``.
-            arguments: the keyword arguments of the function; None is not sent. One that is the id of an object may be
-                what stands for it, too.
+            arguments: its arguments; None is not sent. Instead of the id of an object, they may have what stands for
+                it, see ``_id_of``; also ``id``, which is in the path of a route.
 
         Returns:
             The decoded JSON of the response.
@@ -91,6 +88,7 @@ class Remote:
         from followup_mockserver.web.control_routes import ROUTES
 
         method, path = next((method, path) for method, path, called in ROUTES if called == function)
+        path_id = arguments.pop("id", "")
         for name, group in _IDS.items():
             if isinstance(named := arguments.get(name), str):
                 arguments[name] = self._id_of(named, group)
@@ -100,7 +98,7 @@ class Remote:
             path_id = self._id_of(path_id, path.split("/")[1])
             if not re.fullmatch(_ID, path_id):
                 reject("an id is expected, such as pat_LtcEPtRL2kbDkN4F7Wp4u6eG; --ids of the lists prints them")
-        return self._send(method, path.replace("<path_id>", path_id), request)
+        return self.send(method, path.replace("<path_id>", path_id), **request)
 
     def _id_of(self, text: str, group: str) -> str:
         """Return the id of the only object that an external id, a phone or the beginning of an id means, else the text.
@@ -108,29 +106,18 @@ class Remote:
         Raises:
             CommandFailed: it may mean several objects.
         """
-        found = self._send("GET", "/meant", {"params": {"text": text, "group": group}}) if text.strip() else {}
+        found = self.send("GET", "/meant", params={"text": text, "group": group}) if text.strip() else {}
         if len(found) > 1:
             shown = [f"{each} ({matched_by})" for each, matched_by in found.items()][:_MOST_CANDIDATES]
             reject(f"{text!r} may mean {', '.join(shown)}{' and more' * (len(found) > len(shown))}")
         return next(iter(found), text)
 
-    def save_snapshot(self) -> Any:
-        """Return the state of the organization, or without a key of the whole mock.
+    def send(self, method: str, path: str, **request: Any) -> Any:
+        """Send a request to the control API, as ``httpx.request`` does, and return the decoded JSON of the response.
 
         Raises:
-            CommandFailed: no mock responded, or it rejected the call.
+            CommandFailed: no mock responded, or it rejected the call, or the URL is invalid.
         """
-        return self._send("GET", _SNAPSHOT, {})
-
-    def load_snapshot(self, text: bytes) -> None:
-        """Replace the state of the organization, or without a key of the whole mock.
-
-        Raises:
-            CommandFailed: no mock responded, or it rejected the call.
-        """
-        self._send("PUT", _SNAPSHOT, {"content": text, "headers": {"Content-Type": "application/json"}})
-
-    def _send(self, method: str, path: str, request: dict[str, Any]) -> Any:
         import httpx
 
         from followup_mockserver.web.control_routes import PREFIX
@@ -192,14 +179,14 @@ def control(
     Args:
         application: the program or the group that gets the command.
         name: name of the command.
-        function: a function of the control API. Its parameters become options of the command, whose values the
-            decorated function takes as a mapping, its second argument.
+        function: a function of the control API. Its parameters become options of the command, the id of an object an
+            argument. The decorated function takes their values as a mapping, its second argument.
         argument: name of the parameter that becomes an argument of the command instead of an option.
         defaults: defaults that replace those of ``function``.
         settings: the options of ``typer.Typer.command``.
     """
     parameters = {} if function is None else dict(_parameters(function))
-    shown = {each: each.upper() if each == argument else f"--{kebab(each)}" for each in parameters}
+    shown = {each: each.upper() if each in ("id", argument) else f"--{kebab(each)}" for each in parameters}
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         written = own_parameters(command, 1 if function is None else 2)
@@ -226,8 +213,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, tuple[inspe
     annotations = annotations_of(function)
     _controls, *parameters = inspect.signature(function).parameters.values()
     for parameter in parameters:
-        if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
-            yield parameter.name, (parameter, annotations[parameter.name])
+        yield parameter.name, (parameter, annotations[parameter.name])
 
 
 def _options_of(
@@ -238,8 +224,12 @@ def _options_of(
     for name, (parameter, annotation) in parameters.items():
         text = sentence(texts.get(name, ""))
         default = defaults.get(name, None if parameter.default is NOT_GIVEN else parameter.default)
-        is_argument = name == argument
-        found.append(argument_for(name, annotation, text) if is_argument else option(name, annotation, text, default))
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            found.append(keyword(name, Annotated[str, typer.Argument(metavar=name.upper(), help=text)]))
+        elif name == argument:
+            found.append(argument_for(name, annotation, text))
+        else:
+            found.append(option(name, annotation, text, default))
     return found
 
 

@@ -84,34 +84,25 @@ def wait(
 ) -> None:
     """Read or write the variables of the mock.
 
-    If FILE has a base URL, as "serve --env-file" writes it, it waits for that mock. Otherwise it waits for the one at
-    --url and adds the variables to FILE, whose other lines stay. A FILE that does not exist may be one that "serve" is
-    about to write, so that it is awaited for 5 seconds, unless --url is passed.
+    With --url, it waits for that mock, and writes its variables to FILE, whose other lines stay. Without, FILE is the
+    one that "serve --env-file" writes: it waits until FILE names a mock, and that mock responds.
     """
     import httpx  # imported late, because a help page needs neither client nor mock
 
-    if not timeout >= 0:
-        reject("--timeout must be a number of seconds")
     is_asked = env_file is None or getattr(context.get_parameter_source("url"), "name", "") == "COMMANDLINE"
-    begins = time.monotonic()
+    ends = time.monotonic() + timeout
     with httpx.Client(trust_env=False, timeout=_LONGEST_TRY) as client:
         while True:
-            passed = time.monotonic() - begins
-            named = None if is_asked else _url_in(env_file)
-            is_there = env_file is not None and env_file.exists()
-            awaits_file = not (is_asked or is_there or passed >= min(_FOR_THE_FILE, timeout / 2))
-            if (named or not awaits_file) and _is_healthy(client, named or url, env_file if named else None):
+            named = url if is_asked else _url_in(env_file)
+            if named and _is_healthy(client, named, None if is_asked else env_file):
                 break
-            if passed >= timeout:
-                found = f"no mock responded at {remote.shown_url(named or url)} within {timeout:g} s"
-                fail(found if is_asked else f"{found}; {env_file} names {'it' if named else 'none'}")
+            if time.monotonic() >= ends:
+                missing = f"no mock responded at {remote.shown_url(named)}" if named else f"{env_file} named no mock"
+                fail(f"{missing} within {timeout:g} s")
             time.sleep(_BETWEEN_TRIES)
-    if env_file is not None and named is None:
+    if env_file is not None and is_asked:
         _add_variables(env_file, url)
 
-
-_FOR_THE_FILE = 5.0
-"""Seconds that a file has the precedence over a mock at the default address, which may be another one."""
 
 _BETWEEN_TRIES = 0.05
 _LONGEST_TRY = 1.0

@@ -45,7 +45,7 @@ def test_a_patient(shell: Shell, client: FollowUp, ana: Patient) -> None:
     assert output(shell, "patients", "handoff", ana.id, "--reason", "asks for a person")["stage"] == "in_conversation"
     assert client.patients.retrieve(ana.id).stage == "in_conversation"
     failed = shell.run("patients", "reply", "pat_none")
-    assert (failed.returncode, failed.stderr) == (1, "followup-mock: id: There is no such patient.\n")
+    assert (failed.returncode, failed.stderr) == (1, "followup-mock: ID: There is no such patient.\n")
 
 
 def test_the_roster(shell: Shell, client: FollowUp) -> None:
@@ -174,7 +174,7 @@ def test_what_stands_for_an_id(shell: Shell, client: FollowUp, ana: Patient) -> 
     assert ambiguous == f"followup-mock: 'T-2' may mean {luz.id} (external id), {first.id} (external id)\n"
     assert shell.error("patients", "reply", "5555-000").startswith("followup-mock: '5555-000' may mean pat_")
     assert (
-        shell.run("patients", "reply", f"pat_{'x' * 20}0000").stderr == "followup-mock: id: There is no such patient.\n"
+        shell.run("patients", "reply", f"pat_{'x' * 20}0000").stderr == "followup-mock: ID: There is no such patient.\n"
     )
 
 

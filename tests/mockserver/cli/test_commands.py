@@ -74,11 +74,11 @@ def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: P
             waiting.wait(0.5)
         env_file.write_text(f"FOLLOWUP_BASE_URL={server.url}\nFOLLOWUP_API_KEY={server.api_key}\n")
         assert waiting.wait(60) == 0
-    late = run("wait", "--env-file", str(tmp_path / "none.env"), "--timeout", "0")
-    assert (late.returncode, late.stderr) == (
-        1,
-        f"followup-mock: no mock responded at http://127.0.0.1:4210 within 0 s; {tmp_path / 'none.env'} names none\n",
-    )
+    missing = tmp_path / "none.env"
+    late = run("wait", "--env-file", str(missing), "--timeout", "0")
+    assert (late.returncode, late.stderr) == (1, f"followup-mock: {missing} named no mock within 0 s\n")
+    env_file.write_text("FOLLOWUP_BASE_URL=localhost:4210\n")
+    assert f"FOLLOWUP_BASE_URL in {env_file} must be the" in run("wait", "--env-file", str(env_file)).stderr
 
 
 @needs_modes
@@ -99,16 +99,8 @@ def test_wait_writes_the_variables_to_a_file_and_keeps_its_other_lines(server: M
         result = run("wait", "--url", server.url, "--env-file", str(path))
         assert (result.returncode, result.stderr, path.read_bytes().decode()) == (0, "", kept + ours)
         assert before is None or path.stat().st_mode & 0o777 == 0o644
-    path.write_text("A=1\n")  # as GITHUB_ENV, which is there; a file that is not may be that of a mock that starts
-    assert run("wait", "--env-file", str(path), FOLLOWUP_BASE_URL=server.url).returncode == 0
-    assert path.read_text() == f"A=1\n{ours}"
     path.write_text(f'FOLLOWUP_BASE_URL="{server.url}"\n')
     assert run("wait", "--env-file", str(path), "--timeout", "5").returncode == 0
-    path.write_text("FOLLOWUP_BASE_URL=localhost:4210\n")
-    assert f"FOLLOWUP_BASE_URL in {path} must be the" in run("wait", "--env-file", str(path)).stderr
-    new = tmp_path / "new.env"
-    assert run("wait", "--env-file", str(new), "--timeout", "0", FOLLOWUP_BASE_URL=server.url).returncode == 0
-    assert new.read_text() == ours
     path.write_text("FOLLOWUP_API_KEY=fu_live_1\n")
     result = run("wait", "--url", server.url, "--env-file", str(path))
     assert (result.returncode, path.read_text()) == (1, "FOLLOWUP_API_KEY=fu_live_1\n")
