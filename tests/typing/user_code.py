@@ -168,7 +168,5 @@ async def receivers(flask_app: Any, secret: str) -> None:
         service.mount("https://clinic.example/flask", flask_app, raise_exceptions=False)
         advanced = await service.advance_async(days=1)
         assert_type(advanced.now, datetime)
-        assert_type((await service.step_async()).ran, int)
-        assert_type(await service.resend_async(service.deliveries[0].id), WebhookDelivery)
         assert_type(service.attempts(service.deliveries[0].id)[0].traceback, str | None)
         await service.aclose()

@@ -10,18 +10,17 @@ import attrs
 from followup._for_mockserver import FrozenValue, clears_frames_of, format_timestamp
 from followup_mockserver.control.bookings import BookingControls
 from followup_mockserver.control.engine import Engine, Target
-from followup_mockserver.control.occurrences import counted
 from followup_mockserver.control.organizations import NewOrganization, OrganizationControls
 from followup_mockserver.control.people import PeopleControls
 from followup_mockserver.control.traffic import CallControls, WebhookControls
 from followup_mockserver.deliveries.mounts import Mounts
-from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, ServiceError, instant
+from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, instant
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Advanced
 from followup_mockserver.world.state.tenant import Tenant
 from followup_mockserver.world.state.tenant_access import TenantAccess
 
-__all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to", "state_of"]
+__all__ = ["ClockState", "Control", "NewOrganization", "PendingJob", "PendingReminder", "access_to"]
 
 _REACHABLE = f"a number that keeps the clock before the year {LATEST_TIME.year}"
 
@@ -169,18 +168,6 @@ class ClockControls:
         """
         return self._engine.advance(self._access.tenant, None)
 
-    async def step_async(self) -> Advanced:
-        """Do the same as ``step`` in an asyncio task; see ``advance_async``.
-
-        Returns:
-            The time afterwards, and the job that ran, if there was one.
-
-        Raises:
-            RuntimeError: as ``advance_async``.
-            BaseException: as ``advance_async``.
-        """
-        return await self._engine.advance_async(self._access.tenant, None)
-
     def _target(self, to: datetime | str | None, **parts: float) -> tuple[Tenant, Target]:
         """Record the call, and return the state of the organization and the instant to advance its clock to.
 
@@ -243,33 +230,10 @@ class Control(ClockControls, CallControls, WebhookControls, PeopleControls, Book
     def _tenant(self) -> Tenant:
         return self._access.tenant
 
-    def __repr__(self) -> str:
-        try:
-            tenant = self._tenant
-        except ServiceError:
-            return "<Control of an unknown API key>"
-        return f"<Control of {tenant.organization.id}, {state_of(tenant)}>"
-
 
 def access_to(control: Control) -> TenantAccess:
     """Return the access to the state behind these controls, for the control API and the dashboard."""
     return control._access
-
-
-def state_of(tenant: Tenant) -> str:
-    """Return the time of the clock, and how many calls, jobs and so on there are.
-
-    It does not wait for the lock of the tenant, because a debugger calls ``repr`` while other threads stand still.
-    """
-    counts = {
-        "API call": len(tenant.journal),
-        "pending job": len(tenant.scheduler),
-        "delivery": len(tenant.webhook_deliveries),
-        "message": len(tenant.messages),
-        "fault": len(tenant.faults.pending) + len(tenant.webhook_faults.pending),
-    }
-    clock = f"{format_timestamp(tenant.now())}{' (frozen)' if tenant.clock.frozen else ''}"
-    return ", ".join([clock, *(counted(number, name) for name, number in counts.items() if number)])
 
 
 def pending_jobs(tenant: Tenant, limit: int | None = None) -> list[PendingJob]:

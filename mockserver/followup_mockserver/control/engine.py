@@ -6,36 +6,25 @@ scheduler thread sleeps until the next job is due, and workers make the delivery
 tenant's lock is held.
 """
 
+import asyncio
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TypeVar
 
-from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT
 from followup_mockserver import deliveries
 from followup_mockserver.control.jobs import Background, ScheduledAttempt, begin, make_attempt
-from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
-from followup_mockserver.deliveries.mounts import Mounts
+from followup_mockserver.deliveries import AttemptResult
+from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Dispatcher, Sending
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.state.journal import EndedRun, report
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Advanced, Run
 from followup_mockserver.world.state.tenant import Tenant
 
-T = TypeVar("T")
-
 Target = Callable[[datetime], datetime]
 """Returns the instant to advance a clock to, from its time when the run begins: another run may have advanced it."""
-
-
-class _ReceiverRaised(Exception):
-    """Ends the run of the jobs after an attempt whose receiver raised ``error``, which the caller gets."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
 
 
 class Engine:
@@ -43,26 +32,16 @@ class Engine:
 
     Args:
         registry: the tenants.
-        mounts: the applications that receive webhooks in this process.
+        dispatcher: makes the attempts.
         threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
-        network: whether webhooks for URLs at which nothing is mounted are sent over the network.
-        attempt_timeout: seconds that a receiver has to respond.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        mounts: Mounts,
-        *,
-        threaded: bool,
-        network: bool = True,
-        attempt_timeout: float = WEBHOOK_ATTEMPT_TIMEOUT,
-    ) -> None:
+    def __init__(self, registry: Registry, dispatcher: Dispatcher, *, threaded: bool) -> None:
         self._registry = registry
-        self._dispatcher = Dispatcher(mounts, in_process=not threaded, timeout=attempt_timeout, network=network)
+        self._dispatcher = dispatcher
         self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
         self._runs_lock = threading.Lock()
-        self._background = Background(registry, self._dispatcher, self._run_of) if threaded else None
+        self._background = Background(registry, dispatcher, self._run_of) if threaded else None
 
     def start(self) -> None:
         """Start to run jobs in the background."""
@@ -108,26 +87,25 @@ class Engine:
         run = self._run_of(tenant)
         try:
             with run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
-                return self._dispatcher.drive(self._advancing(tenant, run, target))
-        except _ReceiverRaised as end:
-            raised = end.error
+                advanced, raised = self._dispatcher.drive(self._advancing(tenant, run, target))
         finally:
             self.wake()
-        raise raised  # not in the except clause, so that its context and its cause stay as they are
+        if raised is not None:
+            raise raised
+        return advanced
 
     async def advance_async(self, tenant: Tenant, target: Target | None) -> Advanced:
         """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
         if self._background is not None:
-            return await _in_thread(lambda: self.advance(tenant, target))
+            return await asyncio.to_thread(self.advance, tenant, target)
         run = self._run_of(tenant)
-        try:
-            with run.entered():
-                async with run.turns.held_by_task():
-                    with self._clock_held(tenant, run, target):
-                        return await self._dispatcher.drive_async(self._advancing(tenant, run, target))
-        except _ReceiverRaised as end:
-            raised = end.error
-        raise raised
+        with run.entered():
+            async with run.turns.held_by_task():
+                with self._clock_held(tenant, run, target):
+                    advanced, raised = await self._dispatcher.drive_async(self._advancing(tenant, run, target))
+        if raised is not None:
+            raise raised
+        return advanced
 
     def resend(self, tenant: Tenant, delivery_id: str) -> None:
         """Make a manual retry of a delivery now.
@@ -138,15 +116,6 @@ class Engine:
         """
         self._dispatcher.check_thread()
         raised = self._dispatcher.drive(self._resending(tenant, delivery_id)).raised
-        if raised is not None:
-            raise raised
-
-    async def resend_async(self, tenant: Tenant, delivery_id: str) -> None:
-        """Do the same as ``resend`` in a task: asynchronous receivers run in the running event loop."""
-        if self._background is not None:
-            await _in_thread(lambda: self.resend(tenant, delivery_id))
-            return
-        raised = (await self._dispatcher.drive_async(self._resending(tenant, delivery_id))).raised
         if raised is not None:
             raise raised
 
@@ -175,24 +144,30 @@ class Engine:
         with self._runs_lock:
             return self._runs.setdefault(tenant, Run(lambda: self._registry.stopped))
 
-    def _advancing(self, tenant: Tenant, run: Run, target: Target | None) -> Sending[Advanced]:
+    def _advancing(
+        self, tenant: Tenant, run: Run, target: Target | None
+    ) -> Sending[tuple[Advanced, BaseException | None]]:
+        """Run the jobs, and return what ran, and the exception of a receiver, which ends the run."""
         with tenant.lock:
             to = None if target is None else target(tenant.clock.now())
-        while (yield from self._run_next_instant(tenant, run, to)) and to is not None:
-            pass
+        raised: BaseException | None = None
+        while raised is None and (scheduled := self._begin_next(tenant, run, to)) is not None:
+            raised = yield from self._send_all(tenant, run, scheduled)
+            if to is None:
+                break
         with tenant.lock:
-            if to is not None:
+            if to is not None and raised is None:
                 tenant.clock.advance_to(to)
-            return run.result(tenant.now())
+            return run.result(tenant.now()), raised
 
-    def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[Attempted]:
+    def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[AttemptResult]:
         with tenant.lock:
             control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
             tenant.journal.record_control("resend", control.at, delivery_id, {})
             with tenant.caused_by(control.id, control.at):
                 attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
         if attempt is None:
-            return Attempted(NOTHING_TO_SEND)
+            return NOTHING_TO_SEND
         try:
             return (yield from self._dispatcher.attempt(tenant, attempt))
         except ServiceError:
@@ -200,8 +175,8 @@ class Engine:
                 tenant.history.drop(control)
             raise
 
-    def _run_next_instant(self, tenant: Tenant, run: Run, to: datetime | None) -> Sending[bool]:
-        """Run every job that is due at the next instant; return False if none is due by ``to``.
+    def _begin_next(self, tenant: Tenant, run: Run, to: datetime | None) -> list[ScheduledAttempt] | None:
+        """Run the jobs that are due next, and return the attempts to make; None if none is due by ``to``.
 
         If ``to`` is None, run the next job alone, whenever it is due.
 
@@ -212,9 +187,9 @@ class Engine:
         with tenant.lock:
             first = tenant.scheduler.next()
             if first is None or tenant.ended or self._registry.stopped:
-                return False
+                return None
             if to is not None and first.at > max(to, tenant.clock.now()):
-                return False
+                return None
             tenant.clock.advance_to(first.at)
             now = tenant.clock.now()
             while (timer := tenant.scheduler.pop_due(now)) is not None:
@@ -222,11 +197,10 @@ class Engine:
                     scheduled.append(due)
                 if self._background is None or to is None:
                     break  # in process, a job sees the effects of the attempts before it
-        yield from self._send_all(tenant, run, scheduled)
-        return True
+        return scheduled
 
-    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[ScheduledAttempt]) -> Sending[None]:
-        """Make these attempts, and return when they have ended; an exception of a receiver ends the run."""
+    def _send_all(self, tenant: Tenant, run: Run, scheduled: list[ScheduledAttempt]) -> Sending[BaseException | None]:
+        """Make these attempts, and return when they have ended, or with the exception of a receiver."""
         for each in scheduled:
             if self._background is not None:
                 self._background.submit(tenant, run, each)
@@ -234,12 +208,6 @@ class Engine:
             attempted = yield from make_attempt(self._dispatcher, tenant, run, each)
             run.record(each.timer, attempted.outcome)
             if attempted.raised is not None:
-                raise _ReceiverRaised(attempted.raised)
+                return attempted.raised
         run.wait_until_idle()
-
-
-async def _in_thread(function: Callable[[], T]) -> T:
-    """Call a function of a server in a thread: it waits for workers, and must not block the event loop."""
-    import asyncio  # late, because a mock of its own process does not need it
-
-    return await asyncio.to_thread(function)
+        return None

@@ -6,12 +6,13 @@ not delay others.
 
 import logging
 import threading
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from followup_mockserver import deliveries
-from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Attempted, Dispatcher, Sending
+from followup_mockserver.deliveries import AttemptResult
+from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Dispatcher, Sending
 from followup_mockserver.rules import messages, patients, treatments
 from followup_mockserver.world.schema.formats import parse_webhook_url
 from followup_mockserver.world.state.clock import Job, JobKind, Timer
@@ -86,7 +87,7 @@ def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
         attempt = None if trigger is None else deliveries.due_attempt(tenant, job.about, trigger)
         if attempt is not None:
             return ScheduledAttempt(timer, attempt)
-        outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND
+        outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND.outcome
         tenant.end_job(timer, outcome, run.control)
         if run.control is None:
             report(EndedRun(None, tenant.at, [(job, outcome)]))
@@ -94,20 +95,20 @@ def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
     return None
 
 
-def make_attempt(dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: ScheduledAttempt) -> Sending[Attempted]:
+def make_attempt(
+    dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: ScheduledAttempt
+) -> Sending[AttemptResult]:
     """Make a scheduled attempt, and end its job. An error inside the mock is logged and is the outcome of the job."""
     try:
         attempted = yield from dispatcher.attempt(tenant, scheduled.attempt)
     except Exception as error:
         logger.exception("a delivery attempt failed inside the mock")
-        attempted = Attempted(Outcome(Kind.FAILED_INSIDE, type(error).__name__))
+        attempted = AttemptResult(Outcome(Kind.FAILED_INSIDE, type(error).__name__), 0.0)
     with tenant.lock, tenant.caused_by(None):
         tenant.end_job(scheduled.timer, attempted.outcome, run.control)
     return attempted
 
 
-MAX_THREADS = 32
-"""Threads that all receivers together can keep busy."""
 MAX_PER_RECEIVER = 4
 """Threads that one receiver can keep busy when it hangs, however many URLs it has."""
 
@@ -115,11 +116,14 @@ Task = Callable[[], object]
 
 
 class Workers:
-    """Runs tasks, at most ``MAX_PER_RECEIVER`` for one receiver at a time, on threads that end when nothing waits."""
+    """Runs tasks, at most ``MAX_PER_RECEIVER`` for one receiver at a time, on threads that end when nothing waits.
+
+    The threads are daemons, unlike those of ``concurrent.futures``: a process does not wait for a receiver that hangs.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[str, deque[Task]] = {}
+        self._waiting: defaultdict[str, deque[Task]] = defaultdict(deque)
         self._running: Counter[str] = Counter()
 
     def submit(self, receiver: str, task: Task) -> None:
@@ -130,44 +134,29 @@ class Workers:
             task: the function to run; what it raises is logged.
         """
         with self._lock:
-            self._waiting.setdefault(receiver, deque()).append(task)
-            while (taken := self._take()) is not None:
-                threading.Thread(target=self._work, args=taken, name="followup-mock-delivery", daemon=True).start()
+            self._waiting[receiver].append(task)
+            if self._running[receiver] < MAX_PER_RECEIVER:
+                self._running[receiver] += 1
+                threading.Thread(
+                    target=self._work, args=(receiver,), name="followup-mock-delivery", daemon=True
+                ).start()
 
     def close(self) -> None:
         """Start no further task that waits for a thread. Those that run are not waited for."""
         with self._lock:
             self._waiting.clear()
 
-    def _work(self, receiver: str, task: Task) -> None:
-        taken: tuple[str, Task] | None = (receiver, task)
-        while taken is not None:
-            receiver, task = taken
+    def _work(self, receiver: str) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting[receiver]:
+                    self._running[receiver] -= 1
+                    return
+                task = self._waiting[receiver].popleft()
             try:
                 task()
             except BaseException:  # even SystemExit must not end a thread that others wait for
                 logger.exception("a delivery attempt failed inside the mock")
-            with self._lock:
-                self._free(receiver)
-                taken = self._take()
-
-    def _take(self) -> tuple[str, Task] | None:
-        """Take a task that may run now; receivers take turns."""
-        if self._running.total() < MAX_THREADS:
-            for receiver, waiting in self._waiting.items():
-                if self._running[receiver] < MAX_PER_RECEIVER:
-                    task = waiting.popleft()
-                    del self._waiting[receiver]
-                    if waiting:
-                        self._waiting[receiver] = waiting
-                    self._running[receiver] += 1
-                    return receiver, task
-        return None
-
-    def _free(self, receiver: str) -> None:
-        self._running[receiver] -= 1
-        if not self._running[receiver]:
-            del self._running[receiver]
 
 
 _MAX_SLEEP = 3600.0

@@ -252,24 +252,6 @@ class WebhookControls:
         with tenant.lock:
             return copied(delivery)
 
-    async def resend_async(self, id: str, /) -> WebhookDelivery:
-        """Do the same as ``resend`` in an asyncio task; see ``advance_async``.
-
-        Args:
-            id: id of the delivery.
-
-        Returns:
-            The delivery after the attempt.
-
-        Raises:
-            ServiceError: as ``resend``.
-            BaseException: as ``resend``.
-        """
-        tenant, delivery = self._existing_delivery(id)
-        await self._engine.resend_async(tenant, id)
-        with tenant.lock:
-            return copied(delivery)
-
     def _existing_delivery(self, id: str) -> tuple[Tenant, WebhookDelivery]:
         tenant = self._access.tenant
         with tenant.lock:

@@ -15,6 +15,9 @@ from typing import Any, TypeVar
 from followup_mockserver.deliveries.mounts import Message, Mount
 from followup_mockserver.world.schema.formats import without_query
 
+STARTUP_TIMEOUT = 60.0
+"""Seconds for a startup, which may load models or migrate a database; the time of the attempt begins after it."""
+
 _END_TIMEOUT = 0.5
 """Seconds within which an application raises the exception that failed, or ends after its cancellation."""
 
@@ -32,10 +35,6 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-class StartupNotCompleteError(Exception):
-    """Raised if a startup is still in progress after its timeout. It continues."""
-
-
 class Lifespan:
     """The lifespan of one application in one event loop, in which it is created.
 
@@ -46,7 +45,7 @@ class Lifespan:
         state: what the application has put into ``scope["state"]``; each request gets a shallow copy.
 
     Args:
-        timeout: seconds for a startup, and for a shutdown.
+        timeout: seconds for a shutdown.
     """
 
     def __init__(self, mount: Mount, timeout: float) -> None:
@@ -74,13 +73,12 @@ class Lifespan:
         """Return when the startup is complete, or the application has shown that it does not support lifespan.
 
         Raises:
-            StartupNotCompleteError: it took longer than the timeout, and continues.
-            BaseException: the startup failed: the exception of the application.
+            BaseException: the startup failed: the exception of the application, or that it took too long.
         """
         try:
-            await asyncio.wait_for(self._started.wait(), self._timeout)
+            await asyncio.wait_for(self._started.wait(), STARTUP_TIMEOUT)
         except TimeoutError:
-            raise StartupNotCompleteError from None
+            raise TimeoutError(f"the startup did not complete within {STARTUP_TIMEOUT:g} s") from None
         if self._failure is not None:
             await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
             raise self._error or RuntimeError(f"the startup of the application failed: {self._failure}")
@@ -138,7 +136,7 @@ class Applications:
     """The ASGI applications of a mock that have been started. Thread-safe.
 
     Args:
-        timeout: seconds for a startup, and for a shutdown.
+        timeout: seconds for a shutdown.
     """
 
     def __init__(self, timeout: float) -> None:
@@ -151,7 +149,6 @@ class Applications:
         """Start an application in the running event loop, unless it runs there already, and return its state.
 
         Raises:
-            StartupNotCompleteError: the startup is still in progress after the timeout.
             BaseException: the exception with which the startup failed.
         """
         key, loop = id(mount.receiver), asyncio.get_running_loop()
@@ -164,12 +161,11 @@ class Applications:
             lifespan = self._started.get(key) or self._started.setdefault(key, Lifespan(mount, self._timeout))
         try:
             await lifespan.startup()
-        except StartupNotCompleteError:
-            raise
         except BaseException:
             with self._lock:
                 if self._started.get(key) is lifespan:
                     del self._started[key]  # the next attempt tries to start it again
+            await lifespan.shutdown()
             raise
         return lifespan.state
 

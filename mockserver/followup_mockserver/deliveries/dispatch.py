@@ -1,67 +1,70 @@
 """Makes delivery attempts: prepares and records each under the tenant's lock, and sends it without the lock.
 
 Code that makes attempts is a generator: it yields each attempt, and is resumed with its result. ``Dispatcher.drive``
-sends the attempts of such a generator from synchronous code, ``Dispatcher.drive_async`` from a coroutine.
+sends the attempts of such a generator from synchronous code, ``Dispatcher.drive_async`` from a coroutine. An attempt
+goes over a socket, or to a receiver that is mounted in this process, with the same time limit.
+
+In process, a synchronous receiver runs in the thread that advances the clock, because it may use objects that belong to
+that thread, such as a SQLite connection. It cannot be interrupted: if it took too long, the attempt fails after it has
+returned. In a server, where attempts have their own threads, it is abandoned in its thread. An asynchronous receiver
+runs in the event loop of the caller (``drive_async``), or in one in a thread that all receivers of the mock share.
 """
 
-import threading
+import asyncio
+import logging
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from concurrent import futures
+from contextlib import suppress
+from typing import Any, TypeVar, cast
 
+import attrs
+
+from followup._for_mockserver import result_within
 from followup_mockserver import deliveries
 from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
-from followup_mockserver.deliveries.mounts import Mounts
+from followup_mockserver.deliveries.applications import Applications, EventLoopThread
+from followup_mockserver.deliveries.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending
+from followup_mockserver.deliveries.mounts import Mount, Mounts, ReceiverKind, caught
 from followup_mockserver.deliveries.socket_sender import Sender
 from followup_mockserver.world.schema.formats import without_query
+from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress
 from followup_mockserver.world.state.tenant import Tenant
 
-if TYPE_CHECKING:
-    from followup_mockserver.deliveries.mounted_sender import MountedSender
+logger: logging.Logger = logging.getLogger("followup_mockserver")
 
 T = TypeVar("T")
 
 Sending = Generator[PreparedAttempt, AttemptResult, T]
 """Code that makes attempts, and returns a ``T``."""
 
-NOTHING_TO_SEND = Outcome(Kind.NOTHING_TO_SEND)
-
-
-class Attempted(NamedTuple):
-    """An attempt that has been recorded.
-
-    Attributes:
-        outcome: its outcome.
-        raised: the exception that is raised out of ``advance``; None if there is none.
-    """
-
-    outcome: Outcome
-    raised: BaseException | None = None
+NOTHING_TO_SEND = AttemptResult(Outcome(Kind.NOTHING_TO_SEND), 0.0)
 
 
 class Dispatcher:
     """Makes delivery attempts, to mounted applications or over sockets. Thread-safe.
 
+    An exception of a mounted receiver is a failed attempt. In process, the result also has the exception itself, which
+    the caller raises; in a server, it is logged.
+
     Args:
         mounts: the mounted applications.
-        in_process: whether mounted applications run in the thread that drives the attempts, and their exceptions are
-            raised.
+        in_process: whether synchronous receivers run in the thread that drives the attempts, and exceptions are raised.
         timeout: seconds that a receiver has to respond.
         network: whether webhooks for URLs at which nothing is mounted are sent over the network.
     """
 
     def __init__(self, mounts: Mounts, *, in_process: bool, timeout: float, network: bool) -> None:
         self._mounts = mounts
-        self._sender = Sender(timeout)
         self._in_process = in_process
         self._timeout = timeout
         self._network = network
-        self._lock = threading.Lock()
-        self._mounted_sender: MountedSender | None = None
-        self._closed = False
+        self._sender = Sender(timeout)
+        self._event_loop = EventLoopThread()
+        self._applications = Applications(timeout)
 
-    def attempt(self, tenant: Tenant, due: AttemptInProgress) -> Sending[Attempted]:
+    def attempt(self, tenant: Tenant, due: AttemptInProgress) -> Sending[AttemptResult]:
         """Make an attempt, and record its outcome.
 
         Raises:
@@ -71,12 +74,12 @@ class Dispatcher:
         with tenant.lock:
             prepared = None if tenant.ended else deliveries.begin(tenant, due)
         if prepared is None:
-            return Attempted(NOTHING_TO_SEND)
+            return NOTHING_TO_SEND
         result = yield prepared
         with tenant.lock:
             outcome = deliveries.finish(tenant, prepared, result)
             tenant.notify()
-        return Attempted(outcome, result.raised)
+        return attrs.evolve(result, outcome=outcome)
 
     def drive(self, sending: Sending[T]) -> T:
         """Send the attempts of a generator one after the other, and return its result."""
@@ -102,31 +105,33 @@ class Dispatcher:
         Raises:
             RuntimeError: one does.
         """
-        if self._mounted_sender is not None:
-            self._mounted_sender.check_thread()
+        url = self._applications.url_in_this_loop()
+        if url is not None:
+            raise RuntimeError(
+                f"the application mounted at {url} runs in this event loop, which this call would block; use "
+                "'await service.advance_async()', or call it in a thread: 'await asyncio.to_thread(service.step)'"
+            )
 
     def close(self) -> None:
         """Shut the applications down, and close all connections, so that attempts over the network fail.
 
-        A synchronous mounted receiver cannot be interrupted: its thread, a daemon, ends when it returns or times out.
+        Asynchronous receivers that are still running are abandoned. A synchronous one cannot be interrupted: its
+        thread, a daemon, ends when it returns or times out.
         """
         self._sender.close()
-        with self._lock:
-            self._closed = True
-            mounted_sender = self._mounted_sender
-        if mounted_sender is not None:
-            mounted_sender.close()
+        errors = self._applications.stop_all()
+        self._event_loop.close()
+        self._report_shutdowns(errors)
 
     async def close_async(self) -> None:
         """Shut down the applications in the running event loop."""
-        if self._mounted_sender is not None:
-            await self._mounted_sender.close_async()
+        self._report_shutdowns(await self._applications.stop_here())
 
     def _send(self, prepared: PreparedAttempt) -> AttemptResult:
         try:
             mount = self._mounts.at(prepared.url)
             if mount is not None:
-                return self._to_mounted().send(mount, prepared)
+                return self._call(mount, prepared)
             return self._sender.send(prepared) if self._network else self._nothing_mounted(prepared.url)
         except BaseException as error:  # noqa: BLE001 - raised again when the attempt has been recorded
             return _interrupted(error)
@@ -135,10 +140,8 @@ class Dispatcher:
         try:
             mount = self._mounts.at(prepared.url)
             if mount is not None:
-                return await self._to_mounted().send_async(mount, prepared)
+                return await self._call_async(mount, prepared)
             if self._network:
-                import asyncio  # late, because a mock of its own process does not need it
-
                 return await asyncio.to_thread(self._sender.send, prepared)
             return self._nothing_mounted(prepared.url)
         except BaseException as error:  # noqa: BLE001
@@ -148,16 +151,51 @@ class Dispatcher:
         urls = [without_query(each) for each in self._mounts.urls()]
         return AttemptResult(Outcome(Kind.NOTHING_MOUNTED, without_query(url), names=(*urls,) or ("nothing",)), 0.0)
 
-    def _to_mounted(self) -> "MountedSender":
-        # Imported late, because it imports httpx and asyncio, and a mock of its own process has nothing mounted.
-        from followup_mockserver.deliveries.mounted_sender import MountedSender
+    def _call(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
+        call = MountedCall(mount, attempt, self._applications, self._timeout)
+        with caught(attempt.signature) as exceptions:
+            pending = None
+            if self._in_process or mount.kind is ReceiverKind.ASGI:
+                pending = call.begin()
+            else:
+                with suppress(TimeoutError):  # not of the receiver, whose exceptions ``begin`` keeps
+                    pending = result_within(self._timeout, call.begin, "followup-mock-receiver")
+            if pending is not None:
+                self._finish(call, pending)
+            return call.result(exceptions, in_process=self._in_process)
 
-        with self._lock:
-            if self._mounted_sender is None:
-                self._mounted_sender = MountedSender(in_process=self._in_process, timeout=self._timeout)
-                if self._closed:
-                    self._mounted_sender.close()
-            return self._mounted_sender
+    async def _call_async(self, mount: Mount, attempt: PreparedAttempt) -> AttemptResult:
+        call = MountedCall(mount, attempt, self._applications, self._timeout)
+        with caught(attempt.signature) as exceptions:
+            pending = call.begin()
+            if pending is not None:
+                await call.finish(pending)
+            return call.result(exceptions, in_process=self._in_process)
+
+    def _finish(self, call: MountedCall, pending: Pending) -> None:
+        """Run the rest of a call in the event loop of the mock; do not wait for a receiver that blocks that loop."""
+        finishing = self._event_loop.submit(lambda: call.finish(pending))
+        try:
+            while not finishing.done():
+                left = call.gives_up_at + 2 * CANCELLATION_TIMEOUT - RealTime.monotonic()
+                if left <= 0:
+                    return
+                futures.wait([finishing], min(left, self._timeout))
+        finally:
+            finishing.cancel()  # without effect unless it is still running
+        if not finishing.cancelled():
+            finishing.result()
+
+    def _report_shutdowns(self, errors: list[BaseException]) -> None:
+        """Raise the first of these exceptions in process, and log the others."""
+        raised = errors[0] if errors and self._in_process else None
+        for error in errors:
+            if error is not raised:
+                logger.error("the shutdown of a mounted application failed", exc_info=error)
+        if raised is not None:
+            with suppress(Exception):
+                raised.add_note("Raised by the shutdown of a mounted application.")
+            raise raised
 
 
 def _interrupted(error: BaseException) -> AttemptResult:

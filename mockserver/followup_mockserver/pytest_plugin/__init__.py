@@ -7,9 +7,7 @@ without the mock do not load it.
 import argparse
 import contextlib
 import functools
-import importlib
 import importlib.util
-import pkgutil
 import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -250,26 +248,6 @@ def pytest_fixture_setup(
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Begin anew: a plugin for reruns may run the same test several times."""
     item.stash[_test] = _Test()
-    if "pyfakefs" in sys.modules and any(each.startswith("followup_") for each in getattr(item, "fixturenames", ())):
-        _import_all("followup", "followup_mockserver")
-
-
-@functools.cache
-def _import_all(*packages: str) -> None:
-    """Import the modules that are imported late, before a test replaces the file system.
-
-    pyfakefs forgets the modules that were imported meanwhile: there would be two of each, with different classes.
-    """
-    for package in packages:
-        for _, name, is_package in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
-            if is_package and name.rpartition(".")[2] not in _NOT_IN_A_MOCK:
-                _import_all(name)
-            elif not is_package and not name.endswith("__main__"):
-                with contextlib.suppress(ImportError):  # an extra is missing
-                    importlib.import_module(name)
-
-
-_NOT_IN_A_MOCK = ("cli", "django", "imports", "inbox", "lab", "outbox", "_store")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -38,9 +38,6 @@ class MockEnvironment:
         self._rejected_unseen: dict[str, None] = {}
         self._thread = threading.current_thread()
 
-    def __repr__(self) -> str:
-        return f"<MockEnvironment of {self.service!r}>"
-
     def allow(self, *urls: str) -> None:
         """Let requests to other servers through, such as a server that the test itself runs.
 

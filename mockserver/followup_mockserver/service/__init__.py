@@ -13,8 +13,9 @@ import followup
 from followup import _for_mockserver as sdk
 from followup._core.plain import Late
 from followup_mockserver import deliveries
-from followup_mockserver.control import Control, state_of
+from followup_mockserver.control import Control
 from followup_mockserver.control.engine import Engine
+from followup_mockserver.deliveries.dispatch import Dispatcher
 from followup_mockserver.deliveries.mounts import Mounts, call_wsgi
 from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.rules import doctors, intake_requests, messages, patients
@@ -66,8 +67,8 @@ class Mock(Control):
     def __init__(self, options: Options, *, threaded: bool, guard: Guard, network: bool = True) -> None:
         registry = Registry(options, SUBSCRIBERS, doctors.add_roster, virtual_time=not threaded)
         mounts = Mounts()
-        engine = Engine(registry, mounts, threaded=threaded, network=network, attempt_timeout=self._attempt_timeout)
-        super().__init__(registry, engine, mounts)
+        dispatcher = Dispatcher(mounts, in_process=not threaded, timeout=self._attempt_timeout, network=network)
+        super().__init__(registry, Engine(registry, dispatcher, threaded=threaded), mounts)
         self._gateway = Gateway(registry)
         self._guard = guard
         self._wsgi_app = served(self, dashboard)
@@ -97,7 +98,7 @@ class Mock(Control):
         return {"api_key": self.api_key, "base_url": self.url, **defaults, **passed}
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.url}, {state_of(self._tenant)}>"
+        return f"<{type(self).__name__} {self.url}>"
 
     def close(self) -> None:
         """Stop the threads, and close the connections to receivers. Closing twice does no harm."""

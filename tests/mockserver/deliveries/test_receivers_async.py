@@ -11,7 +11,7 @@ import anyio
 import httpx
 import pytest
 from support.lifespan_app import App
-from support.receiver_kinds import KINDS, Work, coroutine_function
+from support.receiver_kinds import KINDS, Work
 from support.receivers import Inbox, listening
 
 from followup_mockserver import MockServer, MockService
@@ -264,15 +264,6 @@ class TestLifespan:
         await service.aclose()
 
 
-async def test_step_async_and_resend_async(service: MockService) -> None:
-    place = Place()
-    service.mount(URL, coroutine_function(place))
-    assert (await service.step_async()).ran == 1
-    delivery = await service.resend_async(service.deliveries[0].id)
-    assert delivery.attempts == 2
-    assert {loop for _, loop in place.seen} == {asyncio.get_running_loop()}
-
-
 async def test_a_socket_is_waited_for_without_blocking_the_loop() -> None:
     inbox = Inbox()
     with listening(inbox) as url:
@@ -301,6 +292,4 @@ async def test_a_server_can_be_awaited_too() -> None:
             await client.patients.create(phone="+5491155550000")
         await server.advance_async()
         await received.wait()
-        delivery = await server.resend_async(server.deliveries[0].id)
-        assert (delivery.status, delivery.attempts) == ("succeeded", 2)
-        assert (await server.step_async()).ran == 0
+        assert server.deliveries[0].status == "succeeded"

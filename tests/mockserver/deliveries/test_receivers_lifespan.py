@@ -11,6 +11,7 @@ import pytest
 from support.lifespan_app import App
 
 from followup_mockserver import MockService
+from followup_mockserver.deliveries import applications
 
 URL = "https://clinic.example/hooks"
 OTHER_URL = "https://other.example/hooks"
@@ -95,27 +96,36 @@ class TestFailures:
         assert threading.active_count() < before
         service.close()
 
-    def test_a_startup_that_takes_longer_than_an_attempt_goes_on(self) -> None:
+    def test_a_startup_may_take_longer_than_an_attempt(self) -> None:
         class Impatient(MockService):
             _attempt_timeout = 1
 
-        released = threading.Event()
-
-        @asynccontextmanager
-        async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
-            await asyncio.to_thread(released.wait, 20)
-            yield
-
-        with Impatient(start_time="2026-09-28T12:00:00Z", rate_limit=0) as service:
-            app = fastapi.FastAPI(lifespan=lifespan)
-            app.post("/hooks", status_code=204)(lambda: None)
+        with Impatient(rate_limit=0) as service:
             registered(service)
-            service.mount(URL, app)
+            service.mount(URL, starting_for(1.1))
+            assert deliver(service) == "succeeded"
+
+    def test_a_startup_that_does_not_end_is_raised_and_tried_again(
+        self, service: MockService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(applications, "STARTUP_TIMEOUT", 0.05)
+        service.mount(URL, starting_for(60))
+        with pytest.raises(TimeoutError, match=r"the startup did not complete within 0\.05 s"):
             deliver(service)
-            assert service.deliveries[0].last_error == "The startup of the receiver did not complete within 1 s."
-            released.set()
-            service.advance(days=3)  # a slow machine may need more than one attempt
-            assert service.deliveries[0].status == "succeeded"
+        assert service.deliveries[0].last_error == "The startup of the receiver raised TimeoutError."
+        with pytest.raises(TimeoutError):
+            service.advance(minutes=1)
+
+
+def starting_for(seconds: float) -> fastapi.FastAPI:
+    @asynccontextmanager
+    async def lifespan(_: fastapi.FastAPI) -> AsyncIterator[None]:
+        await asyncio.sleep(seconds)
+        yield
+
+    app = fastapi.FastAPI(lifespan=lifespan)
+    app.post("/hooks", status_code=204)(lambda: None)
+    return app
 
 
 async def raises_without_lifespan(scope: Any, receive: Any, send: Any) -> None:

@@ -79,7 +79,6 @@ class Kind(Enum):
     INTERRUPTED = "failed", "the attempt was interrupted ({reason})"
     RAISED = "failed", "the receiver raised {reason}"
     STARTUP_RAISED = "failed", "the startup of the receiver raised {reason}"
-    STARTUP_UNFINISHED = "failed", "the startup of the receiver did not complete within {seconds:g} s"
 
     # calls and inbound events
     PROCESSED = "succeeded", "processed"
