@@ -1,27 +1,117 @@
-"""Runs the jobs that are due, in order, with the clock at each job's own due time.
+"""What each job does when it is due, and the engine that runs them in order, each at its own due time.
 
 In process nothing runs in the background: ``advance`` runs every job in the calling thread, ``advance_async`` in the
-calling task, one after the other. What both do is a generator that yields the delivery attempts. In a server, a
-scheduler thread sleeps until the next job is due, and workers make the delivery attempts. No attempt is sent while a
-tenant's lock is held.
+calling task, one after the other. What both do is a generator that yields the delivery attempts. No attempt is sent
+while a tenant's lock is held.
 """
 
-import asyncio
+import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from typing import ClassVar, NamedTuple
 
 from followup_mockserver import deliveries
-from followup_mockserver.control.jobs import Background, ScheduledAttempt, begin, make_attempt
 from followup_mockserver.deliveries import AttemptResult
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Dispatcher, Sending
+from followup_mockserver.rules import messages, patients, treatments
 from followup_mockserver.world.schema.errors import ServiceError
+from followup_mockserver.world.state.clock import Job, JobKind, Timer
+from followup_mockserver.world.state.history import JOB_PREFIX
 from followup_mockserver.world.state.journal import EndedRun, report
+from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.records import AttemptInProgress, Trigger
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Advanced, Run
 from followup_mockserver.world.state.tenant import Tenant
+
+logger: logging.Logger = logging.getLogger("followup_mockserver")
+
+
+_RULES: Mapping[JobKind, Callable[[Tenant, Job], Outcome]] = {
+    "reminder": messages.send_reminder,
+    "post_visit": messages.send_post_visit,
+    "intake": messages.ask,
+    "stage": patients.recompute_stage,
+    "treatment_end": treatments.end,
+}
+"""What the jobs do that send no webhook, by their kind."""
+
+
+def _run_local(tenant: Tenant, job: Job) -> Outcome:
+    """Run a job that sends no webhook, and return its outcome."""
+    try:
+        outcome = _RULES[job.kind](tenant, job)
+    except Exception as error:
+        logger.exception("a job of kind %s failed inside the mock", job.kind)
+        outcome = Outcome(Kind.FAILED_INSIDE, type(error).__name__)
+    tenant.notify()
+    return outcome
+
+
+def forecast(tenant: Tenant, kind: str, about: str | None) -> Outcome | None:
+    """Return the outcome that a pending job would have if it were due now, and sent no message.
+
+    Args:
+        tenant: the state of the organization.
+        kind: kind of the job.
+        about: id of the object that it concerns.
+
+    Returns:
+        The outcome; None if nothing is known to prevent the message, or the job sends none.
+    """
+    about = about or ""
+    if kind == "reminder" and (appointment := tenant.appointments.get(about)) is not None:
+        return messages.obstacle_to_reminder(tenant, appointment)
+    if kind == "post_visit" and (visit := tenant.visits.get(about)) is not None:
+        return messages.obstacle_to_patient(tenant, visit)
+    if kind == "intake" and (intake := tenant.intake_requests.get(about)) is not None:
+        return messages.obstacle_to_question(tenant, intake)
+    return None
+
+
+_TRIGGERS: dict[JobKind, Trigger] = {"delivery": "schedule", "repeated_delivery": "disturbance"}
+"""What triggers the attempts that jobs make, by the kind of the job. The other jobs send nothing."""
+
+
+class ScheduledAttempt(NamedTuple):
+    """A delivery attempt to send, and the timer that scheduled it."""
+
+    timer: Timer
+    attempt: AttemptInProgress
+
+
+def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
+    """Run a local job, or return the attempt that the caller has to make after releasing the tenant's lock."""
+    job = timer.job
+    trigger = _TRIGGERS.get(job.kind)
+    with tenant.caused_by(f"{JOB_PREFIX}{timer.number}"):
+        attempt = None if trigger is None else deliveries.due_attempt(tenant, job.about, trigger)
+        if attempt is not None:
+            return ScheduledAttempt(timer, attempt)
+        outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND.outcome
+        tenant.end_job(timer, outcome, run.control)
+        if run.control is None:
+            report(EndedRun(None, tenant.at, [(job, outcome)]))
+    run.record(timer, outcome)
+    return None
+
+
+def make_attempt(
+    dispatcher: Dispatcher, tenant: Tenant, run: Run, scheduled: ScheduledAttempt
+) -> Sending[AttemptResult]:
+    """Make a scheduled attempt, and end its job. An error inside the mock is logged and is the outcome of the job."""
+    try:
+        attempted = yield from dispatcher.attempt(tenant, scheduled.attempt)
+    except Exception as error:
+        logger.exception("a delivery attempt failed inside the mock")
+        attempted = AttemptResult(Outcome(Kind.FAILED_INSIDE, type(error).__name__), 0.0)
+    with tenant.lock, tenant.caused_by(None):
+        tenant.end_job(scheduled.timer, attempted.outcome, run.control)
+    return attempted
+
 
 Target = Callable[[datetime], datetime]
 """Returns the instant to advance a clock to, from its time when the run begins: another run may have advanced it."""
@@ -33,25 +123,22 @@ class Engine:
     Args:
         registry: the tenants.
         dispatcher: makes the attempts.
-        threaded: whether jobs run in the background, on threads, or only when ``advance`` is called.
     """
 
-    def __init__(self, registry: Registry, dispatcher: Dispatcher, *, threaded: bool) -> None:
+    _runs_instants: ClassVar[bool] = False
+    """Whether the jobs of one instant run at once. In process, each sees the effects of the attempts before it."""
+
+    def __init__(self, registry: Registry, dispatcher: Dispatcher) -> None:
         self._registry = registry
         self._dispatcher = dispatcher
         self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
         self._runs_lock = threading.Lock()
-        self._background = Background(registry, dispatcher, self._run_of) if threaded else None
 
     def start(self) -> None:
-        """Start to run jobs in the background."""
-        assert self._background is not None
-        self._background.start()
+        """Start to run jobs in the background, if there is one."""
 
     def wake(self) -> None:
-        """Make the background check what is due."""
-        if self._background is not None:
-            self._background.wake()
+        """Make the background check what is due, if there is one."""
 
     def stop(self) -> None:
         """Stop running jobs. No job starts after this."""
@@ -60,8 +147,6 @@ class Engine:
             runs = list(self._runs.values())
         for run in runs:
             run.wake()
-        if self._background is not None:
-            self._background.join()
         self._dispatcher.close()
 
     async def stop_async(self) -> None:
@@ -96,8 +181,6 @@ class Engine:
 
     async def advance_async(self, tenant: Tenant, target: Target | None) -> Advanced:
         """Do the same as ``advance`` in a task: asynchronous receivers run in the running event loop."""
-        if self._background is not None:
-            return await asyncio.to_thread(self.advance, tenant, target)
         run = self._run_of(tenant)
         with run.entered():
             async with run.turns.held_by_task():
@@ -195,19 +278,15 @@ class Engine:
             while (timer := tenant.scheduler.pop_due(now)) is not None:
                 if (due := begin(tenant, run, timer)) is not None:
                     scheduled.append(due)
-                if self._background is None or to is None:
-                    break  # in process, a job sees the effects of the attempts before it
+                if to is None or not self._runs_instants:
+                    break
         return scheduled
 
     def _send_all(self, tenant: Tenant, run: Run, scheduled: list[ScheduledAttempt]) -> Sending[BaseException | None]:
         """Make these attempts, and return when they have ended, or with the exception of a receiver."""
         for each in scheduled:
-            if self._background is not None:
-                self._background.submit(tenant, run, each)
-                continue
             attempted = yield from make_attempt(self._dispatcher, tenant, run, each)
             run.record(each.timer, attempted.outcome)
             if attempted.raised is not None:
                 return attempted.raised
-        run.wait_until_idle()
         return None

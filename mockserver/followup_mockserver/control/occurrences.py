@@ -12,7 +12,7 @@ import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, FrozenValue, format_timestamp, redacted
-from followup_mockserver.control import jobs
+from followup_mockserver.control.engine import forecast
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.history import Receipt, Record
@@ -247,7 +247,7 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
 def _pending(tenant: Tenant, kind: str, about: str | None, due: datetime | None) -> Outcome:
     if due is None:
         return Outcome(Kind.IN_PROGRESS)
-    obstacle = jobs.forecast(tenant, kind, about)
+    obstacle = forecast(tenant, kind, about)
     return Outcome(Kind.DUE, at=due) if obstacle is None else Outcome(Kind.WILL_NOT_BE_SENT, obstacle.why, at=due)
 
 

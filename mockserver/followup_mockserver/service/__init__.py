@@ -14,6 +14,7 @@ from followup import _for_mockserver as sdk
 from followup._core.plain import Late
 from followup_mockserver import deliveries
 from followup_mockserver.control import Control
+from followup_mockserver.control.background import BackgroundEngine
 from followup_mockserver.control.engine import Engine
 from followup_mockserver.deliveries.dispatch import Dispatcher
 from followup_mockserver.deliveries.mounts import Mounts, call_wsgi
@@ -68,7 +69,7 @@ class Mock(Control):
         registry = Registry(options, SUBSCRIBERS, doctors.add_roster, virtual_time=not threaded)
         mounts = Mounts()
         dispatcher = Dispatcher(mounts, in_process=not threaded, timeout=self._attempt_timeout, network=network)
-        super().__init__(registry, Engine(registry, dispatcher, threaded=threaded), mounts)
+        super().__init__(registry, (BackgroundEngine if threaded else Engine)(registry, dispatcher), mounts)
         self._gateway = Gateway(registry)
         self._guard = guard
         self._wsgi_app = served(self, dashboard)

@@ -13,7 +13,7 @@ import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.control.jobs import Workers
+from followup_mockserver.control.background import Workers
 from followup_mockserver.gateway.pipeline import match_fault
 from followup_mockserver.world.state.runs import Turns
 

@@ -15,7 +15,7 @@ from support.rich_mock import rich_mock
 
 from followup import FollowUpError
 from followup_mockserver import MockServer, MockService
-from followup_mockserver.control import jobs
+from followup_mockserver.control import engine
 from followup_mockserver.world.settings import Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
 from followup_mockserver.world.state.registry import SAVED
@@ -312,7 +312,7 @@ class TestCompleteness:
 
     def test_every_kind_of_job_has_a_subject_and_code(self) -> None:
         assert list(SUBJECT_OF_JOB) == list(get_args(JobKind))
-        assert {*jobs._RULES, *jobs._TRIGGERS} == {*get_args(JobKind)}
+        assert {*engine._RULES, *engine._TRIGGERS} == {*get_args(JobKind)}
 
     def test_every_attribute_of_a_tenant_is_saved_or_has_a_reason_not_to_be(self) -> None:
         attributes = set(vars(Tenant(Organization(id="org_1"), (), Options())))

@@ -18,9 +18,10 @@ from flask import g
 
 from followup import Event, Patient, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
-from followup_mockserver.control import Control, PendingJob, access_to, jobs, pending_jobs
+from followup_mockserver.control import Control, PendingJob, access_to, pending_jobs
 from followup_mockserver.control.causes import occurrences_of
 from followup_mockserver.control.duplicates import suspect_calls, twins_of
+from followup_mockserver.control.engine import forecast
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.operations import OPERATIONS
@@ -361,7 +362,7 @@ def _view_of(id: Any) -> str | None:
 
 def _forecast(job: PendingJob) -> str | None:
     """Return why a pending job will not send its message; None if nothing is known to prevent it."""
-    obstacle = jobs.forecast(g.tenant, job.kind, job.about)
+    obstacle = forecast(g.tenant, job.kind, job.about)
     return None if obstacle is None else f"will not be sent: {obstacle.why}"
 
 
