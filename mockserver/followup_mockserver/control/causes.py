@@ -11,7 +11,6 @@ import attrs
 from followup_mockserver.control import occurrences
 from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.world.state import history
-from followup_mockserver.world.state.collection import Collection
 from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.world.state.tenant import Tenant
@@ -34,13 +33,13 @@ def explain(tenant: Tenant, id: str) -> list[Occurrence] | None:
             attempt.
 
     Returns:
-        The occurrences; none if the history has dropped them. None if there is no such id.
+        The occurrences; None if the history has none.
     """
     found = occurrences_of(tenant, id)
     for position, each in enumerate(found, start=1):
         if each.id == id and each.kind == occurrences.REQUEST:
             return [*found[:position], *occurrences.invalid_events(tenant, each), *found[position:]]
-    return found if found or _exists(tenant, id) else None
+    return found or None
 
 
 def occurrences_of(tenant: Tenant, id: str) -> list[Occurrence]:
@@ -128,15 +127,6 @@ def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
 
 def _can_cause(occurrence: Occurrence) -> bool:
     return occurrence.kind in (history.EVENT, history.CONTROL) or occurrence.id.startswith(history.JOB_PREFIX)
-
-
-def _exists(tenant: Tenant, id: str) -> bool:
-    collections = [each for each in vars(tenant).values() if isinstance(each, Collection)]
-    if id == tenant.organization.id or any(id in each for each in collections):
-        return True
-    attempts = tenant.attempts.of(id.partition(".")[0])
-    is_attempt = any(f"{each.delivery}.{each.number}" == id for each in attempts)
-    return is_attempt or any(each.id == id for each in tenant.messages)
 
 
 # --- the records of a chain ----------------------------------------------------------------------------------

@@ -148,7 +148,7 @@ class CallControls:
             The entries. The history keeps the last 50,000 records; of what is older, only part of the chain is left.
 
         Raises:
-            ServiceError: 404: there is no such id.
+            ServiceError: 404: the history has nothing about this id.
         """
         from followup_mockserver.control import causes  # imported late: a start does not need it
 
@@ -206,9 +206,7 @@ class WebhookControls:
         Raises:
             ServiceError: 404: there is no such delivery.
         """
-        tenant, delivery = self._existing_delivery(id)
-        with tenant.lock:
-            return copied(tenant.attempts.of(delivery.id))
+        return self._access.read(lambda tenant: copied(tenant.attempts.of(_delivery(tenant, id).id)))
 
     def trigger(self, type: OutboundEventType, *, data: Mapping[str, Any] | None = None) -> list[WebhookDelivery]:
         """Send an outbound webhook of any type, also of one that the service does not send yet.
@@ -247,15 +245,12 @@ class WebhookControls:
             ServiceError: 404: there is no such delivery; 400: its endpoint is disabled.
             BaseException: in a ``MockService``, the exception of a mounted receiver, after the attempt was recorded.
         """
-        tenant, delivery = self._existing_delivery(id)
+        tenant = self._access.tenant
+        with tenant.lock:
+            delivery = _delivery(tenant, id)
         self._engine.resend(tenant, id)
         with tenant.lock:
             return copied(delivery)
-
-    def _existing_delivery(self, id: str) -> tuple[Tenant, WebhookDelivery]:
-        tenant = self._access.tenant
-        with tenant.lock:
-            return tenant, existing(tenant.webhook_deliveries.get(id), "webhook delivery")
 
     def disturb(
         self,
@@ -303,6 +298,10 @@ class WebhookControls:
     def clear_webhook_faults(self) -> None:
         """Remove all webhook faults that apply to future deliveries. Faults of API calls stay."""
         self._access.change("clear_webhook_faults", lambda tenant: tenant.webhook_faults.pending.clear())
+
+
+def _delivery(tenant: Tenant, id: str) -> WebhookDelivery:
+    return existing(tenant.webhook_deliveries.get(id), "webhook delivery")
 
 
 def all_attempts(tenant: Tenant) -> list[Attempt]:

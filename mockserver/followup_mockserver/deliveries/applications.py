@@ -143,7 +143,6 @@ class Applications:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._started: dict[int, Lifespan] = {}
-        self._stopping: list[Future[BaseException | None]] = []
 
     async def state_of(self, mount: Mount) -> Mapping[str, Any]:
         """Start an application in the running event loop, unless it runs there already, and return its state.
@@ -189,10 +188,7 @@ class Applications:
             here = self._in_loop(loop)
             for each in here:
                 del self._started[id(each.mount.receiver)]
-            earlier, self._stopping = self._stopping, []
-        results = [await each.shutdown() for each in here]
-        results += [await asyncio.wrap_future(ending) for ending in earlier]
-        return [each for each in results if each is not None]
+        return [error for each in here if (error := await each.shutdown()) is not None]
 
     def _in_loop(self, loop: asyncio.AbstractEventLoop | None) -> list[Lifespan]:
         return [each for each in self._started.values() if each.loop is loop]
@@ -204,8 +200,7 @@ class Applications:
         if lifespan.loop.is_running():
             ending = asyncio.run_coroutine_threadsafe(lifespan.shutdown(), lifespan.loop)
             if in_this_thread:
-                self._stopping.append(ending)  # it ends when the caller awaits something
-                return None
+                return None  # it ends when the caller awaits something
             try:
                 return ending.result(self._timeout + _LOOP_TIMEOUT)
             except TimeoutError:

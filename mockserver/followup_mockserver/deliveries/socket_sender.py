@@ -18,7 +18,6 @@ import ssl
 import threading
 from collections.abc import Mapping
 from functools import cached_property
-from http import HTTPStatus
 from typing import Any
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, result_within
@@ -130,28 +129,8 @@ _REASONS: Mapping[type[Exception], str] = {
 """By exception class; the first that fits."""
 
 
-class _Response(http.client.HTTPResponse):
-    """A response whose status line decides: http.client has limits for headers, and rejects what exceeds them."""
-
-    def begin(self) -> None:
-        """Read status and headers; headers that cannot be read are dropped, and the body with them."""
-        try:
-            super().begin()
-            # Interim responses, of which http.client itself skips only 100.
-            while 100 <= self.status < 200 and self.status != HTTPStatus.SWITCHING_PROTOCOLS:
-                self.version, self.headers = 0, None  # type: ignore[assignment]  # otherwise nothing is read
-                super().begin()
-        except (OSError, http.client.HTTPException) as error:
-            if self.version not in (10, 11) or isinstance(error, TimeoutError):
-                raise
-            self.headers = self.msg = http.client.HTTPMessage()
-            self.chunked, self.length, self.will_close = False, 0, True
-
-
 class Connection(http.client.HTTPConnection):
     """An open connection for one request, which has one time limit as a whole."""
-
-    response_class: type[http.client.HTTPResponse] = _Response
 
     def __init__(self, url: WebhookUrl, connected: TimedSocket) -> None:
         super().__init__(url.host, url.port)

@@ -5,10 +5,7 @@ without the mock do not load it.
 """
 
 import argparse
-import contextlib
-import functools
 import importlib.util
-import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -26,40 +23,10 @@ else:
     respx = Late("respx")
 
 
-class _Test:
-    """What the plugin knows about one run of a test.
-
-    Attributes:
-        mocks: the mocks of its fixtures, by the name of the fixture.
-        environment: the object of the fixture ``followup_env``, if the test uses it.
-        has_ended: whether the test function has ended.
-        has_failed: whether the test, or a subtest of it, has failed.
-    """
-
-    def __init__(self) -> None:
-        self.mocks: dict[str, Mock] = {}
-        self.environment: followup_mockserver.MockEnvironment | None = None
-        self.has_ended = False
-        self.has_failed = False
-
-    def problems(self) -> list[str]:
-        """Return what is wrong although the test passed: faults without effect, and requests that were rejected."""
-        if not self.mocks:
-            return []
-        from followup_mockserver.pytest_plugin.failure_report import unused_faults_of
-
-        problems = [problem for mock in self.mocks.values() for problem in unused_faults_of(mock)]
-        return problems if self.environment is None else [*problems, *self.environment._rejected_unseen]
-
-    def sections(self) -> "Iterator[tuple[str, str]]":
-        """Yield the sections of the report of a failed test: title and text."""
-        if self.mocks:
-            from followup_mockserver.pytest_plugin.failure_report import summary_of
-
-            yield from ((name, summary_of(mock, name)) for name, mock in self.mocks.items())
-
-
-_test = pytest.StashKey[_Test]()
+_mocks: "pytest.StashKey[dict[str, Mock]]" = pytest.StashKey()
+"""The mocks of a test, by the names of their fixtures."""
+_environment: "pytest.StashKey[followup_mockserver.MockEnvironment]" = pytest.StashKey()
+"""The object of the fixture ``followup_env``, if a test uses it."""
 
 _MOCKS = frozenset({"followup_service", "followup_server"})
 """The fixtures that are mocks."""
@@ -177,7 +144,7 @@ def followup_env(
     from followup_mockserver.pytest_plugin.environment import MockEnvironment
 
     environment = MockEnvironment(followup_service)
-    _test_of(request.node).environment = environment
+    request.node.stash[_environment] = environment
     with environment.intercept():
         yield environment
 
@@ -197,17 +164,20 @@ def followup_respx(
         from followup._for_mockserver import installation
 
         pytest.fail(f"followup_respx needs respx: {installation('testing')}", pytrace=False)
-    from followup_mockserver.service import routed
+    from followup._for_mockserver import virtual_time
 
     monkeypatch.setenv("FOLLOWUP_BASE_URL", followup_service.url)
     monkeypatch.setenv("FOLLOWUP_API_KEY", followup_service.api_key)
     with (
         respx.mock(assert_all_called=False) as router,
-        routed(followup_service, router),
+        virtual_time(followup_service.url, followup_service._time_of),
         # A second router, which respx asks only if no route of the first one matches: a route of the first that matches
         # everything would precede those that the test adds.
         respx.mock(assert_all_called=False) as others,
     ):
+        router.route(url__startswith=f"{followup_service.url}/").mock(
+            side_effect=followup_service._transport.handle_request
+        )
         others.route().pass_through()
         yield router
 
@@ -240,63 +210,31 @@ def pytest_fixture_setup(
         from followup_mockserver.service import Mock
 
         if isinstance(value, Mock):
-            _test_of(request.node).mocks[fixturedef.argname] = value
+            request.node.stash.setdefault(_mocks, {})[fixturedef.argname] = value
     return value
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin anew: a plugin for reruns may run the same test several times."""
-    item.stash[_test] = _Test()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Remember that the test function has ended: the reports before are those of its subtests."""
-    if (module := sys.modules.get("followup_mockserver.lab.simulation.simulate")) is not None:
-        module.report = functools.partial(_report_progress, item.config)  # type: ignore[attr-defined]
-    try:
-        return (yield)
-    finally:
-        _test_of(item).has_ended = True
+    """Fail a test at its end if faults of it never had an effect, or requests were rejected in other threads."""
+    result = yield
+    if mocks := item.stash.get(_mocks, None):
+        from followup_mockserver.pytest_plugin.failure_report import unused_faults_of
+
+        problems = [problem for mock in mocks.values() for problem in unused_faults_of(mock)]
+        environment = item.stash.get(_environment, None)
+        problems += environment._rejected_unseen if environment else ()
+        if problems:
+            pytest.fail("\n\n".join(problems), pytrace=False)
+    return result
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
-    """Fail a test that passed although something is wrong, and add what the mocks did to the report of a failed one.
-
-    The report of a test that failed already, was skipped or is expected to fail keeps its outcome.
-    """
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Add what the mocks did to the report of a test that failed."""
     report = yield
-    test = _test_of(item)
-    passed = report.when == "call" and report.passed and not hasattr(report, "wasxfail")
-    if passed and test.has_ended and not test.has_failed and (problems := test.problems()):
-        _fail(item, call, report, "\n\n".join(problems))
-    if report.failed:
-        test.has_failed = True
-        report.sections += test.sections()
+    if report.failed and (mocks := item.stash.get(_mocks, None)):
+        from followup_mockserver.pytest_plugin.failure_report import summary_of
+
+        report.sections += [(name, summary_of(mock, name)) for name, mock in mocks.items()]
     return report
-
-
-def _report_progress(config: pytest.Config, text: str) -> None:
-    """Write the progress of a long simulation to the terminal; a worker of pytest-xdist has none."""
-    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
-    capture: Any = config.pluginmanager.getplugin("capturemanager")  # None with -p no:capture
-    if reporter is not None:
-        with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
-            reporter.write_line(text)
-
-
-def _fail(item: pytest.Item, call: pytest.CallInfo[Any], report: pytest.TestReport, message: str) -> None:
-    """Turn the report of a test that passed into that of one that failed."""
-    try:
-        pytest.fail(message, pytrace=False)
-    except pytest.fail.Exception:
-        call.excinfo = pytest.ExceptionInfo.from_current()
-    failed = pytest.TestReport.from_item_and_call(item, call)
-    call.excinfo = None  # pytest --pdb would stop in this function
-    report.outcome, report.longrepr = failed.outcome, failed.longrepr
-
-
-def _test_of(item: pytest.Item) -> _Test:
-    return item.stash.setdefault(_test, _Test())

@@ -33,7 +33,7 @@ class MockEnvironment:
         self.url: str = service.url
         self.api_key: str = service.api_key
         self._origin = _origin(httpx.URL(service.url))
-        self._transport = InProcessTransport(service._wsgi_app)
+        self._transport = service._transport
         self._allowed: list[str] = []
         self._rejected_unseen: dict[str, None] = {}
         self._thread = threading.current_thread()

@@ -2,8 +2,6 @@
 
 import asyncio
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 
 import attrs
@@ -11,7 +9,6 @@ import httpx
 
 import followup
 from followup import _for_mockserver as sdk
-from followup._core.plain import Late
 from followup_mockserver import deliveries
 from followup_mockserver.control import Control
 from followup_mockserver.control.background import BackgroundEngine
@@ -32,10 +29,7 @@ from followup_mockserver.world.state.snapshots import SnapshotSource, prepare
 from followup_mockserver.world.state.tenant_access import VirtualTime
 
 if TYPE_CHECKING:
-    import respx
     from flask import Flask
-else:
-    respx = Late("respx")
 
 AnyClient = TypeVar("AnyClient", "followup.FollowUp", "followup.AsyncFollowUp")
 
@@ -94,9 +88,33 @@ class Mock(Control):
         keys = self._access.registry.default.keys
         return DEFAULT_KEY if DEFAULT_KEY in keys else next(iter(keys))
 
-    def _options(self, passed: ClientOptions, **defaults: object) -> dict[str, Any]:
-        """Return the options of a new client of this mock."""
-        return {"api_key": self.api_key, "base_url": self.url, **defaults, **passed}
+    def client(self, **options: Unpack[ClientOptions]) -> followup.FollowUp:
+        """Return a client of this mock, for the default organization. That of a ``MockService`` never sleeps.
+
+        Args:
+            options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+
+        Returns:
+            A new client, which the caller closes.
+        """
+        return self._connected(followup.FollowUp(**self._options(options)), options)
+
+    def async_client(self, **options: Unpack[ClientOptions]) -> followup.AsyncFollowUp:
+        """Return an asynchronous client of this mock, for the default organization; see ``client``.
+
+        Args:
+            options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
+
+        Returns:
+            A new client, which the caller closes.
+        """
+        return self._connected(followup.AsyncFollowUp(**self._options(options)), options)
+
+    def _options(self, passed: ClientOptions) -> dict[str, Any]:
+        return {"api_key": self.api_key, "base_url": self.url, **passed}
+
+    def _connected(self, client: AnyClient, options: ClientOptions) -> AnyClient:  # noqa: ARG002
+        return client
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.url}>"
@@ -234,48 +252,16 @@ class MockService(Mock):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def client(self, **options: Unpack[ClientOptions]) -> followup.FollowUp:
-        """Return a client of this service, for the default organization. It never sleeps; see ``waits``.
-
-        Args:
-            options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
-        """
-        return self._connected(followup.FollowUp(**self._options(options)), options)
-
-    def async_client(self, **options: Unpack[ClientOptions]) -> followup.AsyncFollowUp:
-        """Return an asynchronous client of this service, for the default organization. It never sleeps; see ``waits``.
-
-        Args:
-            options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
-        """
-        return self._connected(followup.AsyncFollowUp(**self._options(options)), options)
-
     def _connected(self, client: AnyClient, options: ClientOptions) -> AnyClient:
-        transport = InProcessTransport(self._wsgi_app) if options.get("http_client") is None else None
-        client._live_in(self._time_of, transport)
+        client._live_in(self._time_of, self._transport if options.get("http_client") is None else None)
         return client
+
+    @property
+    def _transport(self) -> "InProcessTransport":
+        return InProcessTransport(self._wsgi_app)
 
     def _time_of(self, api_key: str) -> sdk.Time:
         return self._times.setdefault(api_key, VirtualTime(self._access.registry, api_key))
-
-
-@contextmanager
-def routed(service: MockService, router: "respx.Router") -> Iterator[None]:
-    """Route the requests of clients that the code under test creates to a service, until the with block ends.
-
-    These clients do not sleep, as those of ``service.client()``; clients that exist already are included.
-
-    Args:
-        service: the service; the base URL of the clients is ``service.url``, or begins with it.
-        router: the router of respx, which takes one more route. What it does with other URLs stays as it is.
-    """
-
-    def respond(request: httpx.Request) -> httpx.Response:
-        return call_wsgi(service._wsgi_app, request)
-
-    router.route(url__startswith=f"{service.url}/").mock(side_effect=respond)
-    with sdk.virtual_time(service.url, service._time_of):
-        yield
 
 
 class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):

@@ -8,7 +8,6 @@ from typing import Self, Unpack, cast
 
 import attrs
 
-import followup
 from followup._for_mockserver import clears_frames_of
 from followup_mockserver.service import Mock
 from followup_mockserver.web.app import http_error
@@ -16,7 +15,7 @@ from followup_mockserver.web.control import Guard
 from followup_mockserver.web.web_server import WebServer
 from followup_mockserver.world.schema.errors import InvalidArgument
 from followup_mockserver.world.schema.formats import is_loopback_address
-from followup_mockserver.world.settings import ClientOptions, MockOptions, options_of
+from followup_mockserver.world.settings import MockOptions, options_of
 from followup_mockserver.world.state.snapshots import SnapshotSource, prepare
 
 
@@ -135,28 +134,6 @@ class MockServer(Mock):
             else:
                 self._engine.stop()
                 self._web_server.stop()
-
-    def client(self, **options: Unpack[ClientOptions]) -> followup.FollowUp:
-        """Return a client of this server, for the default organization.
-
-        Args:
-            options: options of ``FollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
-
-        Returns:
-            A new client, which the caller closes.
-        """
-        return followup.FollowUp(**self._options(options))
-
-    def async_client(self, **options: Unpack[ClientOptions]) -> followup.AsyncFollowUp:
-        """Return an asynchronous client of this server, for the default organization.
-
-        Args:
-            options: options of ``AsyncFollowUp``, such as ``max_retries``, or ``api_key`` for another organization.
-
-        Returns:
-            A new client, which the caller closes.
-        """
-        return followup.AsyncFollowUp(**self._options(options))
 
     def __enter__(self) -> Self:
         self.start()

@@ -68,7 +68,6 @@ NEVER_ENDING: dict[str, Callable[[threading.Event], Action]] = {
     "sends one header after the other": lambda released: endless(released, OK, b"X-More: 1\r\n"),
     "asks to continue without end": interim,
     "asks to continue as fast as it can": continuing_as_fast_as_it_can,
-    "sends hints without end": lambda released: endless(released, b"", b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n"),
 }
 
 

@@ -225,29 +225,3 @@ def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, fixture: str, 
         "RejectedRequest: followup_env rejected GET https://api.clinic.example/health:",
     ):
         assert shown in result.stdout.str()
-
-
-@pytest.mark.parametrize("capture", [(), ("-p", "no:capture")])
-def test_a_long_simulation_says_how_far_it_is(pytester: pytest.Pytester, capture: tuple[str, ...]) -> None:
-    pytester.makepyfile(
-        """
-        import pytest
-        from followup_mockserver.lab.simulation import simulate as module
-        from followup_mockserver.simulation import Clinic
-
-        class Nothing(Clinic):
-            def start(self, client, folder): pass
-            def book(self, booking): raise RuntimeError
-            def reschedule(self, booking): pass
-            def cancel(self, booking): pass
-            def bookings(self): return {}
-
-        def test_it(monkeypatch):
-            monkeypatch.setattr(module, "BETWEEN_REPORTS", 0)
-            with pytest.warns(UserWarning, match="never made a booking"):
-                module.simulate(Nothing, examples=3, seed=1)
-        """
-    )
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:asyncio", *capture)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*1 of 3 histories", "2 of 3 histories"])

@@ -11,8 +11,7 @@ import pytest
 import respx
 
 from followup import APITimeoutError, AsyncFollowUp, FollowUp, RateLimitError
-from followup_mockserver import MockServer, MockService
-from followup_mockserver.service import routed
+from followup_mockserver import MockEnvironment, MockServer, MockService
 
 Call = Callable[[Any], Any]
 Perform = Callable[..., Any]
@@ -251,21 +250,13 @@ def test_waits_belong_to_the_organization_of_the_key(service: MockService) -> No
 # --- clients that the code under test creates --------------------------------------------------------------------
 
 
-@pytest.fixture
-def router(service: MockService) -> Iterator[respx.Router]:
-    with respx.mock(assert_all_called=False) as router, routed(service, router):
-        yield router
-
-
 def fail_with_429(service: MockService, times: int = 1) -> None:
     service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=times)
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "its own HTTP client"])
 @pytest.mark.parametrize("path", ["", "/api"])
-def test_a_client_of_the_code_under_test_does_not_sleep(
-    service: MockService, router: respx.Router, kind: str, path: str
-) -> None:
+def test_a_client_of_the_code_under_test_does_not_sleep(service: MockService, kind: str, path: str) -> None:
     fail_with_429(service)
     service.add_fault(operation="*", kind="delay", seconds=25)
     options: Any = {"api_key": service.api_key, "base_url": f"{service.url}{path}", "timeout": 30}
@@ -274,7 +265,7 @@ def test_a_client_of_the_code_under_test_does_not_sleep(
         async with AsyncFollowUp(**options) as client:
             await client.account.retrieve()
 
-    with httpx.Client() as http:
+    with httpx.Client() as http, MockEnvironment(service).intercept():
         if kind == "async":
             asyncio.run(run())
         else:
@@ -282,7 +273,7 @@ def test_a_client_of_the_code_under_test_does_not_sleep(
             with FollowUp(**options, **own) as client:
                 client.account.retrieve()
     assert service.waits == [50.0, 25.0]
-    assert router.calls.call_count == 2
+    assert len(service.requests) == 2
 
 
 def test_a_client_that_existed_before_does_not_sleep_and_sleeps_again_afterwards(
@@ -292,25 +283,28 @@ def test_a_client_that_existed_before_does_not_sleep_and_sleeps_again_afterwards
     monkeypatch.setattr(time, "sleep", slept.append)
     with FollowUp(api_key=service.api_key, base_url=service.url, requests_per_minute=1) as client:
         for _ in range(2):  # as in two tests, whose clocks both start at noon
-            with MockService(start_time=NOON, rate_limit=0) as fresh, respx.mock() as router, routed(fresh, router):
+            with MockService(start_time=NOON, rate_limit=0) as fresh, MockEnvironment(fresh).intercept():
                 client.account.retrieve()
                 assert fresh.waits == []
                 client.account.retrieve()
                 assert fresh.waits == [60.0]
     assert slept == []
-    with FollowUp(api_key=service.api_key, base_url=service.url, max_retries=1) as client, respx.mock() as router:
-        with routed(service, router):
+    with FollowUp(api_key=service.api_key, base_url=service.url, max_retries=1) as client:
+        with MockEnvironment(service).intercept():
             client.account.retrieve()
-        router.clear()
-        router.route().respond(429, headers={"Retry-After": "3"})
-        with pytest.raises(RateLimitError):
+        respx.route().respond(429, headers={"Retry-After": "3"})
+        with respx.mock, pytest.raises(RateLimitError):
             client.account.retrieve()
     assert slept == [3.0]
 
 
-def test_a_client_of_another_url_sleeps(service: MockService, router: respx.Router) -> None:
-    router.route(host="api.example").respond(503, headers={"Retry-After": "3"})
+def test_a_client_of_another_url_sleeps(service: MockService) -> None:
+    environment = MockEnvironment(service)
+    environment.allow("https://api.example")
+    respx.route().respond(503, headers={"Retry-After": "3"})
     with (
+        respx.mock,
+        environment.intercept(),
         FollowUp(api_key="fu_test_mock", base_url="https://api.example") as client,
         pytest.raises(AssertionError, match=r"slept for 3\.0 s"),
     ):
