@@ -5,7 +5,7 @@ older than the one before, with ``ending_before`` each one is newer.
 """
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 import attrs
 
@@ -42,25 +42,16 @@ def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
 class Listing(Generic[T]):
     """A page of a list that has not been fetched yet.
 
-    It detects a cycle of cursors of any length without storing all of them. This is Brent's algorithm: the checkpoint
-    is an earlier cursor, replaced after 1, 2, 4, 8, ... pages.
-
     Attributes:
         call_from: returns the list call from a cursor.
         cursor: the cursor of this page; None for the first one.
         backwards: whether ``ending_before`` was passed.
-        checkpoint: the earlier cursor.
-        pages: number of pages since the checkpoint, counting from 1.
-        limit: number of pages after which the checkpoint is replaced.
     """
 
     call_from: Callable[[str | None], Call[Envelope[T]]]
     operation: str
     cursor: str | None
     backwards: bool
-    checkpoint: str | None = attrs.field(default=attrs.Factory(lambda self: self.cursor, takes_self=True))
-    pages: int = 1
-    limit: int = 1
 
     @property
     def call(self) -> Call[Envelope[T]]:
@@ -78,11 +69,9 @@ class Listing(Generic[T]):
         if not envelope.data:
             raise self._error("has_more is true on a page without items, so there is no cursor for the next page")
         cursor = getattr(envelope.data[0 if self.backwards else -1], "id", None)
-        if cursor is None or cursor in (self.cursor, self.checkpoint):
-            raise self._error("the cursor does not move: the service returned a page that it had returned before")
-        if self.pages == self.limit:
-            return attrs.evolve(self, cursor=cursor, checkpoint=cursor, pages=1, limit=self.limit * 2)
-        return attrs.evolve(self, cursor=cursor, pages=self.pages + 1)
+        if cursor is None or cursor == self.cursor:
+            raise self._error("the cursor does not move: the service returned the page before it again")
+        return attrs.evolve(self, cursor=cursor)
 
     def _error(self, problem: str) -> PaginationError:
         return PaginationError(f"{self.operation}: {problem}", operation=self.operation, was_sent="yes", attempts=1)
@@ -118,23 +107,6 @@ class _Page(Generic[T]):
         # The query of the URL may contain phones and documents.
         path = redacted(self.url.split("?")[0].split("#")[0], max_length=200)
         return f"<{type(self).__name__} of {path}: {len(self.data)} items, has_more={self.has_more}>"
-
-    if not TYPE_CHECKING:  # for type checkers, a page has none of them
-
-        def __bool__(self) -> bool:  # otherwise the length would decide
-            return True
-
-        def __getitem__(self, _: object) -> NoReturn:
-            name = type(self).__name__
-            raise TypeError(f"a {name} has no positions: page.first() is its first item, page.data a list of its items")
-
-        def __len__(self) -> NoReturn:
-            raise TypeError(
-                f"a {type(self).__name__} has no length: page.data is a list of the items of this page alone"
-            )
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(f"a {type(self).__name__} cannot be pickled or copied, since it fetches others: use its data")
 
     def first(self) -> T | None:
         """Return the first item of this page in the direction of iteration; None if the page is empty.
