@@ -8,6 +8,8 @@ change without notice.
 
 from followup._core.api_rules import *  # noqa: F403 - all of its public names
 from followup._core.call.options import DEFAULT_TIMEOUT
+from followup._core.call.responses import response_of
+from followup._core.call.steps import Broken, Outcome, Send, TimedOut
 from followup._core.codec import phones
 from followup._core.codec.decode import decode
 from followup._core.codec.encode import encode

@@ -165,24 +165,6 @@ def test_one_async_client_in_three_event_loops_one_after_another(server: Scripte
     assert server.connections == 3
 
 
-def test_an_async_client_that_was_not_closed_warns_and_schedules_nothing(server: ScriptedServer) -> None:
-    server.script = [reply(200, patient())]
-
-    async def forget() -> None:
-        client = AsyncFollowUp(api_key="k", base_url=server.url)
-        await client.patients.retrieve("pat_1")
-        tasks = asyncio.all_tasks()
-        del client
-        with pytest.warns(ResourceWarning, match="unclosed FollowUp client"):
-            gc.collect()
-        assert asyncio.all_tasks() == tasks
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        asyncio.run(forget())
-        gc.collect()
-
-
 def echo_phone(connection: Any, received: Received) -> bool:
     phone = json.loads(received.body)["phone"]
     return reply(200, patient(phone=phone))(connection, received)

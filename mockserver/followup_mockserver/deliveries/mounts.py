@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import attrs
 import httpx
@@ -187,6 +187,26 @@ def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:
         httpx.ReadTimeout: a fault delayed the response for longer than the read timeout of the request.
     """
     request.read()
+    timeout = request.extensions.get("timeout", {}).get("read")
+    environ = environ_of(request.method, str(request.url), request.headers, request.content, timeout)
+    if environ.pop("HTTP_TRANSFER_ENCODING", None) is not None:
+        # The streamed body has been read completely, and WSGI applications rely on Content-Length.
+        environ["CONTENT_LENGTH"] = str(len(request.content))
+    try:
+        status, headers, body = run_wsgi(app, environ)
+    except ResponseTooLate:
+        raise httpx.ReadTimeout("The mock's response came after the timeout.", request=request) from None
+    except ConnectionDropped:
+        raise httpx.RemoteProtocolError("The mock dropped the connection.", request=request) from None
+    return httpx.Response(status, headers=headers, content=body, request=request)
+
+
+def run_wsgi(app: WSGIApp, environ: dict[str, Any]) -> tuple[int, list[tuple[str, str]], bytes]:
+    """Call the application, and return the status, headers and body of its response.
+
+    Raises:
+        ConnectionDropped, ResponseTooLate: a fault affected the request.
+    """
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(
@@ -199,48 +219,43 @@ def call_wsgi(app: WSGIApp, request: httpx.Request) -> httpx.Response:
 
     chunks: Iterable[bytes] = ()
     try:
-        chunks = app(_environ(request), start_response)
+        chunks = app(environ, start_response)
         body = b"".join(chunks)
-    except ResponseTooLate:
-        raise httpx.ReadTimeout("The mock's response came after the timeout.", request=request) from None
-    except ConnectionDropped:
-        raise httpx.RemoteProtocolError("The mock dropped the connection.", request=request) from None
     finally:
         close = getattr(chunks, "close", None)
         if close is not None:
             close()
     status, headers = started[0]
-    return httpx.Response(int(status.split(" ", 1)[0]), headers=headers, content=body, request=request)
+    return int(status.split(" ", 1)[0]), headers, body
 
 
-def _environ(request: httpx.Request) -> dict[str, Any]:
-    url = request.url
+def environ_of(
+    method: str, url: str, headers: Mapping[str, str], content: bytes, read_timeout: float | None
+) -> dict[str, Any]:
+    """Return the WSGI environment of a request; the read timeout is in seconds."""
+    parts = urlsplit(url)
     environ: dict[str, Any] = {
         "wsgi.version": (1, 0),
-        "wsgi.url_scheme": url.scheme,
-        "wsgi.input": io.BytesIO(request.content),
+        "wsgi.url_scheme": parts.scheme,
+        "wsgi.input": io.BytesIO(content),
         "wsgi.errors": sys.stderr,
         "wsgi.multithread": True,
         "wsgi.multiprocess": False,
         "wsgi.run_once": False,
-        "REQUEST_METHOD": request.method,
+        "REQUEST_METHOD": method,
         "SCRIPT_NAME": "",
-        "PATH_INFO": unquote(url.raw_path.partition(b"?")[0].decode("ascii"), "latin-1"),
-        "QUERY_STRING": url.query.decode("ascii"),
-        "SERVER_NAME": url.host,
-        "SERVER_PORT": str(url.port or _DEFAULT_PORTS.get(url.scheme, 80)),
+        "PATH_INFO": unquote(parts.path or "/", "latin-1"),
+        "QUERY_STRING": parts.query,
+        "SERVER_NAME": parts.hostname,
+        "SERVER_PORT": str(parts.port or _DEFAULT_PORTS.get(parts.scheme, 80)),
         "SERVER_PROTOCOL": "HTTP/1.1",
         "REMOTE_ADDR": "127.0.0.1",
     }
-    for name, value in request.headers.items():
+    for name, value in headers.items():
         key = name.upper().replace("-", "_")
         environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
-    timeout = request.extensions.get("timeout", {}).get("read")
-    if timeout is not None:
-        environ[READ_TIMEOUT] = timeout
-    if environ.pop("HTTP_TRANSFER_ENCODING", None) is not None:
-        # The streamed body has been read completely, and WSGI applications rely on Content-Length.
-        environ["CONTENT_LENGTH"] = str(len(request.content))
+    if read_timeout is not None:
+        environ[READ_TIMEOUT] = read_timeout
     return environ
 
 

@@ -1,9 +1,4 @@
-"""Reads the bodies of responses, and makes the result of a call from its response, or the error from its last attempt.
-
-Bodies are read and decompressed in small steps, up to a limit. httpx decompresses a body to any size, in any number of
-content codings: 300 bytes can become 100 MB. For a body like ``[[],[],...]`` the JSON parser then needs twenty times as
-much memory, and nothing can interrupt it.
-"""
+"""Reads bodies of responses; makes the result of a call from its response, or the error from its last attempt."""
 
 import contextlib
 import functools
@@ -23,7 +18,7 @@ from followup._core.redaction import redacted
 from followup._core.results import ResponseInfo, Result
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-"""Maximum size of a successful response, both compressed and decompressed."""
+"""Maximum size of a successful response, decompressed."""
 
 MAX_ERROR_BYTES = 8 * 1024 * 1024
 """Maximum size of any other response: 80 KiB for the reason of each event of the largest batch."""
@@ -31,118 +26,68 @@ MAX_ERROR_BYTES = 8 * 1024 * 1024
 LONGEST_ERROR_TEXT = 10_000
 """Characters that an error keeps of a body that is not JSON, or is too large."""
 
-MAX_VALUES = 1_000_000
-"""Maximum number of values in a body, estimated by counting ``,``, ``[`` and ``{``.
-
-The 100 objects of the longest page have less than 10,000 values; the rest allows for commas in their texts.
-"""
-
 ACCEPT_ENCODING = "gzip"
-
-_STEP = 256 * 1024
-"""Bytes to decompress at once, in less than a millisecond."""
 
 OTHER_EVENTS = "its results are about other events than those that were sent"
 
-TOO_MANY_VALUES = f"has more than {MAX_VALUES:,} values"
-
 
 class Body:
-    """Collects the body of a response from its raw chunks.
+    """Collects the body of a response from its raw chunks, and decompresses it, up to a limit.
 
-    Attributes:
-        problem: reason why the body cannot be used; None as long as there is none.
-        is_finished: whether further chunks are ignored: after a problem, or once bytes follow the compressed data.
+    httpx would decompress a body to any size, in any number of content codings: 300 bytes can become 100 MB.
     """
 
     def __init__(self, status_code: int, headers: Mapping[str, str]) -> None:
-        self.problem: str | None = None
         self._status_code = status_code
         self._headers = headers
-        is_success = 200 <= status_code < 300
-        self._has_trailing_bytes = False
-        self._limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
-        self._kept = 0 if is_success else 4 * LONGEST_ERROR_TEXT  # a character has at most four bytes
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._raw_size = 0
-        self._values = 0
+        self._problem: str | None = None
+        self._content = bytearray()
+        self._limit = _limit_of(status_code)
+        self._has_begun = False
         self._inflater: zlib._Decompress | None = None
         if coding := headers.get("content-encoding"):
             codings = [each for each in map(str.strip, coding.lower().split(",")) if each not in ("", "identity")]
             if codings in (["gzip"], ["x-gzip"]):
                 self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)  # 16: gzip, and not zlib
             elif codings:
-                self.problem = "has a content coding other than gzip alone"
+                self._problem = "has a content coding other than gzip alone"
 
     @property
     def is_finished(self) -> bool:
-        return self.problem is not None or self._has_trailing_bytes
+        """Whether further chunks are ignored. Bytes after the compressed data, as for browsers, may be endless."""
+        has_trailing_bytes = self._inflater is not None and self._inflater.unused_data != b""
+        return self._problem is not None or len(self._content) > self._limit or has_trailing_bytes
 
-    def feed(self, chunk: bytes) -> Iterator[None]:
-        """Add a raw chunk, and yield after each small step, so that an event loop can do other work in between."""
-        self._raw_size += len(chunk)
-        if self._raw_size > self._limit:
-            self._reject(_too_large(self._limit), b"" if self._inflater else chunk)
-        elif self._inflater is None:
-            self._add(chunk)
+    def feed(self, chunk: bytes) -> None:
+        """Add a raw chunk."""
+        self._has_begun = True
+        try:
+            if self._inflater is not None:
+                chunk = self._inflater.decompress(chunk, self._limit + 1 - len(self._content))
+        except zlib.error:
+            self._problem = "cannot be decompressed"
         else:
-            for start in range(0, len(chunk), _STEP):
-                yield from self._inflate(self._inflater, chunk[start : start + _STEP])
+            self._content += chunk
 
     def response(self) -> Response:
-        """Return the response, after the last chunk; with a problem it has the beginning of its body, or nothing."""
-        if self._raw_size and self._inflater and not self._inflater.eof and not self.problem:
-            self._reject("ends in the middle of its compressed data")
-        content = b"".join(self._parts)
-        return Response(status_code=self._status_code, headers=self._headers, content=content, problem=self.problem)
-
-    def _reject(self, problem: str, part: bytes = b"") -> None:
-        self.problem = problem
-        self._parts = [b"".join([*self._parts, part[: self._kept]])[: self._kept]] if self._kept else []
-
-    def _add(self, part: bytes) -> None:
-        self._size += len(part)
-        self._values += _values_of(part)
-        if self._size > self._limit:
-            self._reject(_too_large(self._limit), part)
-        elif self._values > MAX_VALUES:
-            self._reject(TOO_MANY_VALUES, part)
-        elif part:
-            self._parts.append(part)
-
-    def _inflate(self, inflater: "zlib._Decompress", data: bytes) -> Iterator[None]:
-        while not self.is_finished:
-            if inflater.eof:
-                # Like httpx and browsers, ignore any bytes that follow, and stop reading: they may be endless.
-                self._has_trailing_bytes = bool(data)
-                return
-            try:
-                part = inflater.decompress(data, _STEP)
-            except zlib.error:
-                self._reject("cannot be decompressed")
-                return
-            self._add(part)
-            yield
-            data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-            if not data and len(part) < _STEP:  # after a full step, there may be more output without input
-                return
+        """Return the response, after the last chunk."""
+        if self._has_begun and self._inflater and not self._inflater.eof and not self.is_finished:
+            self._problem = "ends in the middle of its compressed data"
+        return response_of(self._status_code, self._headers, bytes(self._content), self._problem)
 
 
-def problem_of(content: bytes, *, is_success: bool) -> str | None:
-    """Return the reason why a decompressed body cannot be used; None if it can."""
-    limit = MAX_BODY_BYTES if is_success else MAX_ERROR_BYTES
+def _limit_of(status_code: int) -> int:
+    return MAX_BODY_BYTES if 200 <= status_code < 300 else MAX_ERROR_BYTES
+
+
+def response_of(status_code: int, headers: Mapping[str, str], content: bytes, problem: str | None = None) -> Response:
+    """Return a response with its decompressed body; with a problem, with the beginning of the body of an error."""
+    limit = _limit_of(status_code)
     if len(content) > limit:
-        return _too_large(limit)
-    return TOO_MANY_VALUES if _values_of(content) > MAX_VALUES else None
-
-
-def _too_large(limit: int) -> str:
-    return f"is larger than {limit // 1024 // 1024} MiB"
-
-
-def _values_of(part: bytes) -> int:
-    return part.count(b",") + part.count(b"[") + part.count(b"{")
+        problem = f"is larger than {limit // 1024 // 1024} MiB"
+    if problem is not None:
+        content = b"" if limit == MAX_BODY_BYTES else content[: 4 * LONGEST_ERROR_TEXT]
+    return Response(status_code=status_code, headers=headers, content=content, problem=problem)
 
 
 R = TypeVar("R", bound=Result)

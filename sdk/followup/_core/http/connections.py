@@ -8,17 +8,13 @@ before, because it would block the event loop.
 
 import functools
 import os
-import sys
-import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from followup._core.errors import ConfigurationError
 from followup._core.http import CLOSED
-from followup._core.threads import NoThreadError, result_within, unforked
+from followup._core.threads import result_within, unforked
 
 if TYPE_CHECKING:
     import asyncio
@@ -41,18 +37,11 @@ _of_parents: list[object] = []
 """Transports that a process has inherited by a fork. They are kept, because their end would close connections."""
 
 
-def import_transport() -> None:
-    """Import what calls need, so that they import nothing themselves."""
-    for module in ("email.utils", "encodings.idna", "followup._core.http.transport"):
-        import_module(module)
-
-
 @functools.cache
-def _imported() -> Any:
-    try:  # in a thread, because an interrupt of this one would leave a module half imported
-        result_within(None, import_transport)
-    except NoThreadError:
-        import_transport()
+def import_transport() -> Any:
+    """Import what calls need, so that they import nothing themselves, and return the module of the transport."""
+    for module in ("email.utils", "encodings.idna"):
+        import_module(module)
     return import_module("followup._core.http.transport")
 
 
@@ -63,18 +52,14 @@ def import_for_event_loops() -> None:
     anyio = import_module("anyio")
     with suppress(Exception):  # then the first call imports it
         result_within(None, lambda: anyio.run(anyio.sleep, 0))
-    # httpcore looks for sniffio for each connection. If another thread does so during a fork, the lock of that import
-    # is never released in the child; None marks the module as missing there, so that nobody takes the lock.
-    if find_spec("sniffio") is None and hasattr(os, "register_at_fork"):
-        missing: Any = None
-        os.register_at_fork(after_in_child=lambda: sys.modules.setdefault("sniffio", missing))
 
 
 class _Connections(Generic[C]):
     """The base of both classes.
 
     Attributes:
-        transport: a transport of httpx that sends the requests instead of ours, such as the mock's in a test.
+        transport: sends the requests instead of ours in a test: one of httpx, or the mock's, which has the method
+            ``attempt`` of the same signature as ``Connections.send``.
     """
 
     def __init__(self, base_url: str, own: C | None) -> None:
@@ -84,7 +69,7 @@ class _Connections(Generic[C]):
         self._process = os.getpid()
         self._closed = False
         self._route: Route | None = None
-        # By event loop; by None for threads. Not weak references: they would be dead by the time __del__ looks.
+        # By event loop; by None for threads.
         self._transports: dict[Any, Any] = {}
         if own is not None:
             import_module("followup._core.http.through_httpx")
@@ -112,7 +97,7 @@ class _Connections(Generic[C]):
             ConfigurationError: they cannot be used.
         """
         if self._route is None:
-            _imported()
+            import_transport()
             from followup._core.http.proxies import Route
 
             with unforked():
@@ -123,7 +108,7 @@ class _Connections(Generic[C]):
         """Return the transport of this process and event loop, which is made on first use."""
         if (found := self._transports.get(loop)) is not None and self._process == os.getpid():
             return found
-        make, route = getattr(_imported(), kind), self.route()
+        make, route = getattr(import_transport(), kind), self.route()
         with unforked():
             self._replacement()  # it may have been closed meanwhile
             self._drop_unusable()
@@ -139,20 +124,6 @@ class _Connections(Generic[C]):
             loop: each for loop, each in self._transports.items() if loop is None or not loop.is_closed()
         }
 
-    def __del__(
-        self,
-        is_finalizing: Callable[[], bool] = sys.is_finalizing,
-        getpid: Callable[[], int] = os.getpid,
-        warn: Callable[..., None] = warnings.warn,
-    ) -> None:
-        # Connections cannot be closed here: there may be no running event loop, or a different one. At the end of the
-        # process nobody has to close any, and modules are gone: so what this uses are its own arguments.
-        if is_finalizing() or getattr(self, "_closed", True) or self._process != getpid():
-            return
-        usable = (each for loop, each in self._transports.items() if loop is None or not loop.is_closed())
-        if any(each.has_any() for each in usable):
-            warn("unclosed FollowUp client: call close() or use it in a with block", ResourceWarning, 2)
-
 
 class Connections(_Connections["httpx.Client"]):
     """The connections of a ``FollowUp`` client."""
@@ -164,6 +135,8 @@ class Connections(_Connections["httpx.Client"]):
             ConfigurationError: the client is closed, or cannot be used in this process or environment.
         """
         if (replacement := self._replacement()) is not None:
+            if hasattr(replacement, "attempt"):
+                return cast("Outcome", replacement.attempt(step))
             from followup._core.http import through_httpx
 
             return through_httpx.send(replacement, step)
@@ -195,6 +168,8 @@ class AsyncConnections(_Connections["httpx.AsyncClient"]):
         """
         loop = _running_loop()
         if (replacement := self._replacement()) is not None:
+            if hasattr(replacement, "attempt"):
+                return cast("Outcome", replacement.attempt(step))  # which does not block: its time is virtual
             from followup._core.http import through_httpx
 
             return await through_httpx.send_async(replacement, step)

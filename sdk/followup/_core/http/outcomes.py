@@ -83,19 +83,17 @@ def read(status: int, headers: dict[str, str], chunks: Iterator[bytes]) -> Respo
     """Read a response to its end, or to its limit."""
     body = Body(status, headers)
     for chunk in chunks:
-        for _ in body.feed(chunk):
-            pass
+        body.feed(chunk)
         if body.is_finished:
             break
     return body.response()
 
 
 async def read_async(status: int, headers: dict[str, str], chunks: AsyncIterator[bytes]) -> Response:
-    """Do the same as ``read``, and let other tasks run in between."""
+    """Do the same as ``read``."""
     body = Body(status, headers)
     async for chunk in chunks:
-        for _ in body.feed(chunk):
-            await asyncio.sleep(0)
+        body.feed(chunk)
         if body.is_finished:
             break
     return body.response()

@@ -7,12 +7,13 @@ import asyncio
 import functools
 import ssl
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx
 
-from followup._core.call.responses import LONGEST_ERROR_TEXT, problem_of
-from followup._core.call.steps import Outcome, Response, Send
+from followup._core.call.responses import response_of
+from followup._core.call.steps import Outcome, Send
 from followup._core.http.outcomes import outcome_of, read, read_async
 from followup._core.http.proxies import Route
 from followup._core.time import REAL_TIME
@@ -41,8 +42,8 @@ def send(own: Own, step: Send) -> Outcome:
     ends = None if whole is None else REAL_TIME.monotonic() + whole
     try:
         response = _prepared(own, step, whole, "handle_request")()
-        if response.is_stream_consumed:
-            return _already_read(response)
+        if response.is_stream_consumed:  # by a transport such as httpx.MockTransport
+            return response_of(response.status_code, response.headers, response.content)
         try:
             return read(response.status_code, response.headers, _in_time(response.iter_raw(), ends))
         finally:
@@ -61,8 +62,8 @@ async def send_async(own: Own, step: Send) -> Outcome:
     try:
         async with timer:
             response = await _prepared(own, step, whole, "handle_async_request")()
-            if response.is_stream_consumed:
-                return _already_read(response)
+            if response.is_stream_consumed:  # by a transport such as httpx.MockTransport
+                return response_of(response.status_code, response.headers, response.content)
             try:
                 return await read_async(response.status_code, response.headers, response.aiter_raw())
             finally:
@@ -107,19 +108,11 @@ def _in_time(chunks: Iterator[bytes], ends: float | None) -> Iterator[bytes]:
             raise httpx.ReadTimeout("the attempt took too long")
 
 
-def _already_read(response: httpx.Response) -> Response:
-    """Convert a response that a transport such as ``httpx.MockTransport`` has read and decompressed already."""
-    problem = problem_of(response.content, is_success=response.is_success)
-    kept = 0 if response.is_success else 4 * LONGEST_ERROR_TEXT
-    content = response.content[:kept] if problem else response.content
-    return Response(status_code=response.status_code, headers=response.headers, content=content, problem=problem)
-
-
 def _outcome_of(failure: Exception, timer: asyncio.Timeout | None = None) -> Outcome:
     if not isinstance(failure, httpx.HTTPStatusError):
         return outcome_of(failure, timer=timer)
     # A user's event hook called raise_for_status(). The call decides about the status, as always.
-    try:
-        return _already_read(failure.response)
-    except httpx.StreamError:  # the hook did not read the body
-        return Response(status_code=failure.response.status_code, headers=failure.response.headers, content=b"")
+    response, content = failure.response, b""
+    with suppress(httpx.StreamError):  # the hook need not have read the body
+        content = response.content
+    return response_of(response.status_code, response.headers, content)

@@ -25,7 +25,7 @@ from followup._core.errors import ConfigurationError
 from followup._core.http import CLOSED
 from followup._core.http.network import AsyncBackend, Backend
 from followup._core.http.outcomes import headers_of, outcome_of, read, read_async
-from followup._core.http.proxies import ASYNC, SYNC, Route, World
+from followup._core.http.proxies import Route
 from followup._core.threads import unforked
 from followup._core.time import REAL_TIME
 
@@ -53,11 +53,11 @@ class Lane(Generic[B]):
         is_reusable: whether the last attempt on it has ended as it should.
     """
 
-    def __init__(self, world: World, route: Route, backend: B) -> None:
+    def __init__(self, prefix: str, method: str, route: Route, backend: B) -> None:
         self.backend: B = backend
-        self.connection = route.connection(world, backend)
+        self.connection = route.connection(prefix, backend)
         # Unwrapped: an instrumentation may watch the method.
-        self.handle: Any = inspect.unwrap(getattr(type(self.connection), world.method)).__get__(self.connection)
+        self.handle: Any = inspect.unwrap(getattr(type(self.connection), method)).__get__(self.connection)
         self.is_reusable = False
         self.is_closed = False
         self.rests_since = 0.0
@@ -71,7 +71,10 @@ class Lane(Generic[B]):
 class _Transport(Generic[B]):
     """The lanes of a process or of an event loop: idle ones on a stack, and the queue of those who wait for one."""
 
-    _world: ClassVar[World]
+    _prefix: ClassVar[str]
+    """What httpcore and httpx put before the names of their classes."""
+
+    _method: ClassVar[str]
     _backend: type[B]
 
     def __init__(self, route: Route) -> None:
@@ -83,10 +86,10 @@ class _Transport(Generic[B]):
 
     def _is_intercepted(self) -> bool:
         """Return whether a test tool responds to requests. It gets them through a transport of httpx."""
-        found = [self._world.find_class(httpcore, name) for name in ("ConnectionPool", "HTTPConnection")]
+        found = [getattr(httpcore, self._prefix + name) for name in ("ConnectionPool", "HTTPConnection")]
         if (httpx := sys.modules.get("httpx")) is not None:
-            found.append(self._world.find_class(httpx, "HTTPTransport"))
-        return any(_is_replaced(getattr(each, self._world.method)) for each in found)
+            found.append(getattr(httpx, f"{self._prefix}HTTPTransport"))
+        return any(_is_replaced(getattr(each, self._method)) for each in found)
 
     def _next(self, turn: object) -> Lane[B] | None:
         """Return a lane if there is one, and nobody waits longer than the owner of the turn."""
@@ -109,7 +112,7 @@ class _Transport(Generic[B]):
             self._all = [each for each in self._all if (found := each()) is not None and not found.is_closed]
             if len(self._all) >= MOST_LANES:
                 return None
-        lane = Lane(self._world, self._route, self._backend(self._route.handshakes))
+        lane = Lane(self._prefix, self._method, self._route, self._backend(self._route.handshakes))
         self._all.append(weakref.ref(lane))
         return lane
 
@@ -152,11 +155,6 @@ class _Transport(Generic[B]):
                 if (turn := each()) is not None:
                     turn.put_nowait(None)
 
-    def has_any(self) -> bool:
-        """Return whether a lane is open. A finalizer may ask, when weak references and this module are gone already."""
-        lanes = (each() for each in self._all)
-        return bool(self._idle) or any(lane is not None and not lane.is_closed for lane in lanes)
-
 
 def _is_replaced(method: Any) -> bool:
     """Return whether a test tool has replaced a method of httpx or httpcore.
@@ -170,7 +168,7 @@ def _is_replaced(method: Any) -> bool:
 class Transport(_Transport[Backend]):
     """Makes the attempts of a process."""
 
-    _world, _backend = SYNC, Backend
+    _prefix, _method, _backend = "", "handle_request", Backend
 
     def send(self, step: Send) -> Outcome:
         """Make one attempt in this thread.
@@ -240,7 +238,7 @@ class Transport(_Transport[Backend]):
 class AsyncTransport(_Transport[AsyncBackend]):
     """Makes the attempts of an event loop."""
 
-    _world, _backend = ASYNC, AsyncBackend
+    _prefix, _method, _backend = "Async", "handle_async_request", AsyncBackend
 
     async def send(self, step: Send) -> Outcome:
         """Make one attempt in this task.
