@@ -164,9 +164,9 @@ class _Client(Generic[HttpClient, AnyConnections]):
             max_retries,
             deadline,
             requests_per_minute,
+            app_info,
             own_client=http_client is not None,
         )
-        options = attrs.evolve(options, user_agent=_options.user_agent_with(app_info))
         if (telemetry := telemetry_if_on()) is not None:
             options = attrs.evolve(options, observe=telemetry.CallObserver(options.base_url))
         self._set_up(options, self._connect(http_client, options), owns_connections=True)

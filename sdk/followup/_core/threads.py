@@ -64,9 +64,6 @@ def run_in_thread(work: Callable[[], None], name: str) -> None:
         if "shutdown" not in str(error):
             raise NoThreadError("no more threads can be started") from None
         work()
-    except KeyError as error:
-        # The clean-up of ``start`` fails if an exception of a signal handler came while the thread was starting.
-        raise error.__context__ or error from None
 
 
 def start_thread(work: Callable[[], R], name: str) -> Future[R]:

@@ -103,6 +103,7 @@ def options_from(
     max_retries: int,
     deadline: float | None,
     requests_per_minute: int | None,
+    app_info: AppInfo | None,
     *,
     own_client: bool,
 ) -> Options:
@@ -127,6 +128,7 @@ def options_from(
         attempt_seconds=attempt_seconds,
         max_retries=checked_retries(max_retries),
         deadline=checked_deadline(deadline),
+        user_agent=user_agent_with(app_info),
         governor=None if requests_per_minute is None else Governor(_checked_rate(requests_per_minute)),
     )
 

@@ -10,7 +10,7 @@ import re
 import ssl
 from base64 import b64encode
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -25,21 +25,6 @@ from followup._core.threads import unforked
 _SOCKS = ("socks5", "socks5h")
 _PORTS = {"http": 80, "https": 443}
 _WITH_BODY = ("POST", "PUT", "PATCH")
-
-
-class World(NamedTuple):
-    """How httpcore and httpx name their classes for threads, or for asyncio, and the method that sends a request."""
-
-    prefix: str
-    method: str
-
-    def find_class(self, library: Any, name: str) -> Any:
-        """Return a class of one of the libraries."""
-        return getattr(library, self.prefix + name)
-
-
-SYNC: Final = World("", "handle_request")
-ASYNC: Final = World("Async", "handle_async_request")
 
 
 class Route:
@@ -71,16 +56,16 @@ class Route:
             if self.proxy.raw_auth is not None:
                 self._headers.append((b"Proxy-Authorization", b"Basic " + b64encode(b":".join(self.proxy.raw_auth))))
 
-    def connection(self, world: World, backend: Any) -> Any:
-        """Return a connection of httpcore, which the backend opens."""
+    def connection(self, prefix: str, backend: Any) -> Any:
+        """Return a connection of httpcore, which the backend opens; the prefix is that of its classes' names."""
         options: dict[str, Any] = {"ssl_context": self.certificates, "network_backend": backend}
         if self.proxy is None or self._forwarder is not None:
-            pool = world.find_class(httpcore, "ConnectionPool")
+            pool = getattr(httpcore, f"{prefix}ConnectionPool")
             return pool(**options).create_connection(self._forwarder or self._origin)
         options |= {"proxy_url": str(self.proxy), "proxy_auth": self.proxy.raw_auth}
         if self.proxy.scheme == "https":
             options["proxy_ssl_context"] = self.certificates
-        pool = world.find_class(httpcore, "SOCKSProxy" if self.proxy.is_socks else "HTTPProxy")
+        pool = getattr(httpcore, prefix + ("SOCKSProxy" if self.proxy.is_socks else "HTTPProxy"))
         return pool(**options).create_connection(self._origin)
 
     def request(self, step: Send) -> httpcore.Request:
