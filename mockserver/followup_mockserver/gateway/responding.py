@@ -87,11 +87,9 @@ def _run_rule(exchange: Exchange) -> bytes:
         if operation.row.takes_key:
             arguments["key"] = exchange.key
         exchange.request_id, exchange.at = tenant.ids.new(journal.REQUEST_ID_PREFIX), tenant.now()
-        try:
-            with tenant.caused_by(exchange.request_id, exchange.at):
-                result = operation.row.rule(tenant, *found, **arguments)
-        finally:
-            exchange.remarks, tenant.remarks = tenant.remarks, journal.EventRemarks()
+        tenant.remarks = exchange.remarks
+        with tenant.caused_by(exchange.request_id, exchange.at):
+            result = operation.row.rule(tenant, *found, **arguments)
         exchange.result = _encoded(exchange, result)
         body = _json_bytes(exchange.result)
         if exchange.claimed is not None:
@@ -157,7 +155,8 @@ def record_call(exchange: Exchange) -> None:
             fault=None if fault is None else fault.kind,
             events=len(results),
             refused=sum(not each["accepted"] for each in results),
-            **exchange.remarks._asdict(),
+            ignored_keys=exchange.remarks.ignored_keys,
+            changed_duplicates=exchange.remarks.changed_duplicates,
         )
         tenant.journal.record(
             exchange.entry,

@@ -19,8 +19,6 @@ from followup_mockserver.world.schema.shapes import object_shape, shape_of, shap
 from followup_mockserver.world.schema.validation import Path, Problem, Reading, Shape, UnknownKey, dotted, object_of
 from followup_mockserver.world.state.tenant import Tenant
 
-_DATA: Path = ("data",)
-
 
 @attrs.frozen(eq=False, repr=False)
 class Effect:
@@ -35,8 +33,8 @@ class Effect:
     shape: Shape
     apply: Callable[[Tenant, Any, sdk.EventSource], Any] | None = None
 
-    def parse(self, data: Mapping[str, Any], *, reject_mistaken: bool) -> Any:
-        """Validate the data, and return it as the arguments of a rule. A key whose value is null counts as omitted.
+    def parse(self, data: Mapping[str, Any], *, reject_mistaken: bool) -> tuple[Any, list[str]]:
+        """Validate the data. A key whose value is null counts as omitted.
 
         Args:
             data: the ``data`` of the event, as the request has it.
@@ -44,25 +42,20 @@ class Effect:
                 in another place than the schema has it: beside the object that it belongs into, or anywhere else
                 unless it is in its own place as well.
 
+        Returns:
+            The arguments of the rule, and the paths of the keys that the schema does not know, such as ``data.doctor``.
+
         Raises:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
         """
-        found, unknown = self._read(data)
+        unknown: list[UnknownKey] = []
+        found = self.shape.read(data, Reading(reject_unknown=False, omit_nulls=True, unknown=unknown), ("data",))
         if reject_mistaken:
             for each in unknown:
                 _check_key(self.shape, data, each)
         if isinstance(found, Problem):
             raise invalid(found.code, found.message, dotted(found.path))
-        return found
-
-    def ignored_keys(self, data: Mapping[str, Any]) -> Iterator[str]:
-        """Iterate over the paths of the keys that the schema does not know, such as ``data.doctor``."""
-        return (dotted(each.path) for each in self._read(data)[1])
-
-    def _read(self, data: Mapping[str, Any]) -> tuple[Any, list[UnknownKey]]:
-        unknown: list[UnknownKey] = []
-        how = Reading(reject_unknown=False, omit_nulls=True, unknown=unknown)
-        return self.shape.read(data, how, _DATA), unknown
+        return found, [dotted(each.path) for each in unknown]
 
 
 def without_nulls(value: Any) -> Any:
@@ -228,8 +221,8 @@ def effects() -> Mapping[str, Effect]:
 def patient_of_order(tenant: Tenant, data: Mapping[str, Any]) -> Patient | None:
     """Return the patient of an ``order.issued``, who is not created; None if the data identifies nobody."""
     try:
-        details = _order_data().parse(data, reject_mistaken=False)["patient"]
-        return PatientReference(tenant, details, found_by=patients.IN_EVENTS).patient
+        found, _ = _order_data().parse(data, reject_mistaken=False)
+        return PatientReference(tenant, found["patient"], found_by=patients.IN_EVENTS).patient
     except ServiceError:
         return None
 

@@ -1,7 +1,6 @@
 """Inbound events (specification, sections 4 and 6.1): each is processed on its own, by the rules of the resources."""
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
@@ -12,7 +11,6 @@ from followup_mockserver.world.schema.shapes import shape_of
 from followup_mockserver.world.schema.validation import LENIENT, STRICT
 from followup_mockserver.world.state.faults import INJECTED
 from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT
-from followup_mockserver.world.state.journal import EventRemarks
 from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import Tenant
 
@@ -29,34 +27,15 @@ def create(tenant: Tenant, *, body: Any) -> EventBatch:
         ServiceError: no event was accepted: 400 if all were invalid, else 500. The body of the error has the results.
     """
     events = _checked(body, reject_unknown=tenant.options.refuse_unknown_fields)
-    results = [process(tenant, raw) for raw in events]
-    tenant.remarks = EventRemarks(
-        [*itertools.islice(_ignored_keys(body, events, results), MAX_IGNORED_KEYS)],
-        [each.id for raw, each in zip(events, results, strict=True) if _is_changed(tenant, raw, each)],
-    )
+    is_one = events == [body]
+    results = [process(tenant, raw, path="" if is_one else f"events[{n}].") for n, raw in enumerate(events)]
+    del tenant.remarks.ignored_keys[MAX_IGNORED_KEYS:]
     if any(result.accepted for result in results):
         return EventBatch(object="event_batch", results=results)
     detail = _detail(results)
     if all(result.status == "invalid" for result in results):
         raise ServiceError(400, "invalid_request_error", "events_invalid", "No event is valid.", body=detail)
     raise ServiceError(500, "api_error", "events_failed", "No event could be processed.", body=detail)
-
-
-def _ignored_keys(body: Any, events: list[Any], results: list[EventResult]) -> Iterator[str]:
-    """Iterate over the paths of the keys, in the data of events that were just processed, that no rule reads."""
-    is_one = events == [body]
-    for position, (event, result) in enumerate(zip(events, results, strict=True)):
-        if result.accepted and result.status != "duplicate":
-            prefix = "" if is_one else f"events[{position}]."
-            yield from (f"{prefix}{key}" for key in effects()[event["type"]].ignored_keys(event["data"]))
-
-
-def _is_changed(tenant: Tenant, raw: Any, result: EventResult) -> bool:
-    """Return whether an event is a duplicate by its id alone: the accepted one has another type or other data."""
-    known = tenant.events.get(result.event or "")
-    if known is None or result.status != "duplicate":
-        return False
-    return (known.type, without_nulls(known.data)) != (raw.get("type"), without_nulls(raw.get("data")))
 
 
 def all_failed(events: list[Any], reason: str) -> dict[str, Any]:
@@ -90,26 +69,34 @@ def _checked(body: Any, *, reject_unknown: bool) -> list[Any]:
     return events
 
 
-def process(tenant: Tenant, raw: Any, source: EventSource = "api") -> EventResult:
-    """Process one event, whatever its source. It is identified by its source and its id in that source."""
+def process(tenant: Tenant, raw: Any, source: EventSource = "api", path: str = "") -> EventResult:
+    """Process one event. It is identified by its source and its id in that source.
+
+    Args:
+        tenant: the organization.
+        raw: the event, as the request has it.
+        source: its source.
+        path: its path in the body of the request, with which the paths of its keys in the journal begin.
+    """
     known = _known(tenant, raw, source)
     if known is not None and known.status != "failed":
         # Before any validation: an event that was accepted is a duplicate by its id, whatever its other fields are now.
-        result = EventResult(
-            id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result
-        )
-        if _is_changed(tenant, raw, result):
+        if (known.type, without_nulls(known.data)) != (raw.get("type"), without_nulls(raw.get("data"))):
             about = None if known.result is None else known.result.id
             tenant.note(EVENT_RESENT, known.id, Outcome(Kind.CHANGED_DUPLICATE), about=about)
-        return result
+            tenant.remarks.changed_duplicates.append(known.source_ref)
+        return EventResult(id=known.source_ref, accepted=True, status="duplicate", event=known.id, result=known.result)
     reject_unknown = tenant.options.refuse_unknown_fields
     try:
         event = ENVELOPE.argument_of(raw, STRICT if reject_unknown else LENIENT)
         effect = effects()[event["type"]]
-        data = effect.parse(event["data"], reject_mistaken=reject_unknown)
+        data, ignored = effect.parse(event["data"], reject_mistaken=reject_unknown)
     except ServiceError as error:
         return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
-    return _apply(tenant, event, effect, data, known, source)
+    result = _apply(tenant, event, effect, data, known, source)
+    if result.accepted:
+        tenant.remarks.ignored_keys.extend(f"{path}{each}" for each in ignored)
+    return result
 
 
 def _known(tenant: Tenant, raw: Any, source: EventSource) -> Event | None:

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from followup import Appointment, Event, Patient, PatientInput, WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import OutboundEventType, encode, package_text
+from followup._for_mockserver import OutboundEventType, camel, encode, package_text
 from followup_mockserver import deliveries
 from followup_mockserver.deliveries import OUTBOUND_TYPES, data_of, is_subscribed
 from followup_mockserver.rules import appointments, intake_requests, patients, treatments, visits, webhook_endpoints
@@ -36,14 +36,6 @@ def _new_patient(tenant: Tenant) -> Patient:
     return patients.create(tenant, **_INVENTED_PATIENT)
 
 
-def _silent_patient(tenant: Tenant) -> Patient:
-    return patients.fall_silent(tenant, _new_patient(tenant))
-
-
-def _patient_for_the_team(tenant: Tenant) -> Patient:
-    return patients.hand_off(tenant, _new_patient(tenant), reason=HANDOFF_REASON)
-
-
 def _booked(tenant: Tenant, *, after: timedelta = timedelta(days=7)) -> Appointment:
     return appointments.create(
         tenant,
@@ -58,10 +50,6 @@ def _booked(tenant: Tenant, *, after: timedelta = timedelta(days=7)) -> Appointm
 def _rescheduled_appointment(tenant: Tenant) -> Any:
     appointment = _booked(tenant)
     return appointments.update(tenant, appointment, start_at=appointment.start_at + timedelta(days=1))
-
-
-def _cancelled_appointment(tenant: Tenant) -> Any:
-    return appointments.cancel(tenant, _booked(tenant), reason="The patient is travelling.")
 
 
 def _visit(tenant: Tenant) -> Any:
@@ -101,10 +89,6 @@ def _open_intake(tenant: Tenant, **more: Any) -> Any:
     return intake_requests.create(tenant, patient=_INVENTED_PATIENT, **_INVENTED["intake_request"], **more)
 
 
-def _ready_intake(tenant: Tenant) -> Any:
-    return _open_intake(tenant, **_INVENTED["answer"])
-
-
 def _reference(patient: Patient) -> dict[str, Any]:
     encoded = encode(patient)
     return {name: encoded[name] for name in ("phone", "fullName", "dni", "externalId")}
@@ -116,13 +100,11 @@ class _Subject:
 
     Attributes:
         collection: the collection of the tenant that contains these objects.
-        name: name of the object in the ``data`` of the event.
         make: makes one in the state in which the event leaves it.
         fits: whether the event may be about this object, given its current state.
     """
 
     collection: str
-    name: str
     make: Callable[[Tenant], Any] = _new_patient
     fits: Callable[[Any], bool] = lambda _: True
 
@@ -131,24 +113,30 @@ def _with_status(*statuses: str) -> Callable[[Any], bool]:
     return lambda each: each.status in statuses
 
 
-_OPEN_INTAKE = _Subject("intake_requests", "intakeRequest", _open_intake, _with_status("new", "validating", "ready"))
+_OPEN_INTAKE = _Subject("intake_requests", _open_intake, _with_status("new", "validating", "ready"))
 
 _SUBJECTS: Mapping[OutboundEventType, _Subject] = {
     "intake.requested": _OPEN_INTAKE,
-    "patient.upserted": _Subject("patients", "patient"),
-    "appointment.created": _Subject("appointments", "appointment", _booked, _with_status("confirmed", "pending")),
-    "appointment.rescheduled": _Subject(
-        "appointments", "appointment", _rescheduled_appointment, _with_status("rescheduled")
+    "patient.upserted": _Subject("patients"),
+    "appointment.created": _Subject("appointments", _booked, _with_status("confirmed", "pending")),
+    "appointment.rescheduled": _Subject("appointments", _rescheduled_appointment, _with_status("rescheduled")),
+    "appointment.cancelled": _Subject(
+        "appointments",
+        lambda tenant: appointments.cancel(tenant, _booked(tenant), reason="The patient is travelling."),
+        _with_status("cancelled"),
     ),
-    "appointment.cancelled": _Subject("appointments", "appointment", _cancelled_appointment, _with_status("cancelled")),
-    "visit.completed": _Subject("visits", "visit", _visit),
-    "treatment.prescribed": _Subject("treatments", "treatment", _treatment),
-    "order.issued": _Subject("events", "order", _order, lambda each: each.type == "order.issued"),
+    "visit.completed": _Subject("visits", _visit),
+    "treatment.prescribed": _Subject("treatments", _treatment),
+    "order.issued": _Subject("events", _order, lambda each: each.type == "order.issued"),
     "intake.created": _OPEN_INTAKE,
-    "intake.ready": _Subject("intake_requests", "intakeRequest", _ready_intake, _with_status("ready")),
-    "conversation.handoff": _Subject("patients", "patient", _patient_for_the_team),
-    "patient.silent": _Subject("patients", "patient", _silent_patient),
-    "webhook.ping": _Subject("webhook_endpoints", "webhookEndpoint"),
+    "intake.ready": _Subject(
+        "intake_requests", lambda tenant: _open_intake(tenant, **_INVENTED["answer"]), _with_status("ready")
+    ),
+    "conversation.handoff": _Subject(
+        "patients", lambda tenant: patients.hand_off(tenant, _new_patient(tenant), reason=HANDOFF_REASON)
+    ),
+    "patient.silent": _Subject("patients", lambda tenant: patients.fall_silent(tenant, _new_patient(tenant))),
+    "webhook.ping": _Subject("webhook_endpoints"),
 }
 
 
@@ -170,19 +158,12 @@ def send(tenant: Tenant, event_type: OutboundEventType, data: Mapping[str, Any] 
 
 def _receivers(tenant: Tenant, event_type: OutboundEventType) -> list[WebhookEndpoint]:
     """Return the endpoints to send an event to: a ping reaches every enabled one."""
-    every = list(tenant.webhook_endpoints)
-    is_ping = event_type == "webhook.ping"
-    subscribed = every if is_ping else [each for each in every if is_subscribed(each, event_type)]
-    enabled = [each for each in subscribed if each.status == "enabled"]
-    if not every:
-        problem = "No webhook endpoint is registered: create one, or run followup-mock listen."
-    elif not subscribed:
-        problem = f"No webhook endpoint is subscribed to {event_type}."
-    else:
-        problem = "The webhook endpoint is disabled: enable it first."
-    if not enabled:
-        raise invalid("webhook_endpoint_missing", problem)
-    return enabled
+    enabled = [each for each in tenant.webhook_endpoints if each.status == "enabled"]
+    receivers = [each for each in enabled if event_type == "webhook.ping" or is_subscribed(each, event_type)]
+    if not receivers:
+        problem = f"No enabled webhook endpoint is subscribed to {event_type}"
+        raise invalid("webhook_endpoint_missing", f"{problem}: create or enable one, or run followup-mock listen.")
+    return receivers
 
 
 def event_of(tenant: Tenant, event_type: OutboundEventType) -> DomainEvent:
@@ -203,9 +184,11 @@ def event_of(tenant: Tenant, event_type: OutboundEventType) -> DomainEvent:
 
 def _ref_in(data: Mapping[str, Any], event_type: OutboundEventType) -> str | None:
     """Return the id of the object that the ``data`` of a test describes, if it has one."""
-    name = "intake" if event_type == "intake.ready" else _SUBJECTS[event_type].name
-    described = data.get(name)
-    value = described.get("id") if isinstance(described, Mapping) and name != "order" else None
+    if event_type == "order.issued":
+        return None
+    singular = camel(_SUBJECTS[event_type].collection).removesuffix("s")
+    described = data.get("intake" if event_type == "intake.ready" else singular)
+    value = described.get("id") if isinstance(described, Mapping) else None
     return value if isinstance(value, str) else None
 
 

@@ -193,7 +193,8 @@ def test_a_trigger_that_nobody_receives_fails(shell: Shell, client: FollowUp) ->
     failed = shell.run("trigger", "patient.silent")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert failed.stderr == (
-        "followup-mock: No webhook endpoint is registered: create one, or run followup-mock listen.\n"
+        "followup-mock: No enabled webhook endpoint is subscribed to patient.silent: create or enable one, "
+        "or run followup-mock listen.\n"
     )
     client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["visit.completed"])
     assert "is subscribed to patient.silent" in shell.run("trigger", "patient.silent").stderr

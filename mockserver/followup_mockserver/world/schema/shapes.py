@@ -128,9 +128,7 @@ def _constraint_schema(constraint: object, kind: sdk.Kind) -> validation.Schema:
 
 def _nullable(shape: validation.Shape) -> validation.Shape:
     schema = shape.schema
-    if "$ref" in schema:
-        schema = {"anyOf": [schema, {"type": "null"}]}
-    elif "type" in schema:
+    if "type" in schema:
         schema = {**schema, "type": [schema["type"], "null"]}
         if "enum" in schema:
             schema["enum"] = [*schema["enum"], None]

@@ -34,18 +34,6 @@ _DRAWN_RANGE = float(256**_DRAWN_BYTES)
 _seconds = checks.number(0, LONGEST_FAULT, unit="seconds")
 
 
-def _check_that_a_delay_has_seconds(fault: "Fault", _attribute: object, seconds: float) -> None:
-    if fault.kind == "delay" and seconds == 0:
-        raise InvalidArgument("seconds", f"more than 0 and at most {LONGEST_FAULT} seconds for a fault of kind delay")
-
-
-def _check_that_events_can_fail(fault: "Fault", _attribute: object, operation: str) -> None:
-    if fault.kind == "event" and operation != OPERATION_OF_EVENTS:
-        raise InvalidArgument("operation", f"{OPERATION_OF_EVENTS} for a fault of kind event")
-    if fault.kind == "event" and fault.when != "before":
-        raise InvalidArgument("when", "before for a fault of kind event")
-
-
 # Validated when it is created, but not while ``times`` counts down to 0.
 @attrs.define(kw_only=True, eq=False, repr=False, on_setattr=attrs.setters.NO_OP)
 class Fault(Value):
@@ -73,10 +61,10 @@ class Fault(Value):
     """
 
     id: str = ""
-    operation: str = attrs.field(validator=_check_that_events_can_fail)
+    operation: str
     kind: FaultKind = checks.field(checks.one_of(get_args(FaultKind)))
     status: int = checks.field(checks.integer(400, 599, "an HTTP status from 400 to 599"), 500)
-    seconds: float = attrs.field(default=0.0, validator=[checks.validator(_seconds), _check_that_a_delay_has_seconds])
+    seconds: float = checks.field(_seconds, 0.0)
     times: int | None = checks.field(optional(checks.integer(1, expected="1 or more, or null for all calls")), 1)
     when: FaultMoment = checks.field(checks.one_of(get_args(FaultMoment)), "before")
     skip: int = checks.field(checks.integer(0), 0)
@@ -85,6 +73,15 @@ class Fault(Value):
     optional: bool = checks.field(checks.boolean, False)
     matched: int = checks.field(checks.integer(0), 0)
     skipped: int = checks.field(checks.integer(0), 0)
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind == "delay" and self.seconds == 0:
+            expected = f"more than 0 and at most {LONGEST_FAULT} seconds for a fault of kind delay"
+            raise InvalidArgument("seconds", expected)
+        if self.kind == "event" and self.operation != OPERATION_OF_EVENTS:
+            raise InvalidArgument("operation", f"{OPERATION_OF_EVENTS} for a fault of kind event")
+        if self.kind == "event" and self.when != "before":
+            raise InvalidArgument("when", "before for a fault of kind event")
 
 
 LONGEST_WEBHOOK_FAULT = 30 * 24 * 3600

@@ -98,11 +98,12 @@ class JournalEntry(FrozenValue):
         return f"<JournalEntry {call}{refused}, {self.request_id}{key}>"
 
 
-class EventRemarks(NamedTuple):
+@attrs.define(eq=False, repr=False)
+class EventRemarks:
     """What a call of ``events.create`` lost without an error: fields of its ``JournalEntry``."""
 
-    ignored_keys: Sequence[str] = ()
-    changed_duplicates: Sequence[str] = ()
+    ignored_keys: list[str] = attrs.field(factory=list)
+    changed_duplicates: list[str] = attrs.field(factory=list)
 
 
 class CallOutcome(NamedTuple):

@@ -79,7 +79,7 @@ class Tenant:
         sends_webhooks: whether domain events are sent as webhooks.
         last_event_at: ``occurredAt`` of the newest webhook event; None before the first.
         history: what happened, and what caused it.
-        remarks: what the current request lost of its events.
+        remarks: what the latest request lost of its events.
         cause: id of the request, inbound event, job or control call that causes what happens now; None if nothing does.
             It is set only while the lock is held.
         at: the instant of what happens now, one for a request, job or control call, however many objects and records it
