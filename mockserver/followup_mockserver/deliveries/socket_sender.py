@@ -6,12 +6,11 @@ not intercept the mock's own webhooks. For the same reason they ignore the proxy
 An attempt has one time limit for all of its operations together, from lookup to response. The timeout of a socket
 applies to each read: a peer that sends a byte now and then, or one interim response after another, never exceeds it, so
 the timeout is set to the remaining time before each operation. Lookups of the operating system can take minutes and
-cannot be interrupted: each has a thread of its own, which its attempt abandons.
+cannot be interrupted: a connection is opened in a thread of its own, which its attempt abandons.
 """
 
 import contextlib
 import http.client
-import ipaddress
 import math
 import socket
 import ssl
@@ -30,18 +29,6 @@ from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, Recei
 
 class NotALoopbackAddressError(OSError):
     """Raised for a host of an http URL that is not this machine: only those may receive webhooks in clear text."""
-
-
-def addresses(host: str, port: int, ends: float) -> list[str]:
-    """Return the addresses of a host, in the order in which they should be tried.
-
-    Raises:
-        OSError, NoThreadError: the host does not exist, or cannot be looked up now.
-        TimeoutError: the lookup has not ended at the instant ``ends`` of ``RealTime.monotonic``.
-    """
-    with contextlib.suppress(ValueError):
-        return [str(ipaddress.ip_address(host))]
-    return result_within(time_left(ends), lambda: addresses_of(host, port), "followup-mock-lookup")
 
 
 class TimedSocket(socket.socket):
@@ -80,31 +67,27 @@ def time_left(ends: float) -> float:
     return left
 
 
-def connect(url: WebhookUrl, found: list[str], ends: float) -> socket.socket:
-    """Connect to the first address of a URL's host that accepts the connection.
+def connect(url: WebhookUrl, seconds: float) -> socket.socket:
+    """Connect to the first address of a URL's host that accepts the connection. The lookup may take any time.
 
     Args:
         url: the URL; the host of an http URL must be this machine.
-        found: the addresses of the host.
-        ends: the instant of ``RealTime.monotonic`` at which the attempt to connect has timed out.
+        seconds: the timeout for each address.
 
     Raises:
         OSError: the host is not this machine although it must be; the error of the last address.
-        TimeoutError: the last address did not respond in time.
     """
-    allowed = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
-    for position, address in enumerate(allowed):
-        # Each address gets its share of the remaining time, so that one that hangs leaves time for the others.
-        share = time_left(ends) / (len(allowed) - position)
-        try:
-            connected = socket.create_connection((address, url.port), share)
-        except OSError:
-            if position + 1 == len(allowed):
-                raise
-        else:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connected
-    raise NotALoopbackAddressError(f"{url.host} is not this machine")
+    problem: OSError = NotALoopbackAddressError(f"{url.host} is not this machine")
+    for address in addresses_of(url.host, url.port):
+        if url.scheme == "https" or is_loopback_address(address):
+            try:
+                connected = socket.create_connection((address, url.port), seconds)
+            except OSError as error:
+                problem = error
+            else:
+                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return connected
+    raise problem
 
 
 def reason_of(error: Exception) -> str:
@@ -213,7 +196,9 @@ class Connections:
             connection.interrupt()
 
     def _connected(self, url: WebhookUrl, ends: float) -> TimedSocket:
-        connected = connect(url, addresses(url.host, url.port, ends), ends)
+        left = time_left(ends)
+        # Half of the time for an address, so that one that hangs leaves time for another.
+        connected = result_within(left, lambda: connect(url, left / 2), "followup-mock-connect")
         if url.scheme == "http":
             return TimedSocket(fileno=connected.detach())
         with contextlib.closing(connected):  # the TLS socket takes the connection over, unless the handshake fails

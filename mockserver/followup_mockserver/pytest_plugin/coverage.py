@@ -4,7 +4,6 @@ import json
 import math
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,16 +133,12 @@ def _outcome(status: int | None, *, replayed: bool) -> str:
 
 
 class CoveragePlugin:
-    """A pytest plugin for one test run; also for the workers of pytest-xdist, which send their counts.
-
-    Raises:
-        pytest.UsageError: the file of ``--followup-coverage-file`` cannot be written.
-    """
+    """A pytest plugin for one test run; also for the workers of pytest-xdist, which send their counts."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._is_worker = hasattr(config, "workerinput")
-        self._file = None if self._is_worker else _checked_file(config)
+        self._file: str | None = config.getoption("followup_coverage_file")
         self._threshold: float | None = config.getoption("followup_coverage_fail_under")
         self._coverage = Coverage()
         self._has_run = False
@@ -175,7 +170,8 @@ class CoveragePlugin:
                 self._problem = f"{coverage}, but --followup-coverage-fail-under requires {self._threshold:g} %"
             try:
                 if self._file is not None:
-                    self._file.write_text(json.dumps(coverage.as_json(), indent=2) + "\n", encoding="utf-8")
+                    file = self._config.invocation_params.dir / self._file  # a test may have changed the folder
+                    file.write_text(json.dumps(coverage.as_json(), indent=2) + "\n", encoding="utf-8")
             except OSError as error:
                 self._problem = f"--followup-coverage-file {self._file}: {error.strerror}"
             if self._problem is not None and session.exitstatus == pytest.ExitCode.OK:
@@ -194,21 +190,6 @@ class CoveragePlugin:
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if self._problem is not None and reporter is not None:
             reporter.write_line(f"FAILED followup coverage: {self._problem}", red=True)
-
-
-def _checked_file(config: pytest.Config) -> Path | None:
-    """Return the file to write, or None.
-
-    Raises:
-        pytest.UsageError: the file cannot be written.
-    """
-    name: str | None = config.getoption("followup_coverage_file")
-    if name is None:
-        return None
-    file = config.invocation_params.dir / name
-    if not name or file.is_dir() or not file.parent.is_dir():
-        raise pytest.UsageError(f"--followup-coverage-file needs the name of a file in a folder, not {name!r}")
-    return file
 
 
 def _table_of(coverage: Coverage, *, only_used: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime, timedelta
@@ -293,3 +294,33 @@ async def test_a_server_can_be_awaited_too() -> None:
         await server.advance_async()
         await received.wait()
         assert server.deliveries[0].status == "succeeded"
+
+
+def test_a_cancelled_task_loses_no_job() -> None:
+    chance = random.Random(1)
+
+    async def receive(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(0)
+        return httpx.Response(204 if chance.random() < 0.5 else 500)
+
+    async def cancel_some(service: MockService) -> int:
+        hits = 0
+        for number in range(60):
+            task = asyncio.create_task(service.advance_async(minutes=7 if number % 3 else 0))
+            for _ in range(chance.randrange(12)):
+                await asyncio.sleep(0)
+            hits += task.cancel()
+            await asyncio.wait({task})
+        return hits
+
+    with MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0) as service, service.client() as client:
+        client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+        service.mount(URL, receive, raise_exceptions=False)
+        for number in range(20):
+            client.patients.create(phone=f"+5491155550{number:03}")
+        assert asyncio.run(cancel_some(service)) > 5
+        service.advance(days=5)
+        deliveries = list(client.webhook_deliveries.list(limit=100))
+        assert {each.status for each in deliveries} <= {"succeeded", "failed"}
+        assert [each.payload["ref"] for each in deliveries] == [each.id for each in client.patients.list(limit=100)]
+        assert service.jobs == []

@@ -195,10 +195,6 @@ class TestFunctions:
             assert service.deliveries[0].last_error == "No response within 0.05 s."
             assert "KeyError" in (service.attempts(service.deliveries[0].id)[0].traceback or "")
 
-    def test_raise_exceptions_is_true_or_false(self, service: MockService) -> None:
-        with pytest.raises(ValueError, match="raise_exceptions must be true or false"):
-            service.mount(URL, failing_function, raise_exceptions="no")  # type: ignore[arg-type]
-
 
 class TestFlaskAndDjango:
     @pytest.mark.parametrize("kind", ["Flask", "Django WSGI", "Django ASGI"])

@@ -49,14 +49,13 @@ def test_the_file_has_the_outcomes_that_an_operation_can_have_and_no_others(pyte
     run(pytester, "def test_it(): pass")
     found = written(pytester)
     assert list(found) == ["operations", "inbound", "webhooks", "percent"]
-    assert found["operations"] == {each.name: dict.fromkeys(expected_outcomes(each), 0) for each in spec.OPERATIONS}
+    assert not any(count for row in found["operations"].values() for count in row.values())
     assert {name: list(row) for name, row in found["operations"].items()} == {
         each.name: expected_outcomes(each) for each in spec.OPERATIONS
     }
     events = dict.fromkeys(("processed", "duplicate", "invalid", "failed", "no_answer"), 0)
     assert found["inbound"] == dict.fromkeys(spec.INBOUND_TYPES, events)
     assert found["webhooks"] == {each: {"delivered": 0, "retried": 0, "failed": 0} for each in spec.OUTBOUND_TYPES}
-    assert list(found["operations"]["account.retrieve"]) == ["success", "400", "401", "429", "5xx", "no_answer"]
     assert found["percent"] == 0.0
 
 

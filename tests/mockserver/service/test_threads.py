@@ -1,21 +1,16 @@
-"""Many threads and tasks at the same time: locks and turns."""
+"""Many threads at the same time."""
 
-import asyncio
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
-from followup_mockserver.control.background import Workers
 from followup_mockserver.gateway.pipeline import match_fault
-from followup_mockserver.world.state.runs import Turns
 
 MANY = 16
 FAULTS = 5_000
@@ -68,77 +63,3 @@ def test_each_fault_applies_to_one_of_many_calls() -> None:
 
     together(*[match] * MANY)
     assert len(found) == len(set(found)) == FAULTS
-
-
-def receive(_: httpx.Request) -> httpx.Response:
-    return httpx.Response(204)
-
-
-TIMEOUT = 10.0
-
-
-def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in a thread, so that a deadlock fails the test."""
-    ended: Future[None] = Future()
-
-    def work() -> None:
-        try:
-            ended.set_result(asyncio.run(main))
-        except BaseException as error:
-            ended.set_exception(error)
-
-    threading.Thread(target=work, daemon=True).start()
-    ended.result(TIMEOUT)
-
-
-async def hold(turns: Turns) -> None:
-    async with turns.held_by_task():
-        await asyncio.sleep(0)
-
-
-def expect_error(turns: Turns) -> None:
-    with pytest.raises(RuntimeError, match="this call would block it"), turns.held():
-        pass
-
-
-@pytest.mark.parametrize("steps", range(6))
-def test_a_task_that_has_asked_is_not_blocked_at_any_step(steps: int) -> None:
-    async def main() -> None:
-        turns = Turns()
-        task = asyncio.create_task(hold(turns))
-        await asyncio.sleep(0)  # it has asked
-        for _ in range(steps):
-            await asyncio.sleep(0)
-        if not task.done():
-            expect_error(turns)
-        await task
-        with turns.held():
-            assert not turns.take()
-        assert turns.take()
-
-    run(main())
-
-
-def test_a_cancelled_task_does_not_keep_its_turn() -> None:
-    async def main() -> None:
-        turns = Turns()
-        first, second = asyncio.create_task(hold(turns)), asyncio.create_task(hold(turns))
-        await asyncio.sleep(0)
-        second.cancel()
-        await first
-        await asyncio.gather(second, return_exceptions=True)
-        assert second.cancelled()
-        with turns.held():
-            pass
-        assert turns.take()
-
-    run(main())
-
-
-def test_a_task_that_fails_frees_the_slot_of_its_receiver(caplog: pytest.LogCaptureFixture) -> None:
-    workers, done = Workers(), threading.Event()
-    for _ in range(10):
-        workers.submit(URL, sys.exit)
-    workers.submit(URL, done.set)
-    assert done.wait(60)
-    assert "SystemExit" in caplog.text

@@ -102,24 +102,3 @@ def test_a_long_poll_of_the_control_api_does_not_block_the_event_loop() -> None:
             return [each.status_code for each in await calls]
 
     assert asyncio.run(run()) == [200, 200]
-
-
-# --- timeouts ----------------------------------------------------------------------------------------------------
-
-
-def delayed(seconds: float, **options: Any) -> MockService:
-    service = MockService(rate_limit=0, start_time="2026-09-28T12:00:00Z")
-    service.add_fault(operation="account.retrieve", kind="delay", seconds=seconds, **options)
-    return service
-
-
-HEADERS = {"Authorization": "Bearer fu_test_mock"}
-
-
-def test_a_delay_longer_than_the_read_timeout_is_a_read_timeout(send: Send) -> None:
-    service = delayed(4)
-    with pytest.raises(httpx.ReadTimeout) as caught:
-        send(service._wsgi_app, "GET", "/v1/account", headers=HEADERS, timeout=httpx.Timeout(9, read=2.5))
-    assert caught.value.request.url.path == "/v1/account"
-    assert service.waits == [2.5]
-    assert [each.operation for each in service.requests] == ["account.retrieve"]

@@ -87,13 +87,6 @@ def test_backoff_advances_the_clock(service: MockService, perform: Perform) -> N
     assert passed(service) == pytest.approx(first + second, abs=0.001)
 
 
-def test_retry_after_advances_the_clock_by_just_so_much(service: MockService, perform: Perform) -> None:
-    service.add_fault(operation="*", kind="status", status=429, retry_after=50, times=2)
-    perform(service, list_patients)
-    assert service.waits == [50.0, 50.0]
-    assert service.clock.now == MockService(start_time=NOON).clock.now + timedelta(seconds=100)
-
-
 def test_the_service_s_own_rate_limit_is_waited_for(perform: Perform) -> None:
     service = MockService(start_time=NOON, rate_limit=2)
     with service.client() as client:
