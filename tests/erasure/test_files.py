@@ -87,7 +87,7 @@ def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Outb
 def test_a_file_in_use_is_written_anew_by_the_next_call(busy: tuple[Outbox, sqlite3.Connection, str]) -> None:
     outbox, reader, url = busy
     for _ in range(2):
-        with pytest.raises(FollowUpError, match=r"^the events are erased, but .* \(the log is in use\): erase "):
+        with pytest.raises(FollowUpError, match=r"^the rows are changed, but .* \(the log is in use\): do "):
             outbox.erase(phone=PERSON["phone"])
     assert outbox.export(phone=PERSON["phone"]) == []
     assert marks_in(url)
@@ -120,7 +120,7 @@ def test_a_vacuum_that_fails_says_so(busy: tuple[Outbox, sqlite3.Connection, str
     reader.execute("COMMIT")
     outbox._erase(Person(dni="30111222"), waiting=False)
     reader.execute("BEGIN IMMEDIATE")
-    with pytest.raises(FollowUpError, match=r"\(OperationalError: database is locked\): erase the person again"):
+    with pytest.raises(FollowUpError, match=r"\(OperationalError: database is locked\): do the same again"):
         outbox._scrub()
 
 

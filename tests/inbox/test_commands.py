@@ -161,33 +161,3 @@ def test_an_error_is_one_line(shell: Shell, tmp_path: Path, arguments: list[str]
     assert reason in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "mispelt.db").exists()
-
-
-@needs_signals
-def test_run_catches_up_and_warns_of_what_never_arrived(tmp_path: Path, shell: Shell, inbox: Inbox) -> None:
-    with MockServer(start_time="2026-09-28T12:00:00Z") as server, server.client() as client:
-        shell.environment |= {"FOLLOWUP_BASE_URL": server.url}
-        run = ("inbox", "run", "clinic_webhooks:inbox", "--catch-up-every", "60", "--quiet")
-        client.webhook_endpoints.create(url="https://clinic.example/hooks", enabled_events=["*"])
-        client.patients.create(phone="+54 9 11 5555-0000")
-        server.advance()
-        process = shell.start(*run)
-        wait_for(lambda: inbox.status().unhandled == 1)
-        process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
-        assert log.endswith("  default: catch_up added events that did not arrive as webhooks: 1\n")
-        assert (process.returncode, log.count("\n")) == (0, 1)
-        (tmp_path / "noisy.py").write_text(
-            "import logging\nlogging.basicConfig(level=logging.INFO)\nfrom clinic_webhooks import inbox\n"
-        )
-        client.patients.create(phone="+54 9 11 5555-0001")
-        server.advance()
-        process = shell.start("inbox", "run", "noisy:inbox", *run[3:])
-        wait_for(lambda: inbox.status().unhandled == 2)
-        process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=60)
-        assert [line for line in log.splitlines() if ":followup" in line] == [
-            "WARNING:followup.inbox:default: catch_up added events that did not arrive as webhooks: 1"
-        ]
-        assert "--catch-up-every must be" in shell.error(*run[:-2], "0")
-        assert "needs --catch-up-every" in shell.error(*run[:3], "--webhook-endpoint", "we_1")

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from support.systems import KILLED, needs_signals
 from support.times import ManualTime
-from support.waiting import wait_for
 
 from followup._store.leases import StoreTime
 from followup.inbox import Received
@@ -170,27 +169,3 @@ def test_postgresql_ends_the_transaction_of_a_handler_that_is_idle_for_too_long(
         error = connection.exec_driver_sql("SELECT error FROM followup_inbox").scalar_one()
     assert error.endswith("or its handler took longer than handler_timeout")
     inbox.close()
-
-
-def test_a_handler_that_outlives_its_time_is_in_the_log_with_the_place_where_it_is(
-    sqlite_url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It cannot be ended, so that a process with one worker handles nothing else."""
-    inbox = Desk.with_event(sqlite_url, handler_timeout=1)
-    inbox._clock = StoreTime()
-
-    @inbox.otherwise
-    def handle(received: Received) -> None:
-        if received.attempt == 1:
-            wait_for(lambda: "still runs" in caplog.text)
-
-    assert inbox.drain().failed == 1
-    message = caplog.records[0].getMessage()
-    assert message.startswith(
-        "event whd_1, attempt 1: the handler still runs after handler_timeout (1 s); this worker "
-    )
-    assert f'  File "{__file__}", line ' in message
-    assert ", in handle\n" in message
-    assert ", in wait_for" in message
-    assert "worker.py" not in message
-    assert "took longer than handler_timeout" in caplog.records[1].getMessage()

@@ -28,7 +28,6 @@ FAILURES_OF_SOCKETS = "_core/http/"
 """Blocks that turn failures of sockets into outcomes. No peer can bring about all of them; those reached are tried."""
 
 NOT_REACHED = {
-    "_store/database.py _connected: (TypeError, UnicodeError)": "a database has to be in SQL_ASCII, as in tests/store",
     "_store/rows.py _execute: sqlite3.OperationalError": "another process has to use the file, as in tests/erasure",
     "_core/threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
     "_core/threads.py run_in_thread: KeyError": "a signal handler has to raise while a thread starts",

@@ -107,9 +107,7 @@ def test_another_kind_of_database_is_rejected(outbox: Outbox, sqlite_url: str, p
 
 
 @pytest.mark.parametrize("is_url", [True, False], ids=["URL", "Engine"])
-@pytest.mark.parametrize(
-    "name", [pytest.param("link.db", marks=needs_links), "hard.db", "../clinic/clinic.db", "attached"]
-)
+@pytest.mark.parametrize("name", [pytest.param("link.db", marks=needs_links), "hard.db", "../clinic/clinic.db"])
 def test_other_names_of_the_file_are_no_other_database(
     name: str, is_url: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,9 +120,7 @@ def test_other_names_of_the_file_are_no_other_database(
     if name == "link.db":
         (folder / name).symlink_to("clinic.db")
     (folder / "hard.db").hardlink_to("clinic.db")
-    with contextlib.closing(sqlite3.connect(":memory:" if name == "attached" else name)) as connection:
-        if name == "attached":
-            connection.execute("ATTACH 'clinic.db' AS followup")
+    with contextlib.closing(sqlite3.connect(name)) as connection:
         if is_url:
             monkeypatch.chdir(tmp_path)
         outbox.record(connection, an_event("e1"))
@@ -156,7 +152,7 @@ def test_other_names_of_a_server_are_no_other_database(postgresql_url: str, shor
     engine.dispose()
     outbox.close()
     assert count_of(postgresql_url) == 3
-    assert sum("pg_control_system" in each for each in statements) == 1, "a connection is asked once"
+    assert sum("pg_postmaster_start_time" in each for each in statements) == 1, "a connection is asked once"
 
 
 @pytest.mark.nightly

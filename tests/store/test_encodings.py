@@ -73,10 +73,3 @@ def test_any_text_is_stored_and_sent(url: str, client: FollowUp, request: pytest
         assert receive(inbox) == 204
         assert inbox.drain().dead == 1
         assert inbox.dead()[0].error.startswith("ValueError: " + NAME)
-
-
-@pytest.mark.parametrize("url", ["SQL_ASCII"], indirect=True)
-def test_an_engine_that_cannot_read_texts_is_503_and_named(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    inbox = Inbox(create_engine(with_psycopg(url), poolclass=NullPool), secret=SECRET)
-    assert receive(inbox) == 503
-    assert 'create the Engine with connect_args={"client_encoding": "utf8"}' in caplog.text

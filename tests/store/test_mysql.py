@@ -348,7 +348,7 @@ def test_a_number_that_another_row_has_is_an_error(
         with pytest.raises(DBAPIError) as caught:
             outbox.record(connection, order("e2"))
         outbox.record(connection, order("e3"))
-    assert "AUTO_INCREMENT of a table of followup is behind its rows" in reason_of(caught.value)
+    assert "set its sequence or AUTO_INCREMENT to more than the highest number" in reason_of(caught.value)
     assert texts(engine, IDS) == ["e1", "e3"]
     before = "SET insert_id = 1"
     event.listen(inbox._database.engine, "begin", lambda connection: connection.exec_driver_sql(before))

@@ -114,17 +114,6 @@ def test_another_version_names_what_to_do(database: Database, found: int | None,
         SCHEMA.check(connection)
 
 
-def test_tables_of_an_earlier_clone_have_to_be_made_anew(database: Database) -> None:
-    SCHEMA.create(database)
-    with database.transaction() as connection:
-        connection.exec_driver_sql("CREATE TABLE followup_locks (name VARCHAR(255) PRIMARY KEY)")
-    advice = r"by an earlier clone of followup: drop all tables .* make new ones: call outbox\.create_tables\(\) once"
-    with pytest.raises(ConfigurationError, match=advice):
-        SCHEMA.create(database)
-    with pytest.raises(ConfigurationError, match=advice), database.transaction() as connection:
-        SCHEMA.check(connection)
-
-
 @pytest.mark.parametrize("found", [1, 2])
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_tables_of_an_earlier_version_are_brought_up_to_date(database: Database, found: int, by_hand: bool) -> None:

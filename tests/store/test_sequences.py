@@ -53,11 +53,11 @@ def test_record_raises_and_says_what_to_do(outbox: Outbox, engine: Engine, datab
             outbox.record(connection, inbound.order_issued(id="new", patient={}, order={}))
         commit()
     (advice,) = caught.value.__notes__
-    assert "the sequence of followup_outbox is behind its rows" in advice
+    assert "set its sequence or AUTO_INCREMENT to more than the highest number" in advice
     assert ids(engine, "followup_outbox") == ["e1", "e2", "e3"]
     with engine.begin() as own:
         assert own.exec_driver_sql("SELECT count(*) FROM bookings").scalar_one() == 1
-        own.exec_driver_sql(advice.partition("run ")[2])
+        own.exec_driver_sql("SELECT setval(pg_get_serial_sequence('followup_outbox', 'seq'), 3)")
     record(outbox, engine, "new")
     assert ids(engine, "followup_outbox")[-1] == "new"
 
@@ -70,10 +70,7 @@ def test_receive_is_503_and_the_log_says_what_to_do(
         assert receive(inbox, f"whd_{number}") == 204
     set_back(engine, "followup_inbox")
     assert [receive(inbox, each) for each in ("whd_0", "whd_new")] == [204, 503]
-    text = (
-        "webhook whd_new not stored: IntegrityError (23505 unique_violation): the sequence of followup_inbox is behind"
-    )
-    assert text in caplog.text
+    assert "webhook whd_new not stored: IntegrityError (23505 unique_violation): a table of followup" in caplog.text
     assert ids(engine, "followup_inbox") == ["whd_0", "whd_1", "whd_2"]
 
 
@@ -86,5 +83,5 @@ def test_another_import_does_not_take_the_state_of_the_first(outbox: Outbox, eng
     set_back(engine, "followup_imports", "id")
     with pytest.raises(IntegrityError, match="followup_imports_pkey") as caught:
         Import.load(tmp_path / "second.toml").run(tmp_path / "patients.csv", database=outbox)
-    assert "pg_get_serial_sequence('followup_imports', 'id')" in reason_of(caught.value)
+    assert "set its sequence" in reason_of(caught.value)
     assert len(ids(engine, "followup_outbox")) == 1

@@ -222,6 +222,7 @@ class UnreadableRows:
 
     def __init__(self, cipher: RowCipher) -> None:
         self._cipher = cipher
+        self.name: str = cipher.name
         self._problems: dict[int, str] = {}
         self._since = 0.0
 
@@ -247,7 +248,7 @@ class UnreadableRows:
         except ConfigurationError as error:
             self._problems[row.seq] = str(error)
             logger = logging.getLogger(f"followup.{self._cipher.component}")
-            logger.error("%s: %s; it stays as it is", self._cipher.name, error)  # noqa: TRY400 - the traceback may show data
+            logger.error("%s: %s; it stays as it is", self.name, error)  # noqa: TRY400 - the traceback may show data
             return None
 
     def are_not(self, seq: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:

@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from followup._core.errors import ConfigurationError
 from followup._core.plain import surroundings
-from followup._store.dialects import POSTGRESQL, Dialect, dialect_of
+from followup._store.dialects import Dialect, dialect_of
 from followup._store.execution import ReadOnlyError, is_read_only, is_useless, number_of, tables_in
 from followup._version import installation
 
@@ -133,7 +133,7 @@ class Database:
             self.engine.dispose(close=False)
             self._process = os.getpid()
         engine = self._transactions if of_user else self._of_ours
-        with _connected(engine) as connection, ExitStack() as settings:
+        with engine.connect() as connection, ExitStack() as settings:
             driver: Any = connection.connection.driver_connection
             if self.dialect.is_server:
                 settings.enter_context(unprepared(driver))
@@ -212,19 +212,6 @@ class Database:
         """Close the connections, unless the Engine is the user's own."""
         if self._is_own:
             self.engine.dispose()
-
-
-def _connected(engine: Engine) -> Connection:
-    try:
-        return engine.connect()
-    except (TypeError, UnicodeError) as error:
-        if dialect_of(engine.dialect.name) is not POSTGRESQL:
-            raise
-        problem = type(error).__name__
-    raise ConfigurationError(
-        f"the driver cannot open a connection ({problem}): for a database in SQL_ASCII, create the Engine with "
-        'connect_args={"client_encoding": "utf8"}'
-    )
 
 
 @contextmanager

@@ -70,12 +70,11 @@ class Dialect:
     Attributes:
         name: as SQLAlchemy calls it.
         title: as people call it.
-        compiler: compiles statements without a connection.
+        compiler: compiles statements without a connection, for drivers whose parameters are ``%(name)s``.
         now: the current time of the database, in milliseconds since the epoch.
         is_server: whether it is a server, which several machines share, and which keeps connections. Its tables may be
             in a schema, it never gives the number of a row to another row, and an error may spoil a transaction.
         insert: makes an INSERT that can say what to do in a conflict.
-        pyformat: compiles statements for drivers whose parameters are ``%(name)s``.
         changed: reads how many rows the last statement has changed; None where UPDATE can return rows.
         find_schema: finds the schema of our tables that a connection uses; None without schemas.
         search_path: uses a schema for the rest of a transaction; None where a connection uses one at a time.
@@ -92,7 +91,6 @@ class Dialect:
     now: ColumnElement[int]
     is_server: bool
     insert: Callable[[Any], Any]
-    pyformat: sa.Dialect
     lock_of: Callable[[int], TextClause | sa.Insert]
     changed: TextClause | None = None
     find_schema: TextClause | None = None
@@ -174,12 +172,11 @@ class Dialect:
 SQLITE: Final = Dialect(
     name="sqlite",
     title="SQLite",
-    compiler=sqlite.dialect(),
+    compiler=sqlite.dialect(paramstyle="pyformat"),
     now=sa.literal_column("CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)", sa.BigInteger),
     is_server=False,
     changed=sa.text("SELECT changes()"),  # RETURNING came with 3.35
     insert=sqlite.insert,
-    pyformat=sqlite.dialect(paramstyle="pyformat"),
     # It has one lock, that of whoever writes. A transaction that reads first cannot write any more once another process
     # has written. So this writes, though nothing.
     lock_of=lambda _: sa.text("DELETE FROM followup_schema WHERE 0"),
@@ -188,12 +185,11 @@ SQLITE: Final = Dialect(
 POSTGRESQL: Final = Dialect(
     name="postgresql",
     title="PostgreSQL",
-    compiler=postgresql.dialect(),  # type: ignore[no-untyped-call]
+    compiler=postgresql.dialect(paramstyle="pyformat"),  # type: ignore[no-untyped-call]
     # clock_timestamp(), because now() is the time at which the transaction began.
     now=sa.literal_column("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", sa.BigInteger),
     is_server=True,
     insert=postgresql.insert,
-    pyformat=postgresql.dialect(paramstyle="pyformat"),  # type: ignore[no-untyped-call]
     find_schema=sa.text(
         "SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "WHERE c.oid = to_regclass('followup_schema')"
@@ -222,12 +218,11 @@ def _lock_of_mysql(number: int) -> sa.Insert:
 MYSQL: Final = Dialect(
     name="mysql",
     title="MySQL",
-    compiler=mysql.dialect(),
+    compiler=mysql.dialect(paramstyle="pyformat"),
     # Of the statement. In UTC, because an hour of the session's time zone may occur twice.
     now=sa.literal_column("(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000)", sa.BigInteger),
     is_server=True,
     insert=mysql.insert,
-    pyformat=mysql.dialect(paramstyle="pyformat"),
     lock_of=_lock_of_mysql,
     changed=sa.text("SELECT ROW_COUNT()"),
     find_schema=sa.text(

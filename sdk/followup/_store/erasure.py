@@ -1,7 +1,7 @@
 """Exports and erases the data of one person: what an Outbox and an Inbox both do.
 
 A row that is erased keeps its id, so that the event is neither sent nor handled again, its state and its times.
-On SQLite, the file is then written anew (``scrub``).
+On SQLite, the file is then written anew (``_scrub``).
 """
 
 import json
@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, case, func, null, 
 from followup._core.redaction import visible
 from followup._store.leases import RELEASED, datetime_of
 from followup._store.person import Person
-from followup._store.rows import StoredRows, scrub
+from followup._store.rows import StoredRows
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
 
 _UNFINISHED = frozenset({WAITING, IN_FLIGHT, DEAD})
@@ -155,14 +155,6 @@ class PersonalData(StoredRows):
         with self._locked_transaction() as (connection, _):
             self._forget(connection, person)
         return count
-
-    def _scrub(self) -> None:
-        """Write a SQLite file anew and empty its log, so that neither has copies of what was removed from the tables.
-
-        Raises:
-            FollowUpError: this is not possible now, because other processes use the file, for example.
-        """
-        scrub(self._database, self._clock, "the events are erased", "their data", "erase the person")
 
     def _find(self, connection: Connection, person: Person, seen: dict[int, RowMapping] | None = None) -> Sequence[int]:
         """Return the rows that are about a person, and add what was read to those seen."""

@@ -80,14 +80,10 @@ def has_table(connection: Connection, table: sa.Table) -> bool:
 
 
 @asynccontextmanager
-async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterator[None]:
+async def savepoint(execute: Execution) -> AsyncIterator[None]:
     """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself.
 
     An error has the note ``ROLLED_BACK`` if the server has undone the whole transaction, as MySQL does in a deadlock.
-
-    Args:
-        execute: executes statements.
-        is_kept: whether what succeeds is kept, and not undone as well.
     """
     if not execute.dialect.is_server:
         yield
@@ -102,8 +98,6 @@ async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterato
         except Exception:  # noqa: BLE001 - there is no savepoint any more
             error.add_note(ROLLED_BACK)
         raise
-    if not is_kept:
-        await execute(_ROLL_BACK)
     await execute(_RELEASE)
 
 
@@ -155,23 +149,7 @@ _NUMBERS_OF_USELESS_CONNECTIONS = frozenset(
 """Numbers of such errors in MySQL."""
 
 _SAFE_NUMBERS = frozenset(
-    {
-        *_NUMBERS_OF_USELESS_CONNECTIONS,
-        1040,
-        1044,
-        1045,
-        1049,
-        1130,
-        1142,
-        1146,
-        1203,
-        1205,
-        1213,
-        1242,
-        1665,
-        2002,
-        2003,
-    }
+    {*_NUMBERS_OF_USELESS_CONNECTIONS, *range(1040, 1050), 1130, 1142, 1146, 1203, 1205, 1213, 1665, 2002, 2003}
 )
 """Numbers of errors of MySQL whose texts contain no data; a statement that was cut would."""
 
@@ -255,11 +233,9 @@ def reason_of(error: Exception) -> str:
 
 def advice_on(error: BaseException) -> str | None:
     """Return what to do about a conflict in an INSERT that names the one it expects; None for other errors."""
-    if number_of(error) == _MORE_THAN_A_ROW:
-        return "the AUTO_INCREMENT of a table of followup is behind its rows: set it to more than the highest number"
-    if sqlstate_of(error) != "23505":
+    if number_of(error) != _MORE_THAN_A_ROW and sqlstate_of(error) != "23505":
         return None
-    table = getattr(getattr(_cause_of(error), "diag", None), "table_name", None) or "TABLE"
-    column = "id" if table == "followup_imports" else "seq"
-    repair = f"SELECT setval(pg_get_serial_sequence('{table}', '{column}'), max({column})) FROM {table}"  # noqa: S608 - our names
-    return f"the sequence of {table} is behind its rows, as after logical replication or a copy of rows: run {repair}"
+    return (
+        "a table of followup numbers new rows as others that are there, as after logical replication or a copy of "
+        "rows: set its sequence or AUTO_INCREMENT to more than the highest number"
+    )

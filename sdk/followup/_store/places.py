@@ -18,7 +18,7 @@ from sqlalchemy import Engine, TextClause, text
 
 from followup._store.database import Database
 from followup._store.dialects import MYSQL, SQLITE, Dialect
-from followup._store.execution import Execution, Parameters, Rows, Statement, reason_of, run, savepoint
+from followup._store.execution import Execution, Parameters, Rows, Statement, reason_of, run
 
 _FILES = text("PRAGMA database_list")
 _SERVER = text(
@@ -30,7 +30,6 @@ _VARIABLES = text(
     "('server_uuid', 'server_uid', 'hostname', 'port', 'datadir', 'group_replication_group_name')"
 )
 _CLUSTER = text("SHOW GLOBAL STATUS LIKE 'wsrep_cluster_state_uuid'")
-_SYSTEM = text("SELECT system_identifier FROM pg_control_system()")
 
 
 @attrs.frozen
@@ -39,20 +38,19 @@ class Place:
 
     Attributes:
         name: the file of SQLite, empty for a database in memory; the name of a database on a server.
-        server: port and system identifier of a server, and when it was started, each None if it is not known. A copy
-            of a server, as from a backup, has another start; that of a standby does not count, because it may take
-            over. The address is not among them, because a server has several. Of MySQL, what identifies the server or
-            its cluster, each of whose servers may take over.
+        server: the port of a server, and when it was started, each None if it is not known. That of a standby does not
+            count, because it may take over. The address is not among them, because a server has several. Of MySQL, what
+            identifies the server or its cluster, each of whose servers may take over.
         shown: what a person recognizes it by.
     """
 
     name: str
-    server: tuple[str | None, int | None, int | None] = (None, None, None)
+    server: tuple[str | None, int | None] = (None, None)
     shown: str = ""
 
     def is_same(self, other: "Place") -> bool:
         """Return whether both are one database; two in memory are not known to be."""
-        if self.server == other.server == (None, None, None):
+        if self.server == other.server == (None, None):
             with suppress(OSError):
                 return bool(self.name) and (self.name == other.name or Path(self.name).samefile(other.name))
             return False
@@ -63,17 +61,13 @@ class Place:
 async def place_of(execute: Execution) -> Place:
     """Ask a database what it is."""
     if not execute.dialect.is_server:
-        file = await _file_of(execute)
+        file = next(path for _, name, path in await execute(_FILES) if name == "main")
         return Place(file, shown=file or "a database in memory")
     if execute.dialect is MYSQL:
         return await _place_of_mysql(execute)
     ((name, port, host, started),) = await execute(_SERVER)
-    system = None
-    with suppress(Exception):  # not everybody may ask this everywhere
-        async with savepoint(execute):
-            ((system,),) = await execute(_SYSTEM)
     server = f"server {host}:{port}" if host else f"server at port {port}"
-    return Place(name, (port, system, started), f"the database {name} of the PostgreSQL {server}")
+    return Place(name, (port, started), f"the database {name} of the PostgreSQL {server}")
 
 
 async def _place_of_mysql(execute: Execution) -> Place:
@@ -82,17 +76,7 @@ async def _place_of_mysql(execute: Execution) -> Place:
     clusters = [known.get("group_replication_group_name"), *(each[1] for each in await execute(_CLUSTER))]
     server = "; ".join(filter(None, clusters)) or "; ".join(map(str, sorted(known.items())))
     shown = f"the database {name} of the MySQL server {known['hostname']} with the data in {known['datadir']}"
-    return Place(name or "", (server, None, None), shown)
-
-
-async def _file_of(execute: Execution) -> str:
-    """Return the file of SQLite that has the tables: the main one, unless only an attached one has them."""
-    files: dict[str, str] = {name: file for _, name, file in await execute(_FILES) if name != "temp"}
-    for name in files if len(files) > 1 else ():
-        quoted = name.replace('"', '""')
-        if await execute(text(f"SELECT 1 FROM \"{quoted}\".sqlite_master WHERE name = 'followup_schema'")):  # noqa: S608
-            return files[name]
-    return files["main"]
+    return Place(name or "", (server, None), shown)
 
 
 class Comparison:

@@ -1,6 +1,6 @@
 """Changes many rows of a store, few at once, so that nobody has to wait for the database of SQLite for long.
 
-Copies of what was changed or erased remain in free parts of a SQLite file and in its log. ``scrub`` removes them:
+Copies of what was changed or erased remain in free parts of a SQLite file and in its log. ``_scrub`` removes them:
 ``VACUUM`` writes the file anew, from what is still in the tables, and a checkpoint empties the log.
 """
 
@@ -29,26 +29,6 @@ _TRIES = 30
 
 _WAIT = 0.5
 """Seconds that a try waits for other processes. Meanwhile they wait for it, so it gives way to them for as long."""
-
-
-def scrub(database: Database, clock: StoreTime, done: str, copied: str, again: str) -> None:
-    """Write a SQLite file anew and empty its log.
-
-    Args:
-        database: the database; nothing is done if it is another one than SQLite.
-        clock: the clock, by which it waits for other processes.
-        done: for the error, what has been done.
-        copied: for the error, what copies may be left of.
-        again: for the error, what is to be done again.
-
-    Raises:
-        FollowUpError: copies may be left, because other processes use the file, for example.
-    """
-    if not database.dialect.is_server and (problem := _scrubbed(database, clock)):
-        raise FollowUpError(
-            f"{done}, but the file of the database or its log still has copies of {copied} ({problem}): {again} again "
-            "when fewer processes use it"
-        )
 
 
 def _scrubbed(database: Database, clock: StoreTime) -> str:
@@ -190,8 +170,20 @@ class StoredRows(Store):
             if self._schema.component == "outbox":
                 reencrypt_salts(connection, self.name, self._cipher)
             connection.execute(update(SALTS).where(SALTS.c.salt == salt).values(salt=renewed))
-        scrub(self._database, self._clock, "the rows are encrypted", "what they were before", "call reencrypt")
+        self._scrub()
         return count
+
+    def _scrub(self) -> None:
+        """Write a SQLite file anew and empty its log, so that neither has copies of what was changed in the tables.
+
+        Raises:
+            FollowUpError: this is not possible now, because other processes use the file, for example.
+        """
+        if not self._database.dialect.is_server and (problem := _scrubbed(self._database, self._clock)):
+            raise FollowUpError(
+                "the rows are changed, but the file of the database or its log still has copies of what they were "
+                f"before ({problem}): do the same again when fewer processes use it"
+            )
 
     def _clear(self, *others: Table) -> int:
         """Remove all events of this name, and its rows in other tables; return the number of events."""

@@ -90,9 +90,6 @@ VERSIONS = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
 )
 
-_OF_CLONES = sa.Table("followup_locks", sa.MetaData())
-"""A table that each clone from before version 0.1 has made."""
-
 SALTS = sa.Table(
     "followup_salts",
     sa.MetaData(),
@@ -191,16 +188,7 @@ class Schema:
             database.find_tables(connection)
 
     def found_version(self, connection: sa.Connection) -> int | None:
-        """Return the version of the tables in a database; None if there are none.
-
-        Raises:
-            ConfigurationError: an earlier clone has made them.
-        """
-        if has_table(connection, _OF_CLONES):
-            raise ConfigurationError(
-                "the tables were made by an earlier clone of followup: drop all tables whose names begin with "
-                f"followup_, and make new ones: call {self.component}.create_tables() once"
-            )
+        """Return the version of the tables in a database; None if there are none."""
         if not has_table(connection, VERSIONS):
             return None
         version: int | None = connection.execute(self.version_query).scalar_one_or_none()

@@ -3,11 +3,10 @@
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
-import attrs
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, select
 
 from followup._core.call.options import show_log
@@ -23,33 +22,6 @@ _LONGEST_PAUSE = 30.0
 """Seconds, at most, until the next round after one that failed."""
 
 T = TypeVar("T")
-
-
-class Locked(Protocol):
-    """Does work under the lock of all claims of a name, and returns what the work returns."""
-
-    def __call__(self, work: Callable[[Connection, int], T], clock: StoreTime | None = None) -> T:
-        """Begin a transaction, and pass it with the time under the lock; again after a deadlock."""
-        ...
-
-
-@attrs.frozen(eq=False)
-class Setting:
-    """What the parts of a store work with.
-
-    Attributes:
-        name: name of the store.
-        checked_transaction: begins a transaction on tables that exist and have the right version.
-        locked: does work under the lock of all claims of this name.
-    """
-
-    name: str
-    database: Database
-    clock: StoreTime
-    cipher: RowCipher
-    comparison: Comparison
-    checked_transaction: Callable[[], AbstractContextManager[Connection]]
-    locked: Locked
 
 
 class Store:
@@ -128,18 +100,6 @@ class Store:
     @staticmethod
     async def _adopt(execute: Execution, name: str, hashed: Hash) -> None:
         """Hash the subjects of the events of before the first cipher, in the transaction that stores the salt."""
-
-    def _setting(self) -> Setting:
-        """Return what the parts of this store work with."""
-        return Setting(
-            self.name,
-            self._database,
-            self._clock,
-            self._cipher,
-            self._comparison,
-            self._checked_transaction,
-            self._locked,
-        )
 
     def _has_tables(self) -> bool:
         """Return whether there are tables, of whatever version, in a database that exists."""

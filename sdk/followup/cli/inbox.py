@@ -1,10 +1,6 @@
 """``followup inbox``: handle the webhooks of an inbox, and look after it."""
 
-import logging
-import math
 import re
-import time
-from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +14,7 @@ from followup.cli.options import AsJson, parts_of, time_of
 from followup.cli.output import connected, reject, say
 
 if TYPE_CHECKING:
-    from followup import FollowUp
     from followup.inbox import DeadEvent, Inbox
-
-logger: logging.Logger = logging.getLogger("followup.inbox")
 
 commands: Application = Application(no_args_is_help=True)
 
@@ -32,58 +25,22 @@ Target = Annotated[
 _PLACES = re.compile(r" at [\w-]+\.py:\d+( > [\w-]+\.py:\d+)*$")
 
 
-Endpoint = Annotated[
-    str | None, typer.Option(metavar="ID", help="The endpoint of this inbox; by default the only one there is.")
-]
-
-
 @commands.command()
-def run(
-    target: Target,
-    catch_up_every: Annotated[
-        float | None,
-        typer.Option(metavar="MINUTES", help="Also fetch what never arrived, now and every so many minutes."),
-    ] = None,
-    webhook_endpoint: Endpoint = None,
-    quiet: Annotated[bool, stores.QUIET] = False,
-) -> None:
+def run(target: Target, quiet: Annotated[bool, stores.QUIET] = False) -> None:
     """Handle events until the process is stopped, with the handlers of your Inbox.
 
-    Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once; let one of them catch
-    up. It logs a warning with the number of events that it had to fetch: webhooks do not arrive then.
+    Ctrl-C and SIGTERM end it after the event in flight. Any number of processes may run at once. It does not catch up:
+    let "followup inbox catch-up" run at the start and every hour, by cron for example.
 
     It logs a line at the start, and one for each event, without personal data: on standard error, unless your module
     sets up logging.
     """
-    if catch_up_every is not None and not 0 < catch_up_every < math.inf:
-        reject("--catch-up-every must be a positive number of minutes")
-    if webhook_endpoint is not None and catch_up_every is None:
-        reject("--webhook-endpoint needs --catch-up-every")
     found = load_inbox(target)
-    with ExitStack() as stack:
-        client = None if catch_up_every is None else stack.enter_context(connected())
-        stop = stack.enter_context(stores.until_stopped())
-        stack.enter_context(stores.store_errors())
+    with stores.until_stopped() as stop, stores.store_errors():
         from followup._store.store import begin_work
 
         begin_work(found, f"max_attempts {found._max_attempts}", quiet=quiet)
-        next_at = -math.inf
-        for _ in found._handling(stop):
-            now = time.monotonic()
-            if client is not None and catch_up_every is not None and now >= next_at:
-                next_at = now + catch_up_every * 60
-                _catch_up(found, client, webhook_endpoint)
-
-
-def _catch_up(inbox: "Inbox", client: "FollowUp", webhook_endpoint: str | None) -> None:
-    """Fetch what never arrived; whatever fails is logged, because the handling of events has to go on."""
-    try:
-        inbox.catch_up(client, webhook_endpoint)
-    except Exception as error:  # noqa: BLE001
-        from followup._store.execution import reason_of
-
-        text = str(error) if isinstance(error, ValueError) else reason_of(error)
-        logger.error("cannot catch up, and try again later: %s", text)  # noqa: TRY400 - the traceback may show data
+        found.run(stop)
 
 
 @commands.command()
@@ -145,7 +102,9 @@ def purge(
 @stores.command(commands, "inbox")
 def catch_up(
     store: "Inbox",
-    webhook_endpoint: Endpoint = None,
+    webhook_endpoint: Annotated[
+        str | None, typer.Option(metavar="ID", help="The endpoint of this inbox; by default the only one there is.")
+    ] = None,
     since: Annotated[
         str | None, typer.Option(metavar="TIME", help="Add nothing older, such as 2030-01-01T10:00:00-03:00.")
     ] = None,

@@ -8,7 +8,6 @@ import typer
 
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.codec.wire import format_timestamp
-from followup._core.errors import AuthenticationError, PermissionDeniedError
 from followup._core.redaction import redacted
 from followup.cli import stores
 from followup.cli.application import Application
@@ -50,18 +49,12 @@ def run(
     options = {"requests_per_minute": requests_per_minute, "on_rejected": on_rejected}
     with stores.until_stopped() as stop, stores.opened("outbox", database, name, cipher, **options) as found:
         from followup._store.store import begin_work
-        from followup.outbox import DrainReport
 
-        report = DrainReport()
         found._check_tables()  # a wrong database is an error of the command; one that fails later is logged
         begin_work(found, f"at most {requests_per_minute} calls a minute", quiet=quiet)
         with connected() as client:
-            for unreadable in found._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
-                if until_empty:
-                    unreadable.check()  # such an event waits for ever
-                    if not found._remaining():
-                        break
-        say(f"{report.sent} sent, {report.duplicates} duplicates, {report.rejected} rejected")
+            text = found._send(client, stop, until_empty=until_empty)
+        say(text)
 
 
 @stores.command(commands, "outbox")

@@ -4,7 +4,6 @@ None of them stays open after a transaction, except while a relay or a worker ru
 database only once nobody is connected to it.
 """
 
-import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +21,6 @@ from sqlalchemy.pool import QueuePool
 
 from followup._store.database import Database
 from followup._store.dialects import dialect_of
-from followup.inbox.arrivals import SCHEMA as INBOX
-from followup.outbox.events import SCHEMA as OUTBOX
 
 _DRIVERS = {"sqlite3": "pysqlite", "MySQLdb": "mysqldb"}
 """The drivers that SQLAlchemy calls otherwise than Python does."""
@@ -103,30 +100,20 @@ def _open(alias: str) -> Any:
         connection.set_autocommit(False)
     except Error as error:
         raise (error.__cause__ or error) from None
-    if _is_in_memory(connection) and connections[alias].in_atomic_block and _is_locked(connection.connection):
-        connection.close()
-        return _as_others_see_it()
+    if _is_in_memory(connection) and connections[alias].in_atomic_block:
+        _check_is_readable(connection)
     return connection.connection
 
 
-def _is_locked(driver: sqlite3.Connection) -> bool:
+def _check_is_readable(connection: Any) -> None:
+    """Check that nobody has written to our tables in a transaction: in memory, others cannot even read them then."""
     try:
-        driver.execute("SELECT 1 FROM followup_outbox, followup_inbox LIMIT 1").fetchall()
+        connection.connection.execute("SELECT 1 FROM followup_outbox, followup_inbox LIMIT 1").fetchall()
     except sqlite3.OperationalError as error:
-        return "locked" in str(error)
-    return False
-
-
-def _as_others_see_it() -> sqlite3.Connection:
-    """Return a connection to empty tables, for a database in memory that is locked.
-
-    There, nobody can read a table to which an open transaction has written. Elsewhere, others see nothing of it.
-    """
-    logging.getLogger("followup.django").warning(
-        "the transaction of this test has written to the tables of followup, which in memory nobody else can read; "
-        "they are taken for empty. Use TransactionTestCase, transactional_db or followup_django"
-    )
-    empty = sqlite3.connect(":memory:", check_same_thread=False)
-    for each in (OUTBOX, INBOX):
-        empty.executescript(each.ddl(dialect_of("sqlite")))
-    return empty
+        if "locked" not in str(error):
+            return
+        connection.close()
+        raise RuntimeError(
+            "the transaction of this test has written to the tables of followup, which in memory nobody else can "
+            "read: use TransactionTestCase, transactional_db or followup_django"
+        ) from None

@@ -10,7 +10,7 @@ The tables of the inbox come first. Columns whose name ends in ``_at`` are milli
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -24,7 +24,7 @@ from followup._store.cipher import RowCipher
 from followup._store.dialects import LONG_BYTES, Dialect, dialect_of, exact_text
 from followup._store.leases import StoreTime, datetime_of, time_of
 from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
-from followup._store.store import Setting
+from followup._store.store import Store
 from followup.resources.webhook_event import WebhookEvent, decode_event
 
 DONE: Final = "done"
@@ -72,7 +72,6 @@ class Arrival:
 
     event: WebhookEvent
     body: bytes = attrs.field(repr=False)
-    occurred_at: int
 
 
 def checked_arrival(event: WebhookEvent, body: bytes) -> Arrival:
@@ -86,33 +85,19 @@ def checked_arrival(event: WebhookEvent, body: bytes) -> Arrival:
             checked_text(getattr(event, name), name)
     except ValueError as error:
         raise followup.WebhookSignatureError(f"payload is not an event: {error}", reason="malformed_payload") from None
-    return Arrival(event, body, round(event.occurred_at.timestamp() * 1000))
-
-
-def store(connection: Connection, cipher: RowCipher, clock: StoreTime, arrivals: Iterable[Arrival]) -> int:
-    """Store the events that the inbox does not know, and return how many these are."""
-    return sum(_is_added(connection, cipher, clock, each) for each in arrivals)
-
-
-def _is_added(connection: Connection, cipher: RowCipher, clock: StoreTime, arrival: Arrival) -> bool:
-    dialect = dialect_of(connection.dialect.name)
-    inserting = insertion(cipher, clock, dialect, arrival)
-    if dialect.changed is None:  # SQLAlchemy does not keep the number of inserted rows in PostgreSQL
-        return connection.execute(inserting.returning(EVENTS.c.seq)).one_or_none() is not None
-    result = connection.execute(inserting.inline())
-    # In MySQL, a row that stays as it is counts too, but has no new number. In SQLite, the number stays.
-    return bool(result.lastrowid if dialect.is_server else result.rowcount)
+    return Arrival(event, body)
 
 
 def insertion(cipher: RowCipher, clock: StoreTime, dialect: Dialect, arrival: Arrival) -> Insert:
     """Return the INSERT of an event, which does nothing if the inbox knows it."""
+    event = arrival.event
     return dialect.insert_if_absent(
         EVENTS,
         name=cipher.name,
-        event_id=arrival.event.id,
-        type=arrival.event.type,
-        ref=arrival.event.ref,
-        occurred_at=arrival.occurred_at,
+        event_id=event.id,
+        type=event.type,
+        ref=event.ref,
+        occurred_at=round(event.occurred_at.timestamp() * 1000),
         body=cipher.encrypt(arrival.body),
         state=WAITING,
         attempts=0,
@@ -135,7 +120,7 @@ class CatchUpReport:
 
 
 def catch_up(
-    setting: Setting, client: "followup.FollowUp", webhook_endpoint: str | None, since: datetime | None
+    inbox: Store, client: "followup.FollowUp", webhook_endpoint: str | None, since: datetime | None
 ) -> CatchUpReport:
     """Store the events of an endpoint that the inbox does not know.
 
@@ -146,25 +131,27 @@ def catch_up(
     endpoint = _only_endpoint(client) if webhook_endpoint is None else webhook_endpoint
     if webhook_endpoint is not None:
         client.webhook_endpoints.retrieve(webhook_endpoint)
-    service_clock = time_of(client, setting.clock)
-    with setting.checked_transaction() as connection:
-        cursor = _cursor(connection, setting.name, endpoint, service_clock.milliseconds(connection))
-    times, arrivals, has_reached_the_end = _read(setting, client, endpoint, since or cursor)
-    readable = [each for each in arrivals if each is not None]
-    with setting.checked_transaction() as connection:
+    service_clock = time_of(client, inbox._clock)
+    with inbox._checked_transaction() as connection:
+        cursor = _cursor(connection, inbox.name, endpoint, service_clock.milliseconds(connection))
+    times, arrivals, has_reached_the_end = _read(inbox, client, endpoint, since or cursor)
+    readable = {each.event.id: each for each in arrivals if each is not None}
+    with inbox._checked_transaction() as connection:
+        dialect = inbox._database.dialect
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
-        added = store(connection, setting.cipher, setting.clock, reversed(readable))
+        for each in reversed(readable.values()):
+            connection.execute(insertion(inbox._cipher, inbox._clock, dialect, each).inline())
         # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
         leaves_a_gap = since is not None and cursor is not None and since > cursor
-        is_complete = has_reached_the_end and len(readable) == len(arrivals) and not leaves_a_gap
+        is_complete = has_reached_the_end and None not in arrivals and not leaves_a_gap
         if is_complete and times:
             now = service_clock.milliseconds(connection)
-            _move_cursor(connection, setting.name, endpoint, now, max(times))
-    if added:
-        logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", setting.name, added)
+            _move_cursor(connection, inbox.name, endpoint, now, max(times))
+    if readable:
+        logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", inbox.name, len(readable))
         if (telemetry := telemetry_if_on()) is not None:
-            telemetry.count_missed_webhooks(added, setting.name)
-    return CatchUpReport(len(times), added)
+            telemetry.count_missed_webhooks(len(readable), inbox.name)
+    return CatchUpReport(len(times), len(readable))
 
 
 def _only_endpoint(client: "followup.FollowUp") -> str:
@@ -181,7 +168,7 @@ def _only_endpoint(client: "followup.FollowUp") -> str:
 
 
 def _read(
-    setting: Setting, client: "followup.FollowUp", endpoint: str, oldest: datetime | None
+    inbox: Store, client: "followup.FollowUp", endpoint: str, oldest: datetime | None
 ) -> tuple[list[datetime], list[Arrival | None], bool]:
     """Read the deliveries of an endpoint back to a time.
 
@@ -195,8 +182,8 @@ def _read(
         new = [each for each in page.data if oldest is None or each.created_at >= oldest]
         times += [each.created_at for each in new]
         ids = EVENTS.c.event_id.in_([each.id for each in new])
-        with setting.checked_transaction() as connection:
-            known = {*connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == setting.name, ids)).scalars()}
+        with inbox._checked_transaction() as connection:
+            known = {*connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == inbox.name, ids)).scalars()}
         unknown += [_arrival(each) for each in new if each.id not in known]
         if len(new) < len(page.data) or not page.has_more:
             return times, unknown, True

@@ -20,7 +20,7 @@ from followup._core.threads import NoThreadError, result_within
 from followup._store.cipher import Cipher
 from followup._store.execution import reason_of
 from followup.inbox.apps import ASGIApp, WSGIApp
-from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, store
+from followup.inbox.arrivals import Arrival, CatchUpReport, catch_up, checked_arrival, insertion
 from followup.inbox.handlers import OTHERWISE, H, Handlers, TransactionKind, checked_types
 from followup.inbox.upkeep import DrainReport, ReceivedEvents
 from followup.inbox.worker import Worker
@@ -135,7 +135,7 @@ class Inbox(ReceivedEvents):
 
         def work() -> None:
             with self._checked_transaction(LONGEST_WAIT_OF_RECEIVE) as connection:
-                store(connection, self._cipher, self._clock, [arrival])
+                connection.execute(insertion(self._cipher, self._clock, self._database.dialect, arrival).inline())
 
         if not self._database.dialect.is_server:
             work()
@@ -253,7 +253,7 @@ class Inbox(ReceivedEvents):
         return self._rounds(lambda: worker.work(DrainReport(), None, stop), stop, self._clock)
 
     def _worker(self, *, raises: bool = False) -> Worker:
-        return Worker(self._setting(), self._handlers, self._handler_timeout, self._max_attempts, raises=raises)
+        return Worker(self, self._handlers, self._handler_timeout, self._max_attempts, raises=raises)
 
     def catch_up(
         self, client: "followup.FollowUp", webhook_endpoint: str | None = None, since: datetime | None = None
@@ -283,7 +283,7 @@ class Inbox(ReceivedEvents):
                 raise ValueError(f"since must be an aware datetime, not {kind_of(since)}")
             since = in_utc(since, "since")
         self._check_tables()
-        return catch_up(self._setting(), client, webhook_endpoint, since)
+        return catch_up(self, client, webhook_endpoint, since)
 
 
 def _raw(body: bytes | str) -> bytes:

@@ -4,12 +4,10 @@ import contextlib
 import gc
 import json
 import logging
-import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -22,7 +20,7 @@ from followup._core.frames import clear_frames
 from followup._store.cipher import UnreadableRows
 from followup._store.execution import kind_of_error
 from followup._store.leases import limit_idle_time
-from followup._store.store import Setting
+from followup._store.store import Store
 from followup.inbox import claims
 from followup.inbox.handlers import (
     HandlerError,
@@ -66,7 +64,7 @@ class Worker:
     """Handles the events of an inbox in the calling thread.
 
     Args:
-        setting: that of the inbox, whose tables were checked.
+        store: the inbox, whose tables were checked.
         handlers: the handlers of the inbox.
         handler_timeout: seconds that a handler may take.
         max_attempts: number of attempts after which an event is dead.
@@ -74,16 +72,16 @@ class Worker:
     """
 
     def __init__(
-        self, setting: Setting, handlers: Handlers, handler_timeout: float, max_attempts: int, *, raises: bool = False
+        self, store: Store, handlers: Handlers, handler_timeout: float, max_attempts: int, *, raises: bool = False
     ) -> None:
-        self._setting = setting
-        self._database = setting.database
-        self._clock = setting.clock
+        self._store = store
+        self._database = store._database
+        self._clock = store._clock
         self._handlers = handlers
         self._timeout = handler_timeout
         self._max_attempts = max_attempts
         self._raises = raises
-        self.unreadable: UnreadableRows = UnreadableRows(setting.cipher)
+        self.unreadable: UnreadableRows = UnreadableRows(store._cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Handle what is due, until nothing is, the deadline is over, or ``stop`` is set; the report counts it."""
@@ -95,13 +93,13 @@ class Worker:
 
     def _handle_next(self, report: DrainReport) -> bool:
         """Handle one event; return whether there was anything to do."""
-        name = self._setting.name
+        name = self._store.name
         with self._database.transaction() as connection:
             now = self._clock.sql(self._database.dialect)
             if not claims.is_work_due(connection, name, now, self._timeout, self.unreadable):
                 self._database.check_writable(connection)
                 return False
-        claim, died = self._setting.locked(
+        claim, died = self._store._locked(
             lambda connection, now: claims.claim_next(
                 connection, name, now, self._timeout, self._max_attempts, self.unreadable
             )
@@ -123,8 +121,7 @@ class Worker:
         began = self._clock.monotonic()
         call = self._call_alone if handler.has_own_transaction else self._call
         try:
-            with self._slowness_logged(claim):
-                call(self._handlers.watched(handler.function), claim)
+            call(self._handlers.watched(handler.function), claim)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the event is tried again
             # A server ends a transaction that is idle for too long, which looks like a lost connection.
             is_late = isinstance(error, SQLAlchemyError) and self._clock.monotonic() - began >= self._timeout
@@ -166,7 +163,7 @@ class Worker:
             ours = execute.within(self._database.schema)
             await claims.mark_done_on(ours, claim, self._clock, self._timeout)
 
-        marking = Recording(mark, self._setting.comparison)
+        marking = Recording(mark, self._store._comparison)
         event = decode_event(json.loads(claim.body))
         received = Received(
             event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, marking)
@@ -178,32 +175,6 @@ class Worker:
     def _is_marked(self, claim: claims.Claim) -> bool:
         with self._database.transaction() as connection:
             return claims.is_marked(connection, claim)
-
-    @contextmanager
-    def _slowness_logged(self, claim: claims.Claim) -> Iterator[None]:
-        """Log that a handler outlives its lease: this thread cannot be ended, and handles nothing else meanwhile."""
-        thread = threading.get_ident()
-
-        def report() -> None:
-            frame = sys._current_frames().get(thread)
-            calls = _calls(reversed([*traceback.walk_stack(frame)])) if frame else []
-            logger.error(
-                "event %s, attempt %d: the handler still runs after handler_timeout (%g s); this worker does nothing "
-                "else until it returns, and another worker may begin the next attempt\n%s",
-                claim.event_id,
-                claim.attempt,
-                self._timeout,
-                "\n".join(calls),
-            )
-
-        timer = threading.Timer(self._timeout, report)
-        timer.daemon = True
-        with suppress(RuntimeError):  # the process can start no more threads
-            timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
 
     def _settle_failed(self, claim: claims.Claim, error: Exception, *, may_be_done: bool) -> str:
         if not self._raises:
@@ -225,7 +196,7 @@ class Worker:
         # Once more would repeat what such a handler has committed already.
         is_last = claim.attempt >= self._max_attempts or isinstance(error, TransactionEndedError)
         with self._database.transaction() as connection:
-            reason = self._setting.cipher.reason(_stored_text(error)) or ""
+            reason = self._store._cipher.reason(_stored_text(error)) or ""
             wait = claims.mark_failed(connection, claim, self._clock, reason, is_last=is_last)
         if wait is None:
             return "failed", "another process has it"

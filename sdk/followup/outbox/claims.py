@@ -54,31 +54,29 @@ def find_due(connection: Connection, name: str, now: int, unreadable: Unreadable
 
 def claim(
     connection: Connection,
-    name: str,
     now: int,
     found: Sequence[int],
-    *,
+    unreadable: UnreadableRows,
     requests_per_minute: int,
     largest: int,
     lease_seconds: float,
-    unreadable: UnreadableRows,
 ) -> Claim | Wait | None:
     """Claim the events of the next call.
 
     Args:
         connection: a connection in a transaction that holds the lock, so that every statement sees what the previous
             holder committed.
-        name: name of the outbox.
         now: the current time, read under the lock.
         found: the rows that ``find_due`` has found.
+        unreadable: takes the events that cannot be decrypted, and that stay as they are.
         requests_per_minute: maximum number of calls in any 60 s.
         largest: maximum number of events.
         lease_seconds: how long the events belong to this process.
-        unreadable: takes the events that cannot be decrypted, and that stay as they are.
 
     Returns:
         The claim; a wait if the request rate allows no call yet; None if none of the events is due any more.
     """
+    name = unreadable.name
     leases.end_leases(connection, EVENTS, name, now, LONGEST_LEASE, ABANDONED)
     still_free = select(EVENTS).where(EVENTS.c.seq.in_(found), _are_free(name, now, unreadable))
     rows = connection.execute(still_free.order_by(EVENTS.c.seq)).all()

@@ -23,20 +23,9 @@ from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from followup._core.codec.kinds import kind_of
+from followup._store import execution
 from followup._store.database import unprepared
 from followup._store.dialects import MYSQL, POSTGRESQL, SQLITE, Dialect, dialect_of
-from followup._store.execution import (
-    NO_SUCH_SAVEPOINT,
-    ROLLED_BACK,
-    Execution,
-    Parameters,
-    Rows,
-    Statement,
-    executing,
-    number_of,
-    run,
-    tables_in,
-)
 from followup.outbox.events import Recording
 
 if TYPE_CHECKING:
@@ -175,7 +164,7 @@ def _commits_in_mysql(driver: Any, adapted: Any) -> bool:
         try:
             cursor.execute("RELEASE SAVEPOINT followup_record")
         except Exception as error:
-            if number_of(error) != NO_SUCH_SAVEPOINT:
+            if execution.number_of(error) != execution.NO_SUCH_SAVEPOINT:
                 raise
             return True
     return False
@@ -194,9 +183,12 @@ def _noticing_a_rollback(driver: Any, forbid_more: Callable[[], object] = lambda
         yield
     except BaseException as error:
         if was_open and not driver.in_transaction:
-            error.args = (f"{error.args[0] if error.args else type(error).__name__}. {ROLLED_BACK}", *error.args[1:])
+            error.args = (
+                f"{error.args[0] if error.args else type(error).__name__}. {execution.ROLLED_BACK}",
+                *error.args[1:],
+            )
             forbid_more()
-        elif ROLLED_BACK in getattr(error, "__notes__", ()):
+        elif execution.ROLLED_BACK in getattr(error, "__notes__", ()):
             forbid_more()
         raise
 
@@ -212,14 +204,16 @@ def _on_cursor(
 ) -> None:
     """Write with a cursor; do this around each statement, and pass these options with it."""
 
-    async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
+    async def execute(
+        statement: execution.Statement, parameters: execution.Parameters, schema: str | None
+    ) -> execution.Rows:
         compiled = _compiled(statement, compiler, schema)
         with around():
             cursor.execute(compiled.text, compiled.converted(parameters), **options)
-        rows: Rows = cursor.fetchall() if cursor.description else []
+        rows: execution.Rows = cursor.fetchall() if cursor.description else []
         return compiled.rows(rows)
 
-    run(recording(driver, Execution(execute, dialect)))
+    execution.run(recording(driver, execution.Execution(execute, dialect)))
 
 
 def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
@@ -240,7 +234,7 @@ def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
     forbid_more = (lambda: None) if is_kept else connection.invalidate
     compared = None if recording.comparison.is_of(connection.engine) else driver
     with _noticing_a_rollback(driver, forbid_more), unprepared(driver):
-        run(recording(compared, executing(connection)))
+        execution.run(recording(compared, execution.executing(connection)))
 
 
 def _is_of(module: str, name: str, connection: object) -> bool:
@@ -256,7 +250,7 @@ def _on_psycopg(connection: Any, recording: Recording) -> None:
     # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        _on_cursor(cursor, POSTGRESQL.pyformat, POSTGRESQL, recording, connection, around, prepare=False)
+        _on_cursor(cursor, POSTGRESQL.compiler, POSTGRESQL, recording, connection, around, prepare=False)
 
 
 async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
@@ -268,20 +262,22 @@ async def _on_async_psycopg(connection: Any, recording: Recording) -> None:
     of_tuples: Any = psycopg.AsyncCursor(connection, row_factory=tuple_row)
     async with of_tuples as cursor:
 
-        async def execute(statement: Statement, parameters: Parameters, schema: str | None) -> Rows:
-            compiled = _compiled(statement, POSTGRESQL.pyformat, schema)
+        async def execute(
+            statement: execution.Statement, parameters: execution.Parameters, schema: str | None
+        ) -> execution.Rows:
+            compiled = _compiled(statement, POSTGRESQL.compiler, schema)
             async with around():
                 await cursor.execute(compiled.text, compiled.converted(parameters), prepare=False)
             return await cursor.fetchall() if cursor.description else []
 
-        await recording(connection, Execution(execute, POSTGRESQL))
+        await recording(connection, execution.Execution(execute, POSTGRESQL))
 
 
 def _on_mysql(connection: Any, module: str, recording: Recording) -> None:
     _reject(_commits_by_itself(connection, MYSQL))
     kind = importlib.import_module(f"{module}.cursors").Cursor  # the caller's own may return rows of another shape
     with closing(connection.cursor(kind)) as cursor:
-        _on_cursor(cursor, MYSQL.pyformat, MYSQL, recording, connection)
+        _on_cursor(cursor, MYSQL.compiler, MYSQL, recording, connection)
 
 
 def _is_django(connection: Any) -> bool:
@@ -298,7 +294,7 @@ def _on_django(connection: Any, recording: Recording) -> None:
             connection.set_rollback(True)
 
     with connection.cursor() as cursor, _noticing_a_rollback(connection.connection, forbid_more):
-        _on_cursor(cursor, dialect.pyformat, dialect, recording, connection.connection)
+        _on_cursor(cursor, dialect.compiler, dialect, recording, connection.connection)
 
 
 @attrs.frozen(eq=False)
@@ -310,12 +306,12 @@ class _Compiled:
     _of_parameters: Mapping[str, Callable[[Any], Any]]
     _of_columns: Sequence[Callable[[Any], Any] | None]
 
-    def converted(self, parameters: Parameters) -> dict[str, Any]:
+    def converted(self, parameters: execution.Parameters) -> dict[str, Any]:
         """Return the parameters of the driver."""
         found: dict[str, Any] = self._compiled.construct_params(dict(parameters))
         return {**found, **{name: convert(found[name]) for name, convert in self._of_parameters.items()}}
 
-    def rows(self, rows: Rows) -> Rows:
+    def rows(self, rows: execution.Rows) -> execution.Rows:
         """Return the rows of a SELECT, with values of the types of its columns."""
         if not any(self._of_columns):
             return rows
@@ -326,9 +322,9 @@ class _Compiled:
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(statement: Statement, compiler: Compiler, schema: str | None) -> _Compiled:
+def _compiled(statement: execution.Statement, compiler: Compiler, schema: str | None) -> _Compiled:
     """Return a statement on our tables in a schema, compiled once where the same object is executed again."""
-    options = {**tables_in(schema), "render_schema_translate": True} if schema else {}
+    options = {**execution.tables_in(schema), "render_schema_translate": True} if schema else {}
     compiled: Any = statement.compile(dialect=compiler, **options)
     binds = compiled.bind_names.items()
     found = ((name, each.type.dialect_impl(compiler).bind_processor(compiler)) for each, name in binds)

@@ -4,8 +4,7 @@ It gets its id, its time and its subject. Columns whose name ends in ``_at`` are
 
 ``store`` is a coroutine function that knows no connection (``_store.execution``); ``connections`` executes it in the
 caller's transaction. In PostgreSQL, the schema of our tables is that of the outbox, once it has used them. Before, a
-connection finds them by its own ``search_path`` or, if that is set to a schema without them for this transaction, by
-the one of its session.
+connection finds them by its own ``search_path``.
 """
 
 import functools
@@ -19,7 +18,7 @@ from typing import Any, Final, Required, TypedDict, get_args
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Insert, bindparam, text
+from sqlalchemy import ColumnElement, Insert, bindparam
 
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._core.codec.encode import Encoder, encoder_for, json_bytes
@@ -27,23 +26,13 @@ from followup._core.codec.kinds import camel, kind_of
 from followup._core.codec.wire import format_timestamp
 from followup._core.redaction import redacted
 from followup._core.time import new_uuid
+from followup._store import schema
 from followup._store.cipher import Hash, RowCipher, unhashed
 from followup._store.database import Database
 from followup._store.dialects import LONG_TEXT, Dialect, exact_text
 from followup._store.execution import Execution, advice_on, is_missing_table, savepoint
 from followup._store.leases import StoreTime
 from followup._store.places import Comparison
-from followup._store.schema import (
-    DEAD,
-    IN_FLIGHT,
-    LONGEST_TEXT,
-    SALTS,
-    WAITING,
-    Schema,
-    as_ascii,
-    checked_text,
-    event_table,
-)
 from followup.resources.event_batches import EventInput, EventSourceInput
 
 SENT: Final = "sent"
@@ -52,9 +41,9 @@ SENT: Final = "sent"
 DISCARDED: Final = "discarded"
 """A person gave the dead event up."""
 
-EVENTS = event_table(
+EVENTS = schema.event_table(
     "followup_outbox",
-    sa.Column("subject", exact_text(LONGEST_TEXT), nullable=False),
+    sa.Column("subject", exact_text(schema.LONGEST_TEXT), nullable=False),
     sa.Column("event", LONG_TEXT, nullable=False),
     # Whether later events of the subject wait for this one: true until it is accepted or given up.
     sa.Column("blocks_subject", sa.Boolean, nullable=False),
@@ -78,7 +67,7 @@ sa.Index(
 RATES = sa.Table(
     "followup_outbox_rates",
     sa.MetaData(),
-    sa.Column("name", exact_text(LONGEST_TEXT), primary_key=True),
+    sa.Column("name", exact_text(schema.LONGEST_TEXT), primary_key=True),
     # No relay makes a call before. Each call moves it, and so do a Retry-After, and calls that fail one after another.
     sa.Column("next_call_at", sa.BigInteger, nullable=False),
     # When it was moved: if this is in the future, the clock was set back since.
@@ -86,7 +75,7 @@ RATES = sa.Table(
     sa.Column("failures_in_a_row", sa.Integer, nullable=False),
 )
 
-SCHEMA = Schema("outbox", 1, (EVENTS, RATES, SALTS))
+SCHEMA = schema.Schema("outbox", 1, (EVENTS, RATES, schema.SALTS))
 
 _AT_ONCE = 100
 """Events that are in memory at once."""
@@ -180,9 +169,9 @@ def recorded(event_id: str, data: Mapping[str, Any], text: str, subject: object 
     """
     if len(text) > LARGEST_EVENT:
         raise ValueError(f"event has {len(text):,} bytes in JSON; at most {LARGEST_EVENT:,} fit into a request")
-    event_id = checked_text(event_id, "event.id")
-    chosen = _default_subject(event_id, data) if subject is None else checked_text(subject, "subject")
-    return Recorded(event_id, as_ascii(_fitting(chosen)), text)
+    event_id = schema.checked_text(event_id, "event.id")
+    chosen = _default_subject(event_id, data) if subject is None else schema.checked_text(subject, "subject")
+    return Recorded(event_id, schema.as_ascii(_fitting(chosen)), text)
 
 
 def as_input(text: str) -> EventInput:
@@ -243,7 +232,7 @@ def _text_of(value: object) -> str:
 
 def _fitting(subject: str) -> str:
     """Return the subject, with a hash in place of one that is too long for its column or cannot be stored."""
-    if len(as_ascii(subject)) <= LONGEST_TEXT and "\0" not in subject:
+    if len(schema.as_ascii(subject)) <= schema.LONGEST_TEXT and "\0" not in subject:
         return subject
     kind, _, value = subject.partition(":")
     if not value or not kind.isascii() or len(kind) > len("appointment"):
@@ -263,7 +252,7 @@ async def hash_subjects(execute: Execution, name: str, hashed: Hash) -> None:
     # caller's, so it has no limit here.
     await execute(execute.dialect.lock(SCHEMA.lock_of(name), execute.schema))
     # An IN of SQLAlchemy has no text before it is executed, so that only SQLAlchemy itself can execute it.
-    is_unfinished = sa.or_(*(EVENTS.c.state == each for each in (WAITING, IN_FLIGHT, DEAD)))
+    is_unfinished = sa.or_(*(EVENTS.c.state == each for each in (schema.WAITING, schema.IN_FLIGHT, schema.DEAD)))
     of_name = sa.select(EVENTS.c.seq, EVENTS.c.subject).where(EVENTS.c.name == name, is_unfinished)
     # FOR UPDATE, because a snapshot of the caller's transaction may be older than the lock.
     query: Any = of_name.order_by(EVENTS.c.seq).limit(_AT_ONCE).with_for_update()
@@ -316,7 +305,7 @@ async def store(
     """
     try:
         async with savepoint(execute):
-            execute = execute.within(database.schema or await _schema_on(execute, database))
+            execute = execute.within(database.schema or await _schema_on(execute))
             if check_version:
                 await _check_version(execute, database.shown)
             # With a cipher, each time: a salt that this transaction has stored may roll back with it.
@@ -333,21 +322,11 @@ async def store(
         raise
 
 
-async def _schema_on(execute: Execution, database: Database) -> str | None:
+async def _schema_on(execute: Execution) -> str | None:
     """Return the schema in which a connection finds our tables; None if it finds none, or in SQLite."""
     find_schema = execute.dialect.find_schema
-    if find_schema is None:
-        return None
-    if rows := await execute(find_schema):
-        return str(rows[0][0])
-    if execute.dialect.search_path is None:
-        return None
-    async with savepoint(execute, is_kept=False):  # then the caller's search_path holds again
-        await execute(text(execute.dialect.search_path.format("DEFAULT")))
-        rows = await execute(find_schema)
-    if rows:
-        database.use_schema(rows[0][0])
-    return database.schema
+    rows = [] if find_schema is None else await execute(find_schema)
+    return rows[0][0] if rows else None
 
 
 async def _check_version(execute: Execution, place: str) -> None:
@@ -367,7 +346,7 @@ def insertion(name: str, dialect: Dialect, now: ColumnElement[int]) -> Insert:
         EVENTS,
         **{each: bindparam(each, type_=EVENTS.c[each].type) for each in ("event_id", "subject", "event")},
         name=name,
-        state=WAITING,
+        state=schema.WAITING,
         blocks_subject=True,
         attempts=0,
         due_at=0,

@@ -8,9 +8,9 @@ from typing import Literal
 from sqlalchemy import URL, Connection, Engine
 
 from followup import EventInput, FollowUp
-from followup._core import errors
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.call.options import checked_deadline
+from followup._core.errors import AuthenticationError, ConfigurationError, PermissionDeniedError
 from followup._core.frames import clears_frames_of
 from followup._store.cipher import Cipher, UnreadableRows
 from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async
@@ -64,9 +64,9 @@ class Outbox(RecordedEvents):
         """
         super().__init__(database, name, cipher)
         if isinstance(requests_per_minute, bool) or not isinstance(requests_per_minute, int) or requests_per_minute < 1:
-            raise errors.ConfigurationError("requests_per_minute must be a whole number, 1 or more")
+            raise ConfigurationError("requests_per_minute must be a whole number, 1 or more")
         if on_rejected not in ("hold", "skip"):
-            raise errors.ConfigurationError('on_rejected must be "hold" or "skip"')
+            raise ConfigurationError('on_rejected must be "hold" or "skip"')
         self._limits = Limits(requests_per_minute, holds=on_rejected == "hold")
         self._has_recorded = False
 
@@ -189,7 +189,21 @@ class Outbox(RecordedEvents):
         for _ in self._rounds(lambda: relay.work(report, None, stop), stop, relay.clock, *raised):
             yield relay.unreadable
 
+    def _send(self, client: FollowUp, stop: threading.Event, *, until_empty: bool) -> str:
+        """Do the work of a command: drain until ``stop`` is set, or no event waits; return what was done in words.
+
+        Raises:
+            AuthenticationError, PermissionDeniedError: the service rejects the API key.
+        """
+        report = DrainReport()
+        for unreadable in self._sending(client, report, stop, AuthenticationError, PermissionDeniedError):
+            if until_empty:
+                unreadable.check()  # such an event waits for ever
+                if not self._remaining():
+                    break
+        return f"{report.sent} sent, {report.duplicates} duplicates, {report.rejected} rejected"
+
     def _relay(self, client: FollowUp) -> Relay:
         if not isinstance(client, FollowUp):
             raise TypeError(f"client must be a FollowUp, not {type(client).__name__}")
-        return Relay(self._setting(), self._limits, client)
+        return Relay(self, self._limits, client)

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -23,7 +22,7 @@ from followup._store.cipher import UnreadableRows
 from followup._store.execution import reason_of
 from followup._store.leases import StoreTime, time_of
 from followup._store.schema import DEAD, WAITING
-from followup._store.store import Setting
+from followup._store.store import Store
 from followup.outbox import claims, verdicts
 from followup.outbox.events import LARGEST_BATCH, SENT
 from followup.outbox.upkeep import DrainReport
@@ -80,21 +79,21 @@ class Relay:
     """Sends the events of an outbox with one client.
 
     Args:
-        setting: that of the outbox, whose tables were checked.
+        store: the outbox, whose tables were checked.
         limits: those of the outbox; the largest batch is adjusted.
         client: a synchronous client. Its retries are not used: each attempt is reserved in the request rate.
     """
 
-    def __init__(self, setting: Setting, limits: Limits, client: FollowUp) -> None:
-        self._setting = setting
+    def __init__(self, store: Store, limits: Limits, client: FollowUp) -> None:
+        self._store = store
         self._limits = limits
         self._client = client
-        self.clock: StoreTime = time_of(client, setting.clock)
+        self.clock: StoreTime = time_of(client, store._clock)
         times = (LONGEST_CALL, client._options.attempt_seconds, client._options.deadline)
         self._call_seconds = min(each for each in times if each is not None)
         self._lease_seconds = self._call_seconds * _LEASE_FACTOR + _LEASE_MARGIN
         self._failures = 0
-        self.unreadable: UnreadableRows = UnreadableRows(setting.cipher)
+        self.unreadable: UnreadableRows = UnreadableRows(store._cipher)
 
     def work(self, report: DrainReport, deadline: float | None, stop: threading.Event) -> None:
         """Send events until none is due, the time is up, the service cannot be reached, or ``stop`` is set.
@@ -114,11 +113,11 @@ class Relay:
             left = None if ends is None else ends - self.clock.monotonic()
             if left is not None and left <= 0:
                 return
-            with self._setting.database.transaction() as connection:
+            with self._store._database.transaction() as connection:
                 now = self.clock.milliseconds(connection)
-                found = claims.find_due(connection, self._setting.name, now, self.unreadable)
+                found = claims.find_due(connection, self._store.name, now, self.unreadable)
                 if found is None:
-                    self._setting.database.check_writable(connection)
+                    self._store._database.check_writable(connection)
                     return
             began = self.clock.monotonic()
             claimed = self._claim(found)
@@ -128,16 +127,11 @@ class Relay:
                 self._send(claimed, report, began, left)
 
     def _claim(self, found: Sequence[int]) -> verdicts.Claim | claims.Wait | None:
-        claim = partial(
-            claims.claim,
-            name=self._setting.name,
-            found=found,
-            requests_per_minute=self._limits.requests_per_minute,
-            largest=self._limits.largest_batch,
-            lease_seconds=self._lease_seconds,
-            unreadable=self.unreadable,
-        )
-        return self._setting.locked(lambda connection, now: claim(connection, now=now), self.clock)
+        def claim(connection: Connection, now: int) -> verdicts.Claim | claims.Wait | None:
+            calls, largest = self._limits.requests_per_minute, self._limits.largest_batch
+            return claims.claim(connection, now, found, self.unreadable, calls, largest, self._lease_seconds)
+
+        return self._store._locked(claim, self.clock)
 
     def _send(self, claimed: verdicts.Claim, report: DrainReport, began: float, left: float | None) -> None:
         slack = (self._lease_seconds - self._call_seconds) / 2
@@ -187,17 +181,17 @@ class Relay:
         if is_logged:
             # A failed event is retried for ever, and holds its subject: whoever reads the log has to learn of it.
             level = logging.INFO if states[SENT] == states.total() else logging.WARNING
-            logger.log(level, "outbox %s: %s", self._setting.name, settlement.text)
+            logger.log(level, "outbox %s: %s", self._store.name, settlement.text)
 
     def _settle(self, claimed: verdicts.Claim, settlement: verdicts.Settlement) -> bool:
         """Store the outcome of a claim, and return whether it still was this process's to store."""
-        name, token = self._setting.name, claimed.lease_token
+        name, token = self._store.name, claimed.lease_token
 
         def settle(connection: Connection, now: int) -> bool:
             claims.note_health(connection, name, now, settlement)
-            return claims.settle(connection, self._setting.cipher, now, token, settlement, holds=self._limits.holds)
+            return claims.settle(connection, self._store._cipher, now, token, settlement, holds=self._limits.holds)
 
-        is_ours = self._setting.locked(settle, self.clock)
+        is_ours = self._store._locked(settle, self.clock)
         if not is_ours:
             logger.warning("outbox %s: a lease ended before its results were stored; they are ignored", name)
         return is_ours

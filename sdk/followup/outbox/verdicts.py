@@ -12,15 +12,7 @@ from followup._core.errors import APIStatusError, FollowUpError, IdempotencyErro
 from followup._store.leases import retry_wait
 from followup._store.schema import DEAD, WAITING
 from followup.outbox.events import SENT, WIRE_NAMES
-from followup.resources.event_batches import (
-    MISSING,
-    EventBatchError,
-    EventResult,
-    outcome_of,
-    problem_of,
-    takes_too_long,
-    without_position,
-)
+from followup.resources import event_batches
 
 LONGEST_WAIT = 300.0
 """Seconds, at most, between two attempts to send an event."""
@@ -93,10 +85,12 @@ class Settlement:
     retry_after: float | None = None
 
 
-def of_results(claim: Claim, results: Sequence[EventResult]) -> Settlement:
+def of_results(claim: Claim, results: Sequence[event_batches.EventResult]) -> Settlement:
     """Judge a call that has results for its events."""
     # Of several results for an event, that counts which loses nothing: accepted, else to be tried again.
-    in_order = sorted(results, key=lambda result: ("invalid", "failed", "accepted").index(outcome_of(result)))
+    in_order = sorted(
+        results, key=lambda result: ("invalid", "failed", "accepted").index(event_batches.outcome_of(result))
+    )
     by_id = {result.id: result for result in in_order}
     verdicts = {event.id: _verdict(event, by_id.get(event.id)) for event in claim.events}
     states = Counter(verdict.state for verdict in verdicts.values())
@@ -107,13 +101,13 @@ def of_results(claim: Claim, results: Sequence[EventResult]) -> Settlement:
     return Settlement(verdicts, text, duplicates=duplicates, service="works")
 
 
-def _verdict(event: ClaimedEvent, result: EventResult | None) -> Verdict:
+def _verdict(event: ClaimedEvent, result: event_batches.EventResult | None) -> Verdict:
     if result is None:
-        return _wait(event, LONGEST_WAIT, MISSING)
-    outcome = outcome_of(result)
+        return _wait(event, LONGEST_WAIT, event_batches.MISSING)
+    outcome = event_batches.outcome_of(result)
     if outcome == "accepted":
         return Verdict(SENT)
-    reason = problem_of(result)
+    reason = event_batches.problem_of(result)
     return Verdict(DEAD, reason) if outcome == "invalid" else _wait(event, LONGEST_WAIT, reason)
 
 
@@ -122,7 +116,7 @@ def of_error(claim: Claim, error: FollowUpError) -> Settlement:
 
     Only the service can reject an event, by a response that names it: the page of a proxy has the same status.
     """
-    if isinstance(error, EventBatchError) and error.results:
+    if isinstance(error, event_batches.EventBatchError) and error.results:
         return of_results(claim, error.results)
     if not isinstance(error, APIStatusError):
         return _of_failure(claim, error)
@@ -135,7 +129,7 @@ def of_error(claim: Claim, error: FollowUpError) -> Settlement:
     if len(claim.events) > 1:
         return apart(claim, str(error))
     if is_named or (is_too_large and error.type is not None):
-        verdict = Verdict(DEAD, without_position(error.message))
+        verdict = Verdict(DEAD, event_batches.without_position(error.message))
         return Settlement({claim.events[0].id: verdict}, "the service rejected an event", service="works")
     # Whether the event or the whole call is wrong is unknown. The others do not wait for it.
     return _of_failure(claim, error, longest_wait=LONGEST_WAIT)
@@ -150,7 +144,7 @@ def _of_failure(
     verdicts = {event.id: _wait(event, longest_wait, str(error)) for event in claim.events}
     text = f"a call failed, its events wait again: {error}"
     is_repeated = all(event.attempts > 1 for event in claim.events)
-    is_late = len(claim.events) > 1 and takes_too_long(error, is_repeated=is_repeated)
+    is_late = len(claim.events) > 1 and event_batches.takes_too_long(error, is_repeated=is_repeated)
     limit = _half(claim) if is_late else None
     return Settlement(verdicts, text, limit, is_late, service="fails", retry_after=retry_after)
 
