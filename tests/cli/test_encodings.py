@@ -67,11 +67,8 @@ def test_a_zone_without_a_short_name_is_its_offset(name: str) -> None:
 
 
 @pytest.mark.parametrize("zone", ["Etc/UTC", ""], ids=["named", "of the computer"])
-def test_dates_before_1970_and_after_3000(shell: Shell, server: MockServer, zone: str) -> None:
-    """The C library of Windows has no local time for them."""
+def test_a_date_before_1970(shell: Shell, server: MockServer, zone: str) -> None:
+    """The C library of Windows has no local time for it."""
     with server.client() as client:
         client.visits.create(patient={"phone": "+5491155550000"}, visited_at="1969-05-17T14:30:00Z")
     assert "1969-05-17 14:30" in shell.on_a_terminal(80, "visits", "list", TZ=zone)
-    for day in ("1969-05-17", "3500-05-17"):
-        found = shell.run("appointments", "list", "--start-at-gte", day, TZ=zone)
-        assert found.returncode == 0 or found.stderr == "followup: --start-at-gte is out of range\n"

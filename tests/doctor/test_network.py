@@ -109,7 +109,7 @@ class TestTls:
         with handshakes(context_for(authority, name, not_before=first, not_after=first + timedelta(days=9))) as port:
             found = doctor(f"https://{asked}:{port}", SSL_CERT_FILE=trusted)
         assert found.status == 2
-        assert found.of("TLS").startswith(f"FAIL no secure connection to {asked}:{port}: [SSL: CERTIFICATE_VERIFY")
+        assert found.of("TLS").startswith(f"FAIL no secure connection to {asked}:{port}: ")
         assert problem in found.of("TLS")
         assert found.not_checked == [f"{AFTER_TLS} (there is no secure connection)."]
 
@@ -127,7 +127,10 @@ class TestTls:
         [
             (lambda: each_connection(lambda client: client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")), "[SSL: "),
             (lambda: each_connection(lambda client: client.recv(1)), ""),
-            (lambda: each_connection(lambda client: client.recv(1) and threading.Event().wait(3)), "timed out"),
+            (
+                lambda: each_connection(lambda client: client.recv(1) and threading.Event().wait(3)),
+                "no response in time",
+            ),
         ],
         ids=["without TLS", "hangs up", "never completed"],
     )
@@ -160,20 +163,19 @@ class TestProxies:
         variable: str,
     ) -> None:  # fmt: skip
         server.script = [service()]
-        until = NOW + timedelta(days=90)
-        context = context_for(authority, "api.example.com", not_after=until)
-        with tls_relay(server.url, context) as url, started() as proxy:
+        with tls_relay(server.url, context_for(authority, "api.example.com")) as url, started() as proxy:
             variables = {variable: proxy.url, "SSL_CERT_FILE": trusted}
             found = doctor(url.replace("localhost", "api.example.com"), **variables)
         assert (found.status, found.problems) == (0, [])
         through = f"environment requests to api.example.com go through the proxy {proxy.url.rpartition('/')[2]}"
         assert through in [f"{check} {text}" for _, check, text in found.lines]
         assert found.of("TCP").startswith("OK connected to 127.0.0.1 port ")
-        assert found.of("TLS") == f"OK TLSv1.3, certificate valid until {until:%b %e %H:%M:%S %Y} GMT"
+        assert found.of("TLS") == "OK the certificate is valid"
 
     def test_a_proxy_that_refuses_the_host(self, doctor: Doctor, server: ScriptedServer) -> None:
         server.script = [reply(407, b"")]
         found = doctor("https://api.example.com", HTTPS_PROXY=server.url.replace("//", "//user:hidden@"))
         assert found.status == 2
-        assert found.of("TLS").startswith("FAIL no secure connection to api.example.com: 407")
+        assert found.of("TLS").startswith("FAIL no secure connection to api.example.com: ")
+        assert "407" in found.of("TLS")
         assert "hidden" not in str(found.lines)

@@ -234,19 +234,11 @@ class TestEndpoints:
         assert found.of("endpoints").startswith(expected)
         assert ("never delivered" in found.of("endpoints")) == (delivered is None)
 
-    @pytest.mark.parametrize(
-        ("url", "shown"),
-        [
-            ("http://127.0.0.1:4742/lab?key=s3cret", "127.0.0.1:4742/lab"),
-            ("https://clinic.example/T0A1B2/s3cret?key=abc", "clinic.example"),
-        ],
-    )
-    def test_the_path_of_a_receiver_on_this_computer_is_shown(
-        self, doctor: Doctor, server: ScriptedServer, url: str, shown: str
-    ) -> None:
+    def test_the_path_of_a_receiver_is_not_shown(self, doctor: Doctor, server: ScriptedServer) -> None:
+        url = "https://clinic.example/T0A1B2/s3cret?key=abc"
         server.script = [service(None, None, listed({"url": url, "lastDeliveredAt": None, "lastError": FAILED}))]
         found = doctor(server.url).of("endpoints")
-        assert found.startswith(f"FAIL we_1 ({shown}) fails: ")
+        assert found.startswith("FAIL we_1 (clinic.example) fails: ")
         assert re.search(r"\(2026-09-28 \d\d:\d\d [A-Z]+[^ ;]*; never delivered\)", found), found
 
     def test_each_endpoint_has_its_line(self, doctor: Doctor, server: ScriptedServer) -> None:

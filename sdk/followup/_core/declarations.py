@@ -77,7 +77,7 @@ def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
 LONGEST_QUERY = 32_768
 """Characters, once encoded. httpx rejects URLs of more than 65,536."""
 
-_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%\x00-\x1f\x7f]")
+_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%…\x00-\x1f\x7f]")
 _KEY = re.compile(IDEMPOTENCY_KEY)
 
 
@@ -93,7 +93,7 @@ def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
     if len(value) > LONGEST_ID:
         raise ValueError(f"{operation}: id must have at most {LONGEST_ID} characters")
     if _NOT_IN_AN_ID.search(value):
-        raise ValueError(f"{operation}: id must not contain spaces, line breaks or any of / \\ ? # %")
+        raise ValueError(f"{operation}: id must not contain spaces, line breaks or any of / \\ ? # % …")
     if problem := text_problem(value):
         raise ValueError(f"{operation}: id {problem}")
     return quote(value, safe="")

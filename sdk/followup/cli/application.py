@@ -1,7 +1,6 @@
 """The programs: their commands are imported when they are used, and their help and errors are those of Typer."""
 
 import importlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from followup import __version__
-from followup.cli.output import EXIT_STATUS, reject, run_program
+from followup.cli.output import EXIT_STATUS, run_program
 
 
 class Application(typer.Typer):
@@ -73,19 +72,8 @@ def examples_of(words: str, examples: Sequence[str]) -> list[str]:
     return [each for each in examples if f"{each} ".partition(" ")[2].startswith(f"{words} ")]
 
 
-_SHORTENED = re.compile(r"(?:.*=)?([a-z]{2,3}_(?=[a-z…]*[A-Z0-9])[A-Za-z0-9]+…[A-Za-z0-9]{0,4})")
-"""An id as tables and trees show it where there is little room, alone or as the value of an option."""
-
-
 class Program(TyperGroup):
     """A program, whose help lists its commands under headings."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reject an id that was copied from where it is shortened, and parse the arguments."""
-        unknown = args if self.name == "followup" else ()  # the mock itself finds the object of such an id
-        for each in filter(None, map(_SHORTENED.fullmatch, unknown)):
-            reject(f"{each[1]} is a shortened id; pass the whole one, which --ids and --json print")
-        return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """Write the commands with their summaries. Only the boxes of rich have headings in Typer."""

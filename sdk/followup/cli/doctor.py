@@ -24,12 +24,22 @@ from followup._core.errors import (
     InvalidRequestError,
     parse_http_date,
 )
-from followup._core.http.network import is_loopback
 from followup._core.operations import declarations_of
 from followup._core.redaction import HIDDEN, redacted
 from followup._core.threads import result_within
 from followup.cli.application import Application
-from followup.cli.doctor_network import API_KEY, BASE_URL, Finding, Unchecked, check_variable, check_way, fail, ok
+from followup.cli.doctor_network import (
+    API_KEY,
+    BASE_URL,
+    Finding,
+    Unchecked,
+    check_encryption,
+    check_variable,
+    check_way,
+    fail,
+    no_handshake,
+    ok,
+)
 from followup.cli.output import FAILURE, json_line, reject, say_wrapped, with_local_times, write_line
 from followup.resources import all_groups
 from followup.webhooks import SECRET_VARIABLE, WEBHOOK_TOLERANCE
@@ -146,7 +156,11 @@ def _examine(seconds: float) -> Steps:
 
 
 def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
-    """Retrieve the account: what responds, its clock, the key and its permissions; then contract and endpoints."""
+    """Retrieve the account: TLS, what responds, its clock, the key and its permissions; then contract and endpoints."""
+    encryption = check_encryption(client._options.base_url)
+    if encryption.ends:
+        yield encryption
+        return
     account, error, started = None, None, time.time()
     try:
         account = client.account.retrieve()
@@ -154,8 +168,12 @@ def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
     except (AuthenticationError, InvalidRequestError) as failed:
         error, headers = failed, failed.headers
     except FollowUpError as failed:
-        yield _no_account(failed)
+        if isinstance(failed, APIConnectionError) and failed.was_sent == "no":
+            yield no_handshake(client._options.base_url, failed)
+            return
+        yield from (encryption, _no_account(failed))
         return
+    yield encryption
     took = time.time() - started
     if error is not None and error.type is None:  # not an error of the service
         yield _no_account(error)
@@ -305,7 +323,7 @@ def _check_endpoints(client: FollowUp) -> Iterator[Finding]:
 
 
 def _check_endpoint(endpoint: WebhookEndpoint) -> Finding:
-    shown = f"{endpoint.id} ({_address_of(endpoint.url)})"
+    shown = f"{endpoint.id} ({urlsplit(endpoint.url).hostname})"  # a path may be secret
     if endpoint.status == "disabled":
         advice = f"Enable it: followup webhook-endpoints update {endpoint.id} --no-disabled"
         return fail("endpoints", f"{shown} is disabled: nothing is sent to it", advice)
@@ -316,17 +334,6 @@ def _check_endpoint(endpoint: WebhookEndpoint) -> Finding:
     problem = f"fails: {redacted(error.message, max_length=200)} ({_time(error.at)}; {since})"
     see = f"See: followup webhook-deliveries list --webhook-endpoint {endpoint.id}"
     return fail("endpoints", f"{shown} {problem}", f"It must respond with 2xx within 10 s. {see}")
-
-
-def _address_of(url: str) -> str:
-    """Return the host of a URL, and for a receiver on this computer also port and path: others have secrets in them."""
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "")[:100]
-        is_here = is_loopback(host) and parts.port
-        return f"{host}:{parts.port}{redacted(parts.path, max_length=100)}" if is_here else host
-    except ValueError:
-        return "an invalid URL"
 
 
 def _time(time: datetime) -> str:

@@ -1,15 +1,14 @@
-"""What the checks of ``doctor`` find, and the first of them: the environment, DNS, TCP and TLS, or a proxy."""
+"""What the checks of ``doctor`` find, and the first of them: the environment, DNS and TCP, or a proxy, and TLS."""
 
 import os
 import re
 import socket
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
 import attrs
 import httpcore
-import httpx
 
 from followup import ConfigurationError
 from followup._core.call.options import checked_base_url, checked_key
@@ -95,7 +94,7 @@ def check_variable(name: str) -> Finding:
 
 
 def check_way(base_url: str, proxy: str | None, seconds: float) -> Iterator[Finding]:
-    """Check the connection to the service, or to the proxy, and the TLS handshake with the service.
+    """Check the connection to the service, or to the proxy.
 
     Args:
         base_url: the base URL.
@@ -115,7 +114,6 @@ def check_way(base_url: str, proxy: str | None, seconds: float) -> Iterator[Find
     elif is_loopback(host.hostname or ""):
         advice = f"Start the mock (followup-mock serve), or check the host and the port in {BASE_URL}."
     yield from _check_connection(hop, seconds, advice)
-    yield _check_tls(host, seconds)
 
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
@@ -143,46 +141,25 @@ def _check_connection(hop: SplitResult, seconds: float, advice: str) -> Iterator
     yield fail("TCP", detail, advice, ends="there is no connection", unreachable=True)
 
 
-def _check_tls(host: SplitResult, seconds: float) -> Finding:
-    """Make a TLS handshake as the clients do, without sending a request."""
-    if host.scheme != "https" and is_loopback(host.hostname or ""):
+def check_encryption(base_url: str) -> Finding:
+    """Check that the key and the data of patients are sent encrypted, or stay on this computer."""
+    url = urlsplit(base_url)
+    if url.scheme == "https":
+        return ok("TLS", "the certificate is valid")
+    if is_loopback(url.hostname or ""):
         return ok("TLS", "not used: http to this computer")
-    if host.scheme != "https":
-        detail = f"http to {host.hostname} would send the key and the data of patients unencrypted"
-        return fail("TLS", detail, f"Use https in {BASE_URL}.", ends="the connection is not encrypted")
-    try:
-        connected = _handshake(host.geturl(), seconds)
-    except httpx.HTTPError as error:
-        detail = f"no secure connection to {host.netloc}: {error or type(error).__name__}"
-        advice = f"Check the host and the port in {BASE_URL}. A firewall may block it; a mock needs http."
-        if "CERTIFICATE_VERIFY_FAILED" in detail:
-            advice = (
-                f"Check the clock of this computer and the host in {BASE_URL}. If your organization inspects TLS, set "
-                "SSL_CERT_FILE to a file with the certificate of its authority. If not, someone may intercept the "
-                "connection: do not continue."
-            )
-        return fail("TLS", detail, advice, ends="there is no secure connection", unreachable=True)
-    return ok("TLS", f"{connected.version()}, certificate valid until {connected.getpeercert()['notAfter']}")
+    detail = f"http to {url.hostname} would send the key and the data of patients unencrypted"
+    return fail("TLS", detail, f"Use https in {BASE_URL}.", ends="the connection is not encrypted")
 
 
-class _Completed(Exception):
-    """Ends a request before it is sent, so that no key is."""
-
-
-def _handshake(url: str, seconds: float) -> Any:
-    """Make a TLS handshake through the same proxy as the requests of the clients, and return the TLS object."""
-    connected = None
-
-    def trace(event: str, info: dict[str, Any]) -> None:
-        nonlocal connected
-        if event.endswith("start_tls.complete"):
-            connected = info["return_value"].get_extra_info("ssl_object")
-        elif event.endswith("send_request_headers.started") and info["request"].method != b"CONNECT":
-            raise _Completed
-
-    try:
-        with httpx.Client(timeout=seconds) as client:
-            client.get(url, extensions={"trace": trace})
-    except _Completed:
-        return connected
-    raise AssertionError("unreachable")  # pragma: no cover
+def no_handshake(base_url: str, error: Exception) -> Finding:
+    """Return the finding for a connection that TCP accepted, and over which nothing could be sent."""
+    detail = f"no secure connection to {urlsplit(base_url).netloc}: {error}"
+    advice = f"Check the host and the port in {BASE_URL}. A firewall may block it; a mock needs http."
+    if "CERTIFICATE_VERIFY_FAILED" in detail:
+        advice = (
+            f"Check the clock of this computer and the host in {BASE_URL}. If your organization inspects TLS, set "
+            "SSL_CERT_FILE to a file with the certificate of its authority. If not, someone may intercept the "
+            "connection: do not continue."
+        )
+    return fail("TLS", detail, advice, ends="there is no secure connection", unreachable=True)

@@ -236,7 +236,7 @@ def _progress(file: Path) -> Iterator[Callable[[int, int], object]]:
 
     gc.freeze()  # else each search for cyclic garbage looks at all modules again, which takes a seventh of the time
     try:
-        with progress("rows", of="of about") as bar:
+        with progress("rows") as bar:
             task = bar.add_task(visible(file.name), total=None)
             yield lambda rows, total: bar.update(task, completed=rows, total=total)
     finally:

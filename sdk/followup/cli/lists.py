@@ -11,7 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import attrs
 import typer
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+T = TypeVar("T")
 Row = Mapping[str, Any]
 
 OPTIONS = (
@@ -133,7 +134,7 @@ class Output:
             unit: what is counted while the rows come, on a terminal that has no lines of the output; empty: nothing.
         """
         if unit and sys.stderr.isatty() and (self.format == "table" or not sys.stdout.isatty()):
-            rows = counted(rows, unit)
+            rows = counted(rows, unit, "Fetching")
         if self.format == "table":  # whose columns are as wide as their longest cell
             self._print_table([*rows], title)
         elif self.format == "json" and whole is not None:
@@ -238,20 +239,19 @@ def _print_rows(rows: Sequence[Row], names: Sequence[str], listing: Listing) -> 
         console.print(Text(f"{note}--json shows everything.", style="dim"))
 
 
-def counted(rows: Iterable[Row], unit: str) -> Iterator[Row]:
-    """Iterate over rows whose number is not known, and show how many there were so far."""
+def counted(items: Iterable[T], unit: str, doing: str) -> Iterator[T]:
+    """Iterate over items whose number is not known, and show how many there were so far."""
     with progress(unit) as bar:
-        yield from bar.track(rows, description="Fetching")
+        yield from bar.track(items, description=doing)
 
 
-def progress(unit: str, of: str = "of") -> "Progress":
+def progress(unit: str) -> "Progress":
     """Return a progress display on standard error that disappears when it is done.
 
-    It shows the description of a task, a bar, and the numbers, such as "12,400 of 50,000 rows, 63 s left".
+    It shows the description of a task, a bar, and the numbers, such as "rows: 12,400 of about 50,000, 63 s left".
 
     Args:
         unit: what is counted.
-        of: the word before the total; ``of about`` if it is estimated.
 
     It does not redirect standard output: by default, rich would write the output of the command to its own console,
     and not to the pipe.
@@ -262,9 +262,9 @@ def progress(unit: str, of: str = "of") -> "Progress":
 
     class Numbers(ProgressColumn):
         def render(self, task: Task) -> Text:
-            total = "" if task.total is None else f" {of} {task.total:,.0f}"
+            total = "" if task.total is None else f" of about {task.total:,.0f}"
             left = "" if task.time_remaining is None else f", {task.time_remaining:,.0f} s left"
-            return Text(f"{task.completed:,.0f}{total} {unit}{left}")
+            return Text(f"{unit}: {task.completed:,.0f}{total}{left}")
 
     shown = Console(stderr=True).is_interactive
     return Progress(

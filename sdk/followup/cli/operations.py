@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +17,6 @@ from followup.cli.lists import OPTIONS, Listing, show_one
 from followup.cli.options import (
     AsJson,
     argument_names,
-    bound_of,
     kebab,
     keyword,
     objects_in,
@@ -175,11 +173,6 @@ def _argument_of(parameter: Parameter, typed: Any) -> Any:
     name, kinds = parameter.name, parameter.kinds
     if parameter.place == "whole_body":
         return objects_in(typed, name, argument_names(kinds))
-    if parameter.place == "query" and datetime in kinds.types:
-        time, note = bound_of(typed, f"--{kebab(name)}")
-        if note:
-            warn(note)
-        return time
     return value_of(name, kinds, typed, argument_names(kinds))
 
 

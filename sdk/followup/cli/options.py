@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -16,7 +16,7 @@ import typer
 from followup._core.api_rules import IdPrefix
 from followup._core.codec.kinds import camel, kinds_of
 from followup._core.codec.wire import format_exactly, in_utc
-from followup.cli.output import file_errors, local_zone, reject, zone_of
+from followup.cli.output import file_errors, reject
 
 STANDARD_INPUT = "-"
 
@@ -256,13 +256,12 @@ def _numbers(texts: Iterable[str], where: str, _rename: Rename) -> list[float]:
         reject(f"{where} must be numbers separated by commas, such as 24,3")
 
 
-def time_of(text: str, where: str, *, or_else: str = "") -> str:
+def time_of(text: str, where: str) -> str:
     """Return a time as the API takes it.
 
     Args:
         text: the time in ISO 8601, with its offset.
         where: the option, for the error.
-        or_else: what else the option takes, for the error.
 
     Raises:
         CommandFailed: it is no time, or it has no offset.
@@ -272,36 +271,11 @@ def time_of(text: str, where: str, *, or_else: str = "") -> str:
     except ValueError:
         time = None
     if time is None or time.utcoffset() is None:
-        reject(f"{where} must be a time with an offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC){or_else}")
+        reject(f"{where} must be a time with an offset, such as 2030-05-17T14:30:00-03:00 (Z means UTC)")
     try:
         return format_exactly(in_utc(time, where))
     except ValueError as error:
         reject(str(error))
-
-
-def bound_of(text: str, where: str) -> tuple[str, str]:
-    """Return a bound of a filter as the API takes it; a date is the beginning of this day in the local time zone.
-
-    Args:
-        text: the time in ISO 8601 with its offset, or the date.
-        where: the option, for the error.
-
-    Returns:
-        The time, and a line that names the time zone in which a date was taken; empty for a time.
-
-    Raises:
-        CommandFailed: it is neither a time with an offset nor a date.
-    """
-    try:
-        zone = local_zone()
-        begin = datetime.combine(date.fromisoformat(text), datetime.min.time(), zone).astimezone(UTC).astimezone(zone)
-    except ValueError:
-        return time_of(text, where, or_else=", or a date, such as 2030-05-17"), ""
-    except (OverflowError, OSError):  # in the first year and the last one; on Windows, also before 1970
-        reject(f"{where} is out of range")
-    shown = begin.isoformat()
-    note = f"{where} is {shown}: the day begins at this time in the local time zone, {zone_of(begin)}."
-    return time_of(shown, where), note
 
 
 def _date(text: str, where: str, _rename: Rename) -> str:

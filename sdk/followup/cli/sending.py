@@ -5,10 +5,9 @@ import contextlib
 import io
 import json
 import os
-import re
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, NamedTuple, TextIO
 
@@ -16,8 +15,6 @@ import typer
 
 from followup import EventInput
 from followup._core.api_rules import REQUESTS_PER_MINUTE
-from followup._core.codec.kinds import camel
-from followup._core.redaction import visible
 from followup.cli.options import STANDARD_INPUT, argument_names
 from followup.cli.output import INTERRUPTED, connected, fail, file_errors, json_line, reject, warn
 
@@ -56,20 +53,22 @@ def send_all(
     target = rejected or file.parent / f"{name}.rejected.jsonl"
     if file.exists() and target.exists() and target.samefile(file):
         reject(f"--rejected must not be the file that is sent, {file}")
+    from followup.cli.lists import counted  # imported late, because a help page does not need rich
+
     sent: deque[_FileEvent] = deque()
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as opened, connected(requests_per_minute=REQUESTS_PER_MINUTE) as client:
         lines: TextIO | None = None
         count = 0
         try:
-            for result in client.events.send_all(_inputs(file, sent)):
+            for result in counted(client.events.send_all(_inputs(file, sent)), "events", "Sending"):
                 read = sent.popleft()
                 counts[result.status] += 1
                 if not result.accepted:
                     count += 1
                     with file_errors(f"write {target}"):
                         lines = lines or opened.enter_context(_private_file(target))
-                        problem = f"{read.place}: {_with_wire_names(result.error or result.status)}"
+                        problem = f"{read.place}: {result.error or result.status}"
                         lines.write(json_line({"event": read.event, "error": problem}) + "\n")
         except KeyboardInterrupt:
             problem = "interrupted; repeat the command to send the rest (accepted events have no effect a second time)"
@@ -92,18 +91,12 @@ def _private_file(path: Path) -> TextIO:
 
 
 def _inputs(file: Path, sent: "deque[_FileEvent]") -> Iterator[EventInput]:
-    """Yield the events of the file, show a progress bar, and append each event with its place to ``sent``."""
-    from followup.cli.lists import progress  # imported late, because a help page does not need rich
-
+    """Yield the events of the file, and append each with its place to ``sent``."""
     is_input = str(file) == STANDARD_INPUT
-    with progress("events") as bar, file_errors(f"read {file}"):
-        task = bar.add_task(visible(file.name), total=None)
-        on_total = None if bar.disable or is_input else lambda total: bar.update(task, total=total)
-        with sys.stdin.buffer if is_input else file.open("rb") as opened:
-            for number, read in enumerate(_read_events(file, opened, on_total), start=1):
-                bar.update(task, completed=number)
-                sent.append(read)
-                yield _as_input(read.event)
+    with file_errors(f"read {file}"), sys.stdin.buffer if is_input else file.open("rb") as opened:
+        for read in _read_events(file, opened):
+            sent.append(read)
+            yield _as_input(read.event)
 
 
 _renamed = argument_names(EventInput)
@@ -119,20 +112,12 @@ def _as_input(event: Any) -> Any:
     return {key if _renamed(key) in event else _renamed(key): value for key, value in event.items()}
 
 
-def _with_wire_names(problem: str) -> str:
-    """Return an error of the SDK with the field names of the file."""
-    problem = problem.replace(f"a dict with the keys of {EventInput.__name__}", "an object")
-    names = EventInput.__annotations__
-    return re.sub(r"\w+", lambda found: camel(found[0]) if found[0] in names else found[0], problem)
-
-
-def _read_events(file: Path, opened: Any, on_total: Callable[[int], object] | None) -> Iterator[_FileEvent]:
+def _read_events(file: Path, opened: Any) -> Iterator[_FileEvent]:
     """Yield the events of a file one by one.
 
     Args:
         file: path of the file, whose extension names the format; ``-`` is standard input. An array is JSON in any file.
         opened: the open file.
-        on_total: called with the number of events, if the file can be read twice to count them.
 
     Raises:
         CommandFailed: the file does not have the format of its extension, or the extension is unknown.
@@ -142,13 +127,7 @@ def _read_events(file: Path, opened: Any, on_total: Callable[[int], object] | No
         fail(f"{file} must end in .json or .jsonl; 'followup import' sends the rows of a table")
     is_json = file.suffix.lower() == ".json" or opened.peek().removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"["
     try:
-        events: Iterable[_FileEvent] = _from_json(opened) if is_json else _from_json_lines(opened)
-        if on_total and isinstance(events, list):
-            on_total(len(events))
-        elif on_total and opened.seekable():
-            on_total(sum(1 for line in opened if line.strip()))
-            opened.seek(0)
-        yield from events
+        yield from _from_json(opened) if is_json else _from_json_lines(opened)
     except UnicodeDecodeError:
         fail(f"{shown} is not UTF-8; save it with this encoding, and send it again")
     except RecursionError:
