@@ -1,27 +1,30 @@
 """A crash before a commit undoes it, one after it does not, and nothing of the process goes on, with each driver."""
 
 import asyncio
+import gc
+import random
 import sqlite3
+import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import aiosqlite
+import django.db.backends.sqlite3.base
 import psycopg
 import pytest
 from sqlalchemy import create_engine, text
-from sqlalchemy.engine import Engine
-from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.orm import Session
-from support.connections import django, on_kinds
+from support.connections import django as django_connection
+from support.connections import on_kinds
 from support.databases import engine_of
-from support.integrations.commits import MigratesInSteps
+from support.integrations.stores import Stores
 
 from followup import FollowUp
-from followup_mockserver.lab.simulation.history import Book, CrashAtCommit, CrashAtStart, seed_of
+from followup_mockserver.lab.simulation.history import Book, CrashAtCommit, seed_of
 from followup_mockserver.lab.simulation.promises import time_of
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
 
@@ -77,14 +80,14 @@ def session_commit(url: str) -> None:
 
 
 def django_atomic(url: str) -> None:
-    with django(url) as connection:
+    with django_connection(url) as connection:
         connection.set_autocommit(False)
         connection.cursor().execute(INSERT)
         connection.commit()
 
 
 def django_autocommit(url: str) -> None:
-    with django(url) as connection:
+    with django_connection(url) as connection:
         connection.cursor().execute(INSERT)
 
 
@@ -161,36 +164,6 @@ def test_a_crash_before_a_commit_undoes_it_and_one_after_it_does_not(insert: Any
         simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(1), Book(0, 0))))
 
 
-NAMES = [
-    (sqlite3, "connect"),
-    (sqlite3.dbapi2, "connect"),
-    (threading.Thread, "start"),
-    (ThreadPoolExecutor, "submit"),
-    (psycopg.Connection, "commit"),
-    (psycopg.AsyncCursor, "execute"),
-    (psycopg.Transaction, "__exit__"),
-    (Engine, "raw_connection"),
-    (DefaultDialect, "do_commit"),
-]
-
-
-def test_everything_that_was_replaced_is_the_same_object_afterwards() -> None:
-    class Failing(MigratesInSteps):
-        def start(self, client: FollowUp, folder: Path) -> None:
-            assert all(getattr(*name) is not each for name, each in zip(NAMES, before, strict=True))
-            super().start(client, folder)
-
-        def bookings(self) -> Any:
-            raise RuntimeError
-
-    before = [getattr(*name) for name in NAMES]
-    history = (CrashAtStart(1),)
-    for error, played in ((AssertionError, (*history, Book(0, 0))), (RuntimeError, (Book(0, 0),))):
-        with pytest.raises(error):
-            simulate(Failing, examples=1, seed=seed_of(played))
-        assert all(getattr(*name) is each for name, each in zip(NAMES, before, strict=True))
-
-
 def test_an_engine_and_a_session_that_survive_a_restart_have_no_connection_of_the_crashed_process(
     sqlite_url: str,
 ) -> None:
@@ -233,3 +206,65 @@ def test_a_thread_of_a_crashed_process_commits_nothing(tmp_path: Path) -> None:
             return super().bookings()
 
     simulate(Lasting, examples=1, seed=seed_of((CrashAtCommit(0), Book(0, 0))))
+
+
+# --- afterwards ------------------------------------------------------------------------------------------------------
+
+PACKAGES = (
+    "aiosqlite",
+    "asyncio",
+    "django.db",
+    "os",
+    "psycopg",
+    "random",
+    "secrets",
+    "sqlalchemy",
+    "sqlite3",
+    "threading",
+)
+LOADED = (aiosqlite, django, psycopg)
+"""They are loaded so that there is something to replace in them."""
+
+
+class BelievesNothing(Stores):
+    def bookings(self) -> dict[str, Any]:
+        return {}
+
+
+class Fails(Stores):
+    def bookings(self) -> dict[str, Any]:
+        raise RuntimeError
+
+
+class Exits(Stores):
+    def book(self, booking: Booking) -> None:
+        raise KeyboardInterrupt
+
+
+def names() -> Iterator[tuple[str, Any]]:
+    """Yield each name of a function or class in a module, and in a class of it, with its object."""
+    for module in [*sys.modules.values()]:
+        package = getattr(module, "__name__", "")
+        if package.startswith(PACKAGES) or package == "time":
+            for name, value in [*vars(module).items()]:
+                yield f"{package}.{name}", value
+                if issubclass(type(value), type) and value.__module__.startswith(PACKAGES):
+                    yield from ((f"{package}.{name}.{each}", found) for each, found in [*vars(value).items()])
+
+
+@pytest.mark.parametrize(
+    ("clinic", "outcome"),
+    [(Stores, None), (BelievesNothing, AssertionError), (Fails, RuntimeError), (Exits, KeyboardInterrupt)],
+)
+def test_a_simulation_restores_what_it_replaced(clinic: type[Stores], outcome: type[BaseException] | None) -> None:
+    simulate(Stores, examples=1, seed=1)  # what is loaded or built once is there before the names are read
+    before = {name: value for name, value in names() if callable(value)}
+    assert {"sqlite3.connect", "psycopg.Connection.commit", "threading.Thread.start"} <= before.keys()
+    state, hook = random.getstate(), threading.excepthook
+    if outcome is None:
+        simulate(clinic, examples=2, seed=2)
+    else:
+        with pytest.raises(outcome):
+            simulate(clinic, examples=2, seed=2)
+    assert [name for name, value in names() if name in before and before[name] is not value] == []
+    assert (random.getstate(), threading.excepthook, gc.get_freeze_count()) == (state, hook, 0)

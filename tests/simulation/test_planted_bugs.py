@@ -2,19 +2,15 @@
 
 import re
 import time
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from support.integrations import planted
 from support.integrations.catalogue import BUGS, CORRECT, ENOUGH, EXAMPLES, SEEDS, Bug, promise_in
 from support.integrations.intentions import Intentions
-from support.integrations.reconciling import Reconciling
 from support.integrations.stores import Stores
 
 from followup_mockserver.lab.simulation.history import (
     Book,
-    CrashAtRequest,
     FailRequests,
     PassTime,
     Reschedule,
@@ -49,29 +45,6 @@ def test_a_planted_bug_is_found(bug: Bug) -> None:
 @each_bug
 def test_a_planted_bug_is_found_with_nearly_every_seed(bug: Bug) -> None:
     assert sum(bug.found(seed)[0] for seed in range(SEEDS)) >= ENOUGH
-
-
-def test_the_last_line_of_the_message_repeats_the_failure() -> None:
-    clinic = planted.SendsBeforeCommit
-    message = str(failure_of(clinic, seed=0))
-    with pytest.raises(AssertionError) as again:
-        eval(message.splitlines()[-1], {"simulate": simulate, clinic.__name__: clinic})
-    assert str(again.value) == message
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("clinic", [Intentions, Reconciling, planted.SendsEvents])
-def test_without_its_bug_an_integration_survives_the_same_histories(clinic: type[Clinic]) -> None:
-    simulate(clinic, examples=EXAMPLES, seed=0)
-
-
-def test_a_request_before_a_crash_is_told_once() -> None:
-    seed = seed_of((CrashAtRequest(0, 1), Book(0, 0)))
-    message = str(failure_of(planted.SendsBeforeCommit, seed))
-    assert "crashed before it saw the response" in message
-    texts = [each.partition(". ")[2] for each in message.splitlines() if each[:1].isdigit()]
-    for before, text in pairwise(texts):
-        assert not text.startswith(before.removesuffix(".") + ", and crashed"), message
 
 
 def test_an_appointment_without_an_external_id_is_named() -> None:

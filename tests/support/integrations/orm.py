@@ -95,10 +95,6 @@ class WebApplication(Clinic):
                 for each in session.scalars(select(Slot))
             }
 
-    def patients(self) -> dict[str, str]:
-        with Session(self.engine) as session:
-            return {each.phone: each.full_name for each in session.scalars(select(Slot))}
-
     def handled(self) -> list[str]:
         with Session(self.engine) as session:
             return list(session.scalars(select(Work.event_id)))

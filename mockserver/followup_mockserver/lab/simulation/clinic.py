@@ -24,7 +24,7 @@ else:  # these need SQLAlchemy, which other clinics may not have
 
 _Bookings = Mapping[str, datetime | None]
 _REQUIRED = ("start", "book", "reschedule", "cancel", "bookings")
-_METHODS = (*_REQUIRED, "receiver", "work", "handled", "patients")
+_METHODS = (*_REQUIRED, "receiver", "work", "handled")
 
 
 class Crash(BaseException):
@@ -123,14 +123,6 @@ class Clinic:
 
     def handled(self) -> Iterable[str] | None | Awaitable[Iterable[str] | None]:
         """Return the id of each webhook event whose work is done, as often as it was done; None: not checked."""
-        return None
-
-    def patients(self) -> Mapping[str, str] | None | Awaitable[Mapping[str, str] | None]:
-        """Return the full name of each patient, by external id at the service or by phone; None: not checked.
-
-        Phones are compared in any spelling. A patient whose bookings are all cancelled need not be at the service. Of
-        persons who share a phone, the service makes one patient, so the name of any of them is right.
-        """
         return None
 
     def now(self) -> datetime:
@@ -274,21 +266,6 @@ def _in_utc(name: str, external_id: object, start_at: Any) -> datetime | None:
         return start_at and start_at.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"{name} has a time for {external_id!r} that is outside of the calendar in UTC") from None
-
-
-def patients_of(clinic: Clinic) -> Mapping[str, str] | None:
-    """Return what ``patients()`` of a clinic returned, checked.
-
-    Raises:
-        TypeError: it has another type.
-    """
-    found: Any = clinic._call("patients")
-    if found is not None and not (
-        isinstance(found, Mapping) and all(isinstance(each, str) for pair in found.items() for each in pair)
-    ):
-        name = f"{type(clinic).__name__}.patients()"
-        raise TypeError(f"{name} must return a mapping {{external id or phone: full name}} of strings, or None")
-    return found
 
 
 def handled_of(clinic: Clinic) -> list[str] | None:

@@ -53,43 +53,21 @@ def commits(sql: str, *, in_transaction: bool) -> bool:
 
 @attrs.define(eq=False)
 class Commits:
-    """The commits of one history. Thread-safe.
+    """The commits of one history.
 
     Attributes:
-        made: how many commits were made.
-        runs: by the id of a webhook event, for each run of its handler whether the run committed something by itself.
-
-    Args:
         pending: the crashes that are pending.
         story: learns what happens.
+        made: how many commits were made.
+        runs: by the id of a webhook event, for each run of its handler whether the run committed something by itself.
+        lock: held while it is decided whether a commit is one at which the clinic crashes.
     """
 
-    _pending: PendingFaults
-    _story: Story
+    pending: PendingFaults
+    story: Story
     made: int = attrs.field(default=0, init=False)
     runs: defaultdict[str, list[bool]] = attrs.field(factory=lambda: defaultdict(list), init=False)
-    _lock: threading.RLock = attrs.field(factory=threading.RLock, init=False)
-
-    @contextmanager
-    def around(self, process: Process, database: str) -> Iterator[None]:
-        """Make a commit a point at which the clinic may crash, before and after it.
-
-        Raises:
-            Crash: the clinic crashes here, or has crashed before.
-        """
-        with self._lock:
-            process.check()
-            moment = self._pending.crash_at_commit(starts=process.is_starting)
-            if moment == "before":
-                self._story.add(f"The clinic crashed before it committed ({database}).")
-                raise process.crash()
-        yield
-        self.made += 1
-        if moment == "after":
-            with self._lock:
-                process.check()
-                self._story.add(f"The clinic crashed after it committed ({database}).")
-                raise process.crash()
+    lock: threading.RLock = attrs.field(factory=threading.RLock, init=False)
 
 
 @attrs.define(eq=False)
@@ -108,9 +86,27 @@ class OpenDatabases:
     connections: WeakKeyDictionary[Any, Callable[[Any], object]] = attrs.field(factory=WeakKeyDictionary, init=False)
     engines: WeakSet[Any] = attrs.field(factory=WeakSet, init=False)
 
-    def committing(self, database: str) -> AbstractContextManager[None]:
-        """Return a context for a commit in a database, at which the process may crash."""
-        return self.commits.around(self.process, database)
+    @contextmanager
+    def committing(self, database: str) -> Iterator[None]:
+        """Make a commit in a database a point at which the clinic may crash, before and after it.
+
+        Raises:
+            Crash: the clinic crashes here, or has crashed before.
+        """
+        process, commits = self.process, self.commits
+        with commits.lock:
+            process.check()
+            moment = commits.pending.crash_at_commit(starts=process.is_starting)
+            if moment == "before":
+                commits.story.add(f"The clinic crashed before it committed ({database}).")
+                raise process.crash()
+        yield
+        commits.made += 1
+        if moment == "after":
+            with commits.lock:
+                process.check()
+                commits.story.add(f"The clinic crashed after it committed ({database}).")
+                raise process.crash()
 
     def belong_to_thread(self) -> None:
         """Let these be the databases of the current thread, and of those that it starts."""

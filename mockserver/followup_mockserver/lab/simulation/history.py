@@ -5,7 +5,7 @@ so that histories can be drawn, shrunk and encoded in one way. The simplest alte
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any, get_args
 
@@ -18,7 +18,7 @@ MAX_BOOKINGS = 12
 
 def _below(alternatives: int, weights: tuple[float, ...] = ()) -> Any:
     """Return a field for a number from 0 to ``alternatives`` - 1, all of which are equally likely without weights."""
-    return attrs.field(metadata={"alternatives": alternatives, "weights": weights or (1,) * alternatives})
+    return attrs.field(default=0, metadata={"alternatives": alternatives, "weights": weights or (1,) * alternatives})
 
 
 _FEW = (8, 4, 2, 2, 1, 1, 1, 1, 0.25, 0.25, 0.25, 0.25)
@@ -175,11 +175,6 @@ def alternatives_of(kind: type[Step]) -> list[int]:
     return [field.metadata["alternatives"] for field in attrs.fields(kind)]
 
 
-def step_of(kind: Callable[..., Step], values: Iterable[int]) -> Step:
-    """Return a step of a kind, with the values of its fields in their order."""
-    return kind(*values)
-
-
 # --- the seed of a history -------------------------------------------------------------------------------------------
 
 # A history is written as a number in a mixed radix: the kind of each step, then its fields; so it is the same in every
@@ -219,7 +214,7 @@ def history_of(seed: int) -> History | None:
         for alternatives in alternatives_of(KINDS[kind - 1]):
             number, value = divmod(number, alternatives)
             values.append(value)
-        steps.append(step_of(KINDS[kind - 1], values))
+        steps.append(KINDS[kind - 1](*values))
     return tuple(steps)
 
 
@@ -283,7 +278,7 @@ def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Itera
         kinds = {kind: weight for kind, weight in weights.items() if kind not in left_out}
         for kind in random.choices([*kinds], [*kinds.values()], k=times):
             fields = [field.metadata["weights"] for field in attrs.fields(kind)]
-            yield step_of(kind, [random.choices(range(len(each)), each)[0] for each in fields])
+            yield kind(*[random.choices(range(len(each)), each)[0] for each in fields])
 
     while True:
         history = [*drawn({CrashAtStart: 1}, 0 if random.randrange(_CRASHED_STARTS) else 1)]

@@ -138,37 +138,14 @@ class NotSimulated(RuntimeError):
     """The clinic uses something that a simulation cannot control."""
 
 
-class UnconnectedLoop(asyncio.BaseEventLoop):
-    """An event loop without sockets and processes.
-
-    Attributes:
-        refused: the first use of something that a simulation cannot control; None if there was none.
-    """
-
-    refused: NotSimulated | None = None
-
-    def refusal(self, detail: str) -> NotSimulated:
-        """Return the exception for the use of something that a simulation cannot control."""
-        self.refused = self.refused or NotSimulated(f"{detail} {_WHAT_IS_SIMULATED}")
-        return self.refused
-
-
 def _refuse(name: str) -> Callable[..., Any]:
-    def refuse(self: UnconnectedLoop, *_: Any, **__: Any) -> Any:
+    def refuse(self: "SimulatedLoop", *_: Any, **__: Any) -> Any:
         caller = inspect.currentframe()
         while caller is not None and module_of(caller).startswith(("asyncio.", __name__)):
             caller = caller.f_back
         raise self.refusal(f"{module_of(caller)} called {name}() on the event loop.")
 
     return refuse
-
-
-for _name in (
-    *("add_reader", "add_writer", "add_signal_handler", "getaddrinfo", "sock_connect", "connect_read_pipe"),
-    *("create_connection", "create_datagram_endpoint", "create_server", "create_unix_connection"),
-    *("create_unix_server", "subprocess_exec", "subprocess_shell", "connect_write_pipe"),
-):
-    setattr(UnconnectedLoop, _name, _refuse(_name))
 
 
 class _Callback(asyncio.TimerHandle):
@@ -210,8 +187,8 @@ class _Task(asyncio.Task[Any]):
         super().add_done_callback(function, context=context)
 
 
-class SimulatedLoop(UnconnectedLoop):
-    """An event loop that runs only while the simulation lets it, in the thread that created it.
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """An event loop that runs only while the simulation lets it, in the thread that created it, without sockets.
 
     Args:
         time: the simulated time.
@@ -229,6 +206,7 @@ class SimulatedLoop(UnconnectedLoop):
         self._check = check
         self._thread = threading.get_ident()
 
+        self._refused: NotSimulated | None = None
         self._handles: list[_Callback] = []
         self._repeated: list[tuple[Any, Any]] = []
         self._timers: list[_Callback] = []
@@ -239,6 +217,11 @@ class SimulatedLoop(UnconnectedLoop):
         self._connections: dict[int, Any] = {}
         self._is_submitting = False
         self._threads: Executor | None = None
+
+    def refusal(self, detail: str) -> NotSimulated:
+        """Return the exception for the use of something that a simulation cannot control; the first one is raised."""
+        self._refused = self._refused or NotSimulated(f"{detail} {_WHAT_IS_SIMULATED}")
+        return self._refused
 
     # --- what the simulation does ------------------------------------------------------------------------------------
 
@@ -353,8 +336,8 @@ class SimulatedLoop(UnconnectedLoop):
                 handle.run()
             if task is not None and task.done():
                 self._take_leave(task)
-        if self.refused is not None:
-            raise self.refused
+        if self._refused is not None:
+            raise self._refused
         self._check()
         return True
 
@@ -498,3 +481,11 @@ class SimulatedLoop(UnconnectedLoop):
             self._errors.append((f"A background task ({name_of(task)})", error))
         elif isinstance(error, Exception) and "handle" in context:
             self._errors.append(("A callback of the event loop", error))
+
+
+for _name in (
+    *("add_reader", "add_writer", "add_signal_handler", "getaddrinfo", "sock_connect", "connect_read_pipe"),
+    *("create_connection", "create_datagram_endpoint", "create_server", "create_unix_connection"),
+    *("create_unix_server", "subprocess_exec", "subprocess_shell", "connect_write_pipe"),
+):
+    setattr(SimulatedLoop, _name, _refuse(_name))

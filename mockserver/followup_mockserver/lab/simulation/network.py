@@ -119,6 +119,7 @@ class Network:
 
     Attributes:
         faults: how many requests a fault has affected.
+        erased: whose fields a request has set to null, its operation, and the fields with their values before.
 
     Args:
         service: the service.
@@ -132,7 +133,7 @@ class Network:
     faults: int = attrs.field(default=0, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _sent: dict[bytes, str | None] = attrs.field(factory=dict, init=False)
-    _updates: list[tuple[str, str, dict[str, Any]]] = attrs.field(factory=list, init=False)
+    erased: list[tuple[str | None, str, dict[str, Any]]] = attrs.field(factory=list, init=False)
 
     def carry(self, process: Process, request: httpx.Request) -> httpx.Response:
         """Pass a request to the service, and return its response.
@@ -175,24 +176,15 @@ class Network:
             return response
 
     def _pass_on(self, request: httpx.Request, operation: str, path_id: str | None) -> httpx.Response:
-        """Pass a request to the service, and note the fields before an update."""
+        """Pass a request to the service, and note what it erases."""
         before = self._fields_of(path_id) if request.method == "PATCH" else {}
         try:
             return call_wsgi(self._service._wsgi_app, request)
         finally:
-            if before:
-                self._updates.append((str(path_id), operation, before))
-
-    def erased(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Yield for each update that erased something: whose fields, the operation, and the fields with their values.
-
-        What another request has entered again since then is not erased.
-        """
-        for path_id, operation, before in self._updates:
-            now = self._fields_of(path_id)
+            now = self._fields_of(path_id) if before else {}
             fields = {name: value for name, value in before.items() if value is not None and now[name] is None}
             if fields:
-                yield now.get("external_id") or now.get("full_name") or path_id, operation, fields
+                self.erased.append((now.get("external_id") or now.get("full_name"), operation, fields))
 
     def _fields_of(self, id: str | None) -> dict[str, Any]:
         """Return the fields of an appointment or a patient by name; none for any other id."""

@@ -1,17 +1,17 @@
 """Plays one history: a fresh service, a fresh folder, the steps, and the judgement at the end."""
 
+import gc
 import os
 import random
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from followup import Patient, PatientInput
 from followup._for_mockserver import reproducible_randomness, virtual_time
 from followup_mockserver.lab.simulation import clinic as clinics
 from followup_mockserver.lab.simulation import history as steps
@@ -34,7 +34,6 @@ from followup_mockserver.lab.simulation.running import ClinicTime, Runner
 from followup_mockserver.lab.simulation.traffic import Traffic, what_happened
 from followup_mockserver.rules import appointments, patients
 from followup_mockserver.service import MockService
-from followup_mockserver.world.schema.errors import ServiceError
 
 DURATIONS = (
     ("", timedelta(0)),
@@ -66,14 +65,12 @@ class Player:
 
     Args:
         clinic: the user's class.
-        begin: called before each history.
     """
 
-    def __init__(self, clinic: type[Clinic], begin: Callable[[], object]) -> None:
+    def __init__(self, clinic: type[Clinic]) -> None:
         self.clinic = clinic
         self.booking_error: str | None = None
         self.has_booked = False
-        self._begin = begin
         self._template = MockService(start_time=START, seed=0, rate_limit=0)
         self.secret: str = ""
         if clinic.receiver_url is not None:
@@ -86,10 +83,12 @@ class Player:
 
         Raises:
             TypeError, ValueError: a method of the clinic returned what it must not return.
-            Exception: one of ``bookings``, ``handled`` or ``patients``. All of these get a note with the call that
-                repeats them.
+            Exception: one of ``bookings`` or ``handled``. All of these get a note with the call that repeats them.
         """
-        self._begin()
+        # A process that crashes loses its database connections, and with them its locks. In a simulation that is so
+        # only when its objects have been freed, and those in reference cycles are freed by a collection. Without
+        # ``freeze``, which lets it ignore the objects that existed before, a history takes ten times as long.
+        gc.freeze()
         try:
             with self._template.fork() as service, _folder() as folder:
                 return _Play(self, service, folder).play(history)
@@ -254,20 +253,9 @@ class _Play:
         deliveries = [(each.id, each.attempts, each.status) for each in self._service.deliveries]
         believed = self._believed()
         appointments = [(each.id, each.status, each.start_at, each.external_id) for each in self._appointments()]
-        patients = [(each.id, each.external_id, each.full_name) for each in self._service._access.tenant.patients]
-        return believed, appointments, patients, deliveries, sorted(clinics.handled_of(clinic) or ())
+        return believed, appointments, deliveries, sorted(clinics.handled_of(clinic) or ())
 
     def _judge(self) -> None:
-        try:
-            self._compare()
-        except PromiseBroken as broken:
-            restarts = self._runner.restarts
-            after = f"{restarts or 'no'} restart{'' if restarts < 2 else 's'}"
-            now = promises.time_text(self._service.clock.now.replace(microsecond=0))
-            broken.detail += f"\nAsked at the end, {now}, after {after}."
-            raise
-
-    def _compare(self) -> None:
         """Compare what the clinic believes now with what is at the service."""
         believed = self._believed()
         self._player.has_booked |= bool(believed)
@@ -275,10 +263,7 @@ class _Play:
         tenant = self._service._access.tenant
         phones = {each.id: each.phone for each in tenant.patients}
         promises.check_persons(self._ledger.entries, self._appointments(), phones.get)
-        promises.check_erased(self._network.erased())
-        names = clinics.patients_of(self._runner.up().clinic)
-        if names is not None:
-            promises.check_patients(self._ledger.entries, believed, names, self._patient)
+        promises.check_erased(self._network.erased)
         handled = clinics.handled_of(self._runner.up().clinic)
         if self._player.secret and handled is not None:
             genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}
@@ -286,15 +271,6 @@ class _Play:
 
     def _believed(self) -> dict[str, datetime | None]:
         return clinics.bookings_of(self._runner.up().clinic)
-
-    def _patient(self, key: str) -> Patient | None:
-        """Return the patient at the service who has this external id, or this phone in any spelling."""
-        tenant = self._service._access.tenant
-        details: PatientInput = {"external_id": key}
-        with tenant.lock:
-            with suppress(ServiceError):
-                details["phone"] = patients.normalized_phone(tenant, key, "phone")
-            return tenant.patients.find_first(details, ("external_id", "phone"))
 
     def _appointments(self) -> list[Any]:
         tenant = self._service._access.tenant

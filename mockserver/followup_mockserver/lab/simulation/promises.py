@@ -4,6 +4,7 @@ What the clinic believes is compared with its ledger, and with what is at the se
 happened, in sentences that the developer of a clinic understands.
 """
 
+import itertools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Final, Literal
 
 import attrs
 
-from followup import Appointment, Patient
+from followup import Appointment
 from followup_mockserver.lab.simulation.clinic import Booking
 from followup_mockserver.lab.simulation.history import MAX_BOOKINGS, SLOTS, History, call_that_repeats, seed_of
 
@@ -130,25 +131,21 @@ def time_of(slot: int) -> datetime:
 
 
 class Story:
-    """Sentences, in the order of what happened. A sentence that repeats the one before it is counted instead."""
+    """Sentences, in the order of what happened. Sentences that repeat the one before them are counted instead."""
 
     def __init__(self) -> None:
         self._sentences: list[str] = []
-        self._times: list[int] = []
 
     def add(self, sentence: str) -> None:
         """Add a sentence, which ends with a full stop."""
-        if self._sentences and self._sentences[-1] == sentence:
-            self._times[-1] += 1
-        else:
-            self._sentences.append(sentence)
-            self._times.append(1)
+        self._sentences.append(sentence)
 
     def lines(self) -> list[str]:
         """Return the sentences, numbered from 1."""
+        counted = [(each, len([*group])) for each, group in itertools.groupby(self._sentences)]
         return [
             f"{number}. {each}" if times == 1 else f"{number}. {each.removesuffix('.')} ({times} times)."
-            for number, (each, times) in enumerate(zip(self._sentences, self._times, strict=True), start=1)
+            for number, (each, times) in enumerate(counted, start=1)
         ]
 
 
@@ -191,7 +188,6 @@ CANCELS = "A booking that the clinic cancelled is cancelled at the service, or n
 NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
 FOR_ITS_PATIENT = "Every booking is at the service for the patient with its phone."
 ERASES_NOTHING = "No request sets a field to null that nobody wanted to erase."
-NAMESPERSONS = "Every patient with a booking is at the service, under the name that patients() says."
 HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
 HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
 RETURNS = "Every method of the clinic returns in the end."
@@ -282,12 +278,11 @@ def check_persons(
             raise PromiseBroken(FOR_ITS_PATIENT, f"{detail}; the service has it for the patient with {phone}.")
 
 
-def check_erased(erased: Iterable[tuple[str, str, Mapping[str, object]]]) -> None:
+def check_erased(erased: Iterable[tuple[str | None, str, Mapping[str, object]]]) -> None:
     """Check that no request has set a field to null.
 
     Args:
-        erased: whose fields, the operation of the request, and the fields that are null since then with their values
-            before.
+        erased: whose fields, the operation of the request, and the fields that it set to null with their values before.
 
     Raises:
         PromiseBroken: one has.
@@ -295,40 +290,6 @@ def check_erased(erased: Iterable[tuple[str, str, Mapping[str, object]]]) -> Non
     for whose, operation, fields in erased:
         values = " and ".join(f"{name} to null, which was {value!r}" for name, value in fields.items())
         raise PromiseBroken(ERASES_NOTHING, f"{whose}: {operation} set {values}. Omit what does not change.")
-
-
-def check_patients(
-    entries: Mapping[str, Entry],
-    believed: Mapping[str, datetime | None],
-    names: Mapping[str, str],
-    find: Callable[[str], Patient | None],
-) -> None:
-    """Check that the patients of the clinic are at the service under their names.
-
-    Args:
-        entries: the bookings that persons made, by external id.
-        believed: what ``bookings()`` returned.
-        names: what ``patients()`` returned.
-        find: returns the patient at the service who has an external id or a phone; None if there is none.
-
-    Raises:
-        PromiseBroken: one is not.
-    """
-    bookings = [each.booking for each in entries.values()]
-    for key, name in names.items():
-        own = [each for each in bookings if each.full_name == name]
-        phones = {each.phone for each in own}
-        sharing = {each.full_name for each in bookings if each.phone in phones}
-        patient = find(key)
-        if patient is None and len(sharing) > 1:
-            patient = next(filter(None, map(find, phones)), None)  # the service has the external id of somebody else
-        says = f"patients() says {name} for {key}; the service has"
-        if patient is None:
-            # A name may be that of two persons, of whom one has only bookings that are cancelled.
-            if phones == {each.phone for each in own if believed.get(each.external_id)}:
-                raise PromiseBroken(NAMESPERSONS, f"{says} no patient with this external id or phone.")
-        elif patient.full_name != name and patient.full_name not in sharing:
-            raise PromiseBroken(NAMESPERSONS, f"{says} {patient.full_name or 'no name'}.")
 
 
 def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Collection[str]) -> None:

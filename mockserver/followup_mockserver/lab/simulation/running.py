@@ -5,8 +5,8 @@ import gc
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -31,25 +31,6 @@ _LONGEST_TEXT = 500
 """Characters of an exception's text in the message of a violation."""
 _PATIENCE = 0.005
 """Seconds, in real time, for which a wait of another thread lets the simulation move the clock by itself."""
-_FROZEN_BY_PYTHON = 1_000  # at least: Python 3.12 starts with 375 objects, the others with none
-
-
-@contextmanager
-def fast_collections() -> Iterator[Callable[[], object]]:
-    """Make garbage collections fast enough to follow every crash; yield what to call before each history.
-
-    A process that crashes loses its database connections, and with them its locks. In a simulation that is so only when
-    its objects have been freed, and those in reference cycles are freed by a collection. Without ``gc.freeze``, which
-    lets it ignore the objects that existed before the history, a collection takes 80 ms, and a history ten times as
-    long. A program that uses ``gc.freeze`` itself gets these slower collections.
-    """
-    if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
-        yield lambda: None
-        return
-    try:
-        yield gc.freeze
-    finally:
-        gc.unfreeze()
 
 
 @attrs.define(eq=False)
@@ -89,11 +70,6 @@ class Runner:
     _databases: OpenDatabases | None = attrs.field(default=None, init=False)
     order: int = attrs.field(default=0, init=False)
     _starts: int = attrs.field(default=0, init=False)
-
-    @property
-    def restarts(self) -> int:
-        """How often the clinic was started again."""
-        return self._starts - 1
 
     @property
     def is_down(self) -> bool:
@@ -229,7 +205,9 @@ class Runner:
     def _text_of(self, error: Exception) -> str:
         """Return an exception in one line, without the path of the folder, which is another one in each run."""
         first_line = str(error).strip().partition("\n")[0]
-        text = first_line.replace(str(self._folder), "folder")[:_LONGEST_TEXT]
+        for path in (str(self._folder), repr(str(self._folder))[1:-1]):  # Windows doubles its separators in the latter
+            first_line = first_line.replace(path, "folder")
+        text = first_line[:_LONGEST_TEXT]
         return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."
 
 

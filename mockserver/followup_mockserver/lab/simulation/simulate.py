@@ -1,5 +1,6 @@
 """``simulate``: plays random histories, and reports the shortest one that breaks a promise."""
 
+import gc
 import os
 import random
 import sys
@@ -20,7 +21,6 @@ from followup_mockserver.lab.simulation.clinic import Clinic, Crash, check_clini
 from followup_mockserver.lab.simulation.drivers import observed_drivers
 from followup_mockserver.lab.simulation.playing import Player
 from followup_mockserver.lab.simulation.promises import Finding, report_of
-from followup_mockserver.lab.simulation.running import fast_collections
 from followup_mockserver.world.schema.errors import integer
 
 _FRESH_BITS = 32
@@ -61,7 +61,7 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
             to it.
         TypeError: the class lacks a method, or a method returned something of a wrong type; the message names it.
         ValueError: an invalid argument, or a method returned an invalid value; the message names it.
-        Exception: any exception of ``bookings``, ``handled`` or ``patients``. Its note has the call that repeats the
+        Exception: any exception of ``bookings`` or ``handled``. Its note has the call that repeats the
             history.
 
     Warns:
@@ -86,9 +86,12 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
 
 
 def _search(clinic: type[Clinic], examples: int, seed: int) -> "tuple[Player, tuple[steps.History, Finding] | None]":
-    with fast_collections() as begin, _silent_crashes(), observed_drivers(), zone_of_the_machine():
-        player = Player(clinic, begin)
-        return player, _Search(player).search(examples, seed)
+    with _silent_crashes(), observed_drivers(), zone_of_the_machine():
+        player = Player(clinic)
+        try:
+            return player, _Search(player).search(examples, seed)
+        finally:
+            gc.unfreeze()
 
 
 BETWEEN_REPORTS = 5.0
@@ -243,12 +246,13 @@ def _with_simpler_steps(history: steps.History) -> Iterator[steps.History]:
 def _simpler(step: steps.Step) -> Iterator[steps.Step]:
     if isinstance(step, steps.CrashAtRequest | steps.CrashAtCommit | steps.CrashAtStart):
         yield steps.CrashNow()
-    values = attrs.astuple(step)
-    if any(values):
-        yield steps.step_of(type(step), [0] * len(values))
-    for position, value in enumerate(values):
+    kind: Callable[..., steps.Step] = type(step)
+    values = attrs.asdict(step)
+    if any(values.values()):
+        yield kind()
+    for name, value in values.items():
         for smaller in range(value):
-            yield steps.step_of(type(step), [*values[:position], smaller, *values[position + 1 :]])
+            yield kind(**{**values, name: smaller})
 
 
 ZONE = "Pacific/Chatham"
