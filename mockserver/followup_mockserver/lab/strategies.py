@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, cast, get_args
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -21,7 +21,7 @@ from followup import _for_mockserver as sdk
 from followup._for_mockserver import OutboundEventType
 from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES, body_of, headers_of
 from followup_mockserver.gateway.operations import OPERATIONS
-from followup_mockserver.rules import appointments, doctors, intake_requests, patients, webhook_endpoints
+from followup_mockserver.rules import appointments, doctors, patients, triggered_events, webhook_endpoints
 from followup_mockserver.rules.events import process
 from followup_mockserver.rules.patients import IN_EVENTS
 from followup_mockserver.service import SUBSCRIBERS
@@ -190,91 +190,34 @@ def _deliveries(type: OutboundEventType | None) -> SearchStrategy[WebhookDeliver
     return _deliveries_of(type)
 
 
-_ENDPOINT = {"url": "https://clinic.example/webhooks", "enabled_events": [EVERY_TYPE]}
 _EARLIEST, _LATEST = datetime(2020, 1, 1), datetime(2099, 1, 1)  # noqa: DTZ001 - the strategy adds the time zone
-
-
 _LONGEST_TEXT = 40
-_TEXT = st.text(min_size=1, max_size=_LONGEST_TEXT)
 
-
-def _answers() -> SearchStrategy[Any]:
-    patient = st.fixed_dictionaries({"full_name": _TEXT, **_TEXTS})
-    coverage = st.fixed_dictionaries({"insurer": _TEXT})
-    return st.fixed_dictionaries(
-        {"patient": patient, "coverage": coverage, "address": _TEXT, "requested_service": _TEXT}
-    )
-
-
-def _endpoints() -> SearchStrategy[Any]:
-    shown = ("url", "enabled_events", "description")
-    create = operation("webhook_endpoints.create")
-    return create.map(lambda call: {name: call[1][name] for name in shown if name in call[1]})
-
-
-def _reschedule(tenant: Tenant, days: int) -> None:
-    (booked,) = tenant.appointments
-    appointments.update(tenant, booked, start_at=booked.start_at + timedelta(days=days))
-
-
-class _Sequel(NamedTuple):
-    """What follows an inbound event, and causes a webhook.
-
-    Attributes:
-        event: type of the inbound event; None if there is none.
-        details: draws what the sequel depends on.
-        end: causes the webhook, if the inbound event has not.
-    """
-
-    event: sdk.EventType | None
-    details: Callable[[], SearchStrategy[Any]] = st.none
-    end: Callable[[Tenant, Any], object] = lambda *_: None
-
-
-_SEQUELS: Mapping[OutboundEventType, _Sequel] = {
-    "appointment.rescheduled": _Sequel("appointment.created", lambda: st.integers(1, 30), _reschedule),
-    "appointment.cancelled": _Sequel(
-        "appointment.created",
-        lambda: st.none() | _TEXT,
-        lambda tenant, reason: appointments.cancel(tenant, *tenant.appointments, reason=reason),
-    ),
-    "intake.created": _Sequel("intake.requested"),
-    "intake.ready": _Sequel(
-        "intake.requested",
-        _answers,
-        lambda tenant, answer: intake_requests.answer(tenant, *tenant.intake_requests, **answer),
-    ),
-    "conversation.handoff": _Sequel(
-        "patient.upserted",
-        lambda: st.none() | _TEXT,
-        lambda tenant, reason: patients.hand_off(tenant, [*tenant.patients][-1], reason=reason),
-    ),
-    "patient.silent": _Sequel(
-        "patient.upserted", end=lambda tenant, _: patients.fall_silent(tenant, [*tenant.patients][-1])
-    ),
-    "webhook.ping": _Sequel(
-        None, _endpoints, lambda tenant, _: webhook_endpoints.ping(tenant, *tenant.webhook_endpoints)
-    ),
+_CAUSES: Mapping[OutboundEventType, sdk.EventType] = {
+    "appointment.rescheduled": "appointment.created",
+    "appointment.cancelled": "appointment.created",
+    "intake.created": "intake.requested",
+    "intake.ready": "intake.requested",
+    "conversation.handoff": "patient.upserted",
+    "patient.silent": "patient.upserted",
+    "webhook.ping": "patient.upserted",
 }
-"""By the type of the webhook; every other one is caused by the inbound event of the same type."""
-
-
-def _sequel_of(type: OutboundEventType) -> _Sequel:
-    return _SEQUELS.get(type) or _Sequel(cast("sdk.EventType", type))
+"""The inbound events before webhooks that no inbound event of the same type causes."""
 
 
 @functools.cache
 def _deliveries_of(type: OutboundEventType) -> SearchStrategy[WebhookDelivery]:
-    cause, details, _ = _sequel_of(type)
+    cause = _CAUSES.get(type) or cast("sdk.EventType", type)
     return st.builds(
         functools.partial(_delivery, type),
         now=st.datetimes(_EARLIEST, _LATEST, timezones=st.just(UTC)),
         livemode=st.booleans(),
         # A patient without a phone neither falls silent nor is handed off.
-        event=st.none() if cause is None else event_of(cause, ("phone", "dni") if cause == type else ("phone",)),
+        event=event_of(cause, ("phone", "dni") if cause == type else ("phone",)),
         source=st.sampled_from(get_args(sdk.EventSource)),
         opted_out=st.booleans(),
-        detail=details(),
+        days=st.integers(1, 30),
+        reason=st.none() | st.text(min_size=1, max_size=_LONGEST_TEXT),
     )
 
 
@@ -286,12 +229,23 @@ def _delivery(type: OutboundEventType, *, opted_out: bool, **drawn: Any) -> Webh
     tenant = Tenant(options.organization("org_strategies", **settings), (), options, subscribers)
     with tenant.lock, tenant.caused_by(None):
         doctors.add_roster(tenant)
-        webhook_endpoints.create(tenant, **(drawn["detail"] if type == "webhook.ping" else _ENDPOINT))
-        if drawn["event"] is not None:
-            body = sdk.Events.create.call((drawn["event"],), {}).content or ""
-            result = process(tenant, json.loads(body), drawn["source"])
-            assert result.accepted, result.error
-        _sequel_of(type).end(tenant, drawn["detail"])
+        webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=[EVERY_TYPE])
+        result = process(
+            tenant, json.loads(sdk.Events.create.call((drawn["event"],), {}).content or ""), drawn["source"]
+        )
+        assert result.accepted, result.error
+        match type:
+            case "appointment.rescheduled":
+                (booked,) = tenant.appointments
+                appointments.update(tenant, booked, start_at=booked.start_at + timedelta(days=drawn["days"]))
+            case "appointment.cancelled":
+                appointments.cancel(tenant, *tenant.appointments, reason=drawn["reason"])
+            case "conversation.handoff":
+                patients.hand_off(tenant, [*tenant.patients][-1], reason=drawn["reason"])
+            case "patient.silent":
+                patients.fall_silent(tenant, [*tenant.patients][-1])
+            case "intake.ready" | "webhook.ping":
+                triggered_events.send(tenant, type, None)
         return [each for each in tenant.webhook_deliveries if each.event_type == type][-1]
 
 
