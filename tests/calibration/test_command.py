@@ -95,7 +95,7 @@ def test_an_invented_phone_that_a_patient_has_is_not_used(server: MockServer, us
             assert run.patient["phone"] == "+12025550103"
         else:
             reason = "every invented phone number that was tried belongs to a patient already"
-            assert texts["appointment_status"] == f"not asked: {reason}"
+            assert texts["unknown_fields"] == f"not asked: {reason}"
 
 
 def test_a_key_of_production_is_rejected_before_anything_is_written(shell: Shell, server: MockServer) -> None:

@@ -1,6 +1,7 @@
 """``followup-mock check``: the sources of a document, the report, and the exit status."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift.documents import Document, component, operation, request, served_document
+from drift.documents import Document, component, operation, parameter, request, served_document
 from support.ports import free_port
 from support.server import ScriptedServer, drip, hang, reply
 
 from followup_mockserver import MockServer
 from followup_mockserver.cli.app import app
+from followup_mockserver.cli.judge import lines_of
 from followup_mockserver.lab import contract_document
+from followup_mockserver.lab.contract_check import compare_document
 
 Check = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -208,14 +211,6 @@ class TestProblems:
         assert (result.returncode, result.stdout) == (2, "")
         assert "no response" in result.stderr
 
-    def test_a_document_that_is_too_large(self, check: Check, tmp_path: Path) -> None:
-        path = tmp_path / "contract.json"
-        with path.open("wb") as file:
-            file.truncate(64 * 1024 * 1024 + 1)
-        result = check(str(path))
-        assert (result.returncode, result.stdout) == (2, "")
-        assert "it has more than 67,108,864 bytes" in result.stderr
-
     @pytest.mark.parametrize(
         "late", [hang, drip, lambda released: drip(released, headers=True)], ids=["hang", "drip", "headers"]
     )
@@ -229,3 +224,17 @@ class TestProblems:
         assert (result.returncode, result.stdout) == (2, "")
         assert result.stderr.count("\n") == 1
         assert "no response within 0.2 s" in result.stderr
+
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/contract-drift.md"
+
+
+def test_the_output_on_the_page_is_real() -> None:
+    document = served_document()
+    parameter(document, "GET /v1/patients", "limit")["schema"]["maximum"] = 50
+    component(document, "Doctor")["properties"]["fullName"]["type"] = ["string", "null"]
+    request(document, "POST /v1/treatments")["properties"]["kind"]["enum"].append("surgery")
+    request(document, "POST /v1/treatments")["properties"]["priority"] = {"type": "integer"}
+    operation(document, "GET /v1/account")["summary"] = "Who am I?"
+    (shown,) = re.findall(r"^```text\n(breaking: .*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert shown.splitlines() == [*lines_of(compare_document(document))]

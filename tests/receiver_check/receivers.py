@@ -215,15 +215,6 @@ class WorksTooLong(Receiver):
         return super().process(event)
 
 
-class WorksTooLongOnOneEvent(Receiver):
-    """The rescheduling of an appointment takes too long."""
-
-    def process(self, event: Any) -> int:
-        if event["type"] == "appointment.rescheduled":
-            self.released.wait(30)
-        return super().process(event)
-
-
 class NeverWorks(Receiver):
     def work(self, database: sqlite3.Connection, event: Any) -> None:
         """Forget the event."""
@@ -232,11 +223,6 @@ class NeverWorks(Receiver):
 class RejectsEverything(Receiver):
     def is_genuine(self, body: bytes, headers: Mapping[str, str]) -> bool:
         return False
-
-
-class RejectsEverythingWithErrors(Receiver):
-    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
-        return 500
 
 
 class IgnoresForged(Receiver):

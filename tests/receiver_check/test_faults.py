@@ -33,13 +33,6 @@ FAULTS = {
     receivers.ReadsAscii: {"non_ascii"},
     receivers.LosesSomeNames: {"non_ascii"},
 }
-SEEN_ONLY_WITH_A_PROBE = [
-    receivers.WorksBeforeItVerifies,
-    receivers.NeverDeduplicates,
-    receivers.LooksBeforeItInserts,
-    receivers.DropsTheOlder,
-    receivers.LosesSomeNames,
-]
 
 
 def test_a_correct_receiver_passes_every_case(check: Check) -> None:
@@ -63,23 +56,11 @@ def test_a_fault_is_found(check: Check, fault: type[receivers.Receiver]) -> None
     assert set(outcomes(report).values()) == {"PASS", "FAIL"}
 
 
-@pytest.mark.parametrize(
-    "fault", [*SEEN_ONLY_WITH_A_PROBE, receivers.ConflictsWithRepetitions], ids=lambda each: each.__name__
-)
-def test_without_a_probe_no_effect_passes(check: Check, fault: type[receivers.Receiver]) -> None:
-    report = check(fault, probe=False)
-    found = set() if fault in SEEN_ONLY_WITH_A_PROBE else FAULTS[fault]
-    assert failed(report) == found
-    assert {case for case, outcome in outcomes(report).items() if outcome == "NOT SEEN"} == EFFECTS - found
-
-
 def test_a_receiver_that_rejects_everything_has_not_shown_that_it_verifies(check: Check) -> None:
-    for kind in (receivers.RejectsEverything, receivers.RejectsEverythingWithErrors):
-        seen = outcomes(check(kind, probe=False))
-        assert seen["genuine"] == "FAIL"
-        assert seen["in_time"] == "NOT SEEN"
-        assert "PASS" not in seen.values()
-    assert {outcomes(check(receivers.RejectsEverything))[each] for each in FORGED} == {"NOT SEEN"}
+    seen = outcomes(check(receivers.RejectsEverything, probe=False))
+    assert (seen["genuine"], seen["in_time"]) == ("FAIL", "NOT SEEN")
+    assert {seen[each] for each in FORGED} == {"NOT SEEN"}
+    assert "PASS" not in seen.values()
 
 
 def test_with_the_secret_of_another_endpoint_nothing_passes(check: Check) -> None:
@@ -104,16 +85,7 @@ def test_a_limit_of_the_rate_is_no_rejection(check: Check) -> None:
 def test_a_receiver_that_works_too_long_fails_in_time_and_passes_nothing(check: Check) -> None:
     report = check(receivers.WorksTooLong, times=Times(response=0.3, probing=0.3, settling=0.1))
     assert outcomes(report) == {each: "FAIL" if each == "in_time" else "NOT SEEN" for each in CASES}
-    assert "No response within 0.3 s in genuine, repeated, fifty_at_once." in detail(report, "in_time")
-    # Each of the others would take as long.
-    assert "Not sent" in detail(report, "out_of_order")
-
-
-def test_one_response_that_is_late_fails_in_time(check: Check) -> None:
-    report = check(receivers.WorksTooLongOnOneEvent, times=Times(response=3, probing=0.6, settling=0.2))
-    assert failed(report) == {"in_time"}
-    assert outcomes(report)["out_of_order"] == "NOT SEEN"
-    assert report.count("PASS") == 13
+    assert "No response within 0.3 s in genuine, repeated, fifty_at_once, out_of_order, " in detail(report, "in_time")
 
 
 def test_a_forged_request_without_a_response_is_neither_accepted_nor_rejected(check: Check) -> None:

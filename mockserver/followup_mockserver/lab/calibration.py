@@ -48,13 +48,6 @@ class Point:
 
 QUESTIONS = tomllib.loads(package_text(__name__, "calibration_questions.toml"))
 
-_points: list[Point] = []
-
-
-def point(ask: Callable[[Run], str]) -> None:
-    """Declare a question; its name is the id of the point."""
-    _points.append(Point(id=ask.__name__, ask=ask, **QUESTIONS["asked"][ask.__name__]))
-
 
 def _verdict(response: httpx.Response, accepted: str) -> str:
     """Return whether a request was accepted; of a rejection, the status, type, code, and the field that it names."""
@@ -64,7 +57,6 @@ def _verdict(response: httpx.Response, accepted: str) -> str:
 # --- requests ----------------------------------------------------------------------------------------------------
 
 
-@point
 def unknown_fields(run: Run) -> str:
     """Are unknown fields and query parameters rejected?"""
     unknown = {"phone": run.patient["phone"], UNKNOWN: "x"}
@@ -74,7 +66,6 @@ def unknown_fields(run: Run) -> str:
     return f"in a body: {_verdict(body, 'ignored')}; in a query: {_verdict(query, 'ignored')}"
 
 
-@point
 def messages(run: Run) -> str:
     """In which time zone do messages show times? The one of the account."""
     zone = run.account.time_zone
@@ -86,7 +77,6 @@ def messages(run: Run) -> str:
     )
 
 
-@point
 def idempotency_keys(run: Run) -> str:
     """What happens to a key that is used again?"""
     key, body = {"Idempotency-Key": run.external_id()}, run.booking()
@@ -109,7 +99,6 @@ def idempotency_keys(run: Run) -> str:
 # --- patients ----------------------------------------------------------------------------------------------------
 
 
-@point
 def phone_formats(run: Run) -> str:
     """How are phones normalized, and to which country do numbers without a country code belong?"""
     patient = run.patient
@@ -133,7 +122,6 @@ def phone_formats(run: Run) -> str:
 # --- appointments, visits and intake requests --------------------------------------------------------------------
 
 
-@point
 def appointment_status(run: Run) -> str:
     """Which status has a new appointment, and one whose start has changed?"""
     booked = run.make("POST", "/v1/appointments", json=run.booking())
@@ -146,7 +134,6 @@ def appointment_status(run: Run) -> str:
     )
 
 
-@point
 def intake_required(run: Run) -> str:
     """Which data does an intake request need to become ready?"""
     words: list[str] = []
@@ -168,7 +155,6 @@ def intake_required(run: Run) -> str:
 # --- webhooks ----------------------------------------------------------------------------------------------------
 
 
-@point
 def ref(run: Run) -> str:
     """What is the ref of a webhook that an inbound event causes?"""
     _ = run.endpoint  # it must be there before
@@ -255,8 +241,9 @@ def _preferred(regions: Collection[str], time_zone: str) -> str | None:
 
 # --- all of them -------------------------------------------------------------------------------------------------
 
-POINTS = tuple(_points)
-"""The open points that are asked about, in this order."""
+_ASKED = (unknown_fields, messages, idempotency_keys, phone_formats, appointment_status, intake_required, ref)
+POINTS = tuple(Point(id=each.__name__, ask=each, **QUESTIONS["asked"][each.__name__]) for each in _ASKED)
+"""The open points that are asked about, in this order; the name of a question is the id of its point."""
 
 NOT_ASKED: Mapping[str, str] = {each: reason for reason, ids in QUESTIONS["not_asked"].items() for each in ids}
 """The open points that are not asked about, by id, each with the reason."""

@@ -5,6 +5,7 @@ responses that it would reject. What was created is taken from the responses alo
 clean up.
 """
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -127,7 +128,6 @@ class Run:
         self._chosen = bool(phones)
         self._phones = iter(phones) if phones else invented_phones(tag)
         self._numbers = itertools.count(1)
-        self._shared: dict[str, Any] = {}
         self._time = time
 
     # --- requests ------------------------------------------------------------------------------------------------
@@ -180,7 +180,8 @@ class Run:
                 raise NotAsked(f"there was no response to {method} {path} ({type(error).__name__})") from None
             if response.status_code != httpx.codes.TOO_MANY_REQUESTS:
                 return response
-            self._time.sleep(_seconds_of(response.headers.get("Retry-After")))
+            after = response.headers.get("Retry-After", "")
+            self._time.sleep(min(float(after), _LONGEST_WAIT) if after.isdecimal() else _LONGEST_WAIT)
         raise NotAsked("the rate limit of the environment is used up")
 
     def _record_all(self, body: Any) -> None:
@@ -217,34 +218,19 @@ class Run:
         """Return the body of a booking in two months; it is cancelled at the end, before any reminder."""
         return {"patient": self.patient["id"], "startAt": self.time(60), "externalId": self.external_id(), **fields}
 
-    def shared(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return an object that several questions use; it is made once. If that fails, it fails for all of them."""
-        if name not in self._shared:
-            try:
-                self._shared[name] = make()
-            except NotAsked as reason:
-                self._shared[name] = reason
-        found = self._shared[name]
-        if isinstance(found, NotAsked):
-            raise NotAsked(str(found))
-        return found
-
-    @property
+    @functools.cached_property
     def patient(self) -> Any:
         """An invented patient with name, phone, DNI and external id."""
-        return self.shared("patient", self._new_patient)
-
-    @property
-    def endpoint(self) -> str:
-        """The id of a webhook endpoint that is subscribed to everything. Its host is reserved for never being one."""
-        body = {"url": f"https://calibrate.invalid/{PREFIX}{self._tag}", "enabledEvents": ["*"]}
-        return str(self.shared("endpoint", lambda: self.make("POST", "/v1/webhook_endpoints", json=body))["id"])
-
-    def _new_patient(self) -> Any:
         # Nobody has this document: real ones do not begin with zeros.
         dni = f"00{int(self._tag, 16) % 1_000_000:06}"
         body = {"phone": self._phone(), "fullName": NAME, "dni": dni, "externalId": self.external_id()}
         return self.make("POST", "/v1/patients", json=body)
+
+    @functools.cached_property
+    def endpoint(self) -> str:
+        """The id of a webhook endpoint that is subscribed to everything. Its host is reserved for never being one."""
+        body = {"url": f"https://calibrate.invalid/{PREFIX}{self._tag}", "enabledEvents": ["*"]}
+        return str(self.make("POST", "/v1/webhook_endpoints", json=body)["id"])
 
     def _phone(self) -> str:
         for phone in itertools.islice(self._phones, _PHONES_TRIED):
@@ -288,13 +274,6 @@ class Run:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-
-def _seconds_of(retry_after: str | None) -> float:
-    try:
-        return min(max(float(retry_after or 1), 1.0), _LONGEST_WAIT)
-    except ValueError:
-        return _LONGEST_WAIT
 
 
 _AREA_CODES = (202, 212, 213, 305, 312, 313, 404, 415, 503, 512, 602, 612, 615, 617, 619, 702, 713, 801, 816, 907)

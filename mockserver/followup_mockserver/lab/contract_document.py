@@ -77,9 +77,6 @@ class Raw:
         return part
 
 
-MAX_BYTES = 64 * 1024 * 1024
-"""The largest document."""
-
 TIMEOUT = 30.0
 """Seconds within which a download must be complete."""
 
@@ -99,16 +96,13 @@ def read_document(source: str) -> dict[str, Any]:
         if source.lower().startswith(("http://", "https://")):
             text = result_within(TIMEOUT, lambda: _downloaded(source))
         elif source == "-":
-            text = sys.stdin.buffer.read(MAX_BYTES + 1)
+            text = sys.stdin.buffer.read()
         else:
-            with Path(source).open("rb") as file:
-                text = file.read(MAX_BYTES + 1)
+            text = Path(source).read_bytes()
     except TimeoutError:
         raise DocumentError(f"no response within {TIMEOUT:g} s") from None
     except (OSError, ValueError) as error:
         raise DocumentError(getattr(error, "strerror", None) or "the name of the file is invalid") from None
-    if len(text) > MAX_BYTES:
-        raise DocumentError(f"it has more than {MAX_BYTES:,} bytes")
     try:
         document = decoded_json(text.removeprefix(b"\xef\xbb\xbf"), _MAX_DEPTH)
     except ServiceError as error:
@@ -125,20 +119,15 @@ def _downloaded(url: str) -> bytes:
     """Return the body of a response. No key is sent: contracts are public."""
     import httpx  # imported late, because a file needs no client
 
-    text = bytearray()
     try:
-        with httpx.stream("GET", url, timeout=TIMEOUT, follow_redirects=True) as response:
-            if response.status_code != httpx.codes.OK:
-                raise DocumentError(f"the server responded with {response.status_code} {response.reason_phrase}")
-            for part in response.iter_bytes():
-                text += part
-                if len(text) > MAX_BYTES:
-                    break
+        response = httpx.get(url, timeout=TIMEOUT, follow_redirects=True)
     except httpx.TimeoutException:
         raise TimeoutError from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise DocumentError(f"no response ({type(error).__name__}: {error})") from None
-    return bytes(text)
+    if response.status_code != httpx.codes.OK:
+        raise DocumentError(f"the server responded with {response.status_code} {response.reason_phrase}")
+    return response.content
 
 
 def _reason(text: bytes, error: ServiceError) -> str:
@@ -170,14 +159,12 @@ class Operation:
     Attributes:
         raw: the document.
         where: the method and the path template, below the base URL.
-        path: the path template.
         item: the path item.
         content: the operation itself.
     """
 
     raw: Raw
     where: str
-    path: str
     item: dict[str, Any]
     content: dict[str, Any]
 
@@ -198,7 +185,11 @@ class Operation:
     def responses(self) -> dict[str, dict[str, Any]]:
         """The responses by status, such as ``200``, ``4XX`` or ``DEFAULT``."""
         listed = self.raw.object(self.content.get("responses"), f"{self.where} responses")
-        return {str(each).upper(): self.raw.object(value, f"{self.where} {each}") for each, value in listed.items()}
+        return {
+            str(each).upper(): self.raw.object(value, f"{self.where} {each}")
+            for each, value in listed.items()
+            if not str(each).startswith("x-")
+        }
 
     def schemas(self, holder: dict[str, Any], at: str) -> dict[str, Any]:
         """Return the schemas of a body by media type, in lower case and without parameters."""
@@ -210,16 +201,14 @@ class Operation:
     def parameters(self, place: str) -> dict[str, dict[str, Any]]:
         """Return the parameters of a place by name; of headers, in lower case."""
         found = {}
-        in_path = re.findall(r"\{([^}]*)\}", self.path)
         for holder in (self.item, self.content):
             for value in self.raw.list(holder.get("parameters"), f"{self.where} parameters"):
                 parameter = self.raw.object(value, f"{self.where} parameters")
                 name = str(parameter.get("name"))
                 if parameter.get("in") != place or (place == "header" and name.lower() in _IGNORED_HEADERS):
                     continue
-                if place == "path":  # only the position matters
-                    position = in_path.index(name) if name in in_path else 0
-                    name = "id" if position == 0 else f"id{position + 1}"
+                if place == "path":  # each path of ours has one, whose name does not matter
+                    name = "id"
                 found[name.lower() if place == "header" else name] = {**parameter, "name": name}
         return found
 
@@ -231,18 +220,13 @@ class Operation:
         listed = self.content.get("security", self.raw.document.get("security"))
         at = f"{self.where} security"
         return [
-            [_credential(self.raw.object(schemes.get(name), name)) for name in self.raw.object(each, at)]
+            [_credentials(self.raw.object(schemes.get(name), name)) for name in self.raw.object(each, at)]
             for each in self.raw.list(listed, at)
         ]
 
 
-def _credential(scheme: dict[str, Any]) -> str:
-    match scheme.get("type"):
-        case "http":
-            return f"http {str(scheme.get('scheme')).lower()}"
-        case "apiKey":
-            return f"apiKey in {scheme.get('in')} {scheme.get('name')}"
-    return str(scheme.get("type"))
+def _credentials(scheme: dict[str, Any]) -> str:
+    return " ".join(str(scheme[name]).lower() for name in ("type", "scheme", "in", "name") if name in scheme)
 
 
 def operations(raw: Raw) -> dict[tuple[str, str], Operation]:
@@ -261,7 +245,7 @@ def operations(raw: Raw) -> dict[tuple[str, str], Operation]:
         for method in METHODS:
             if method in item:
                 content = raw.object(item[method], f"paths.{path}.{method}")
-                operation = Operation(raw, f"{method.upper()} {below}", below, item, content)
+                operation = Operation(raw, f"{method.upper()} {below}", item, content)
                 found[method, re.sub(r"\{[^}]*\}", "{}", below)] = operation
     return found
 
@@ -273,7 +257,7 @@ def webhooks(raw: Raw) -> list[Operation]:
     for name, value in raw.object(raw.document.get(key), key).items():
         where, item = f"webhook {name}", raw.object(value, f"{key}.{name}")
         contents = [raw.object(item[method], where) for method in METHODS if method in item]
-        found += [Operation(raw, where, name, item, content) for content in contents[-1:]]
+        found += [Operation(raw, where, item, content) for content in contents[-1:]]
     return found
 
 
