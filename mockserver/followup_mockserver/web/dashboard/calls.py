@@ -19,6 +19,7 @@ from followup_mockserver.web.dashboard.objects import ListPage, list_page
 from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, missing
 from followup_mockserver.world.schema.validation import decoded_json
 from followup_mockserver.world.state.faults import INJECTED
+from followup_mockserver.world.state.history import Record
 from followup_mockserver.world.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.world.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
@@ -139,7 +140,6 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     suspects = suspect_calls(tenant)
     key = call.entry.idempotency_key
     sharing = [each for each in calls if key is not None and each.entry.idempotency_key == key]
-    shown = sharing if len(sharing) <= MAX_SHARING else [*sharing[: MAX_SHARING - 1], sharing[-1]]
     group = (call.entry.operation or "").partition(".")[0]
     return {
         "call": call,
@@ -147,14 +147,20 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         "suspect": suspects.get(request_id),
         "repeated_by": [each.entry.request_id for each in suspects.values() if each.other == request_id],
         "reused": _reused(tenant, sharing, call),
-        "sharing": shown if len(shown) > 1 else [],
+        "sharing": sharing[:MAX_SHARING] if len(sharing) > 1 else [],
         "was_done": was_done(call),
-        "became": _became(tenant, call),
-        "results": None if details is None else results_of_batch(call.entry, details),
+        "became": [each.outcome and each.outcome.text for each in tenant.history.records if _is_effect(each, call)],
+        "results": details and results_of_batch(call.entry, details),
         "noun": noun_of(group) if group in TABLES else "organization",
         "details": details,
-        **({} if details is None else _details(call, details)),
+        "answer": details and json_body(details.response_body, details.response_is_whole),
+        "curl": details and curl(call.entry, details),
     }
+
+
+def _is_effect(record: Record, call: RecordedCall) -> bool:
+    """Return whether a record says what became of the object of a call, which a ``create`` may only find or change."""
+    return record.cause == call.entry.request_id and record.id == call.outcome.about
 
 
 def _reused(tenant: Tenant, sharing: list[RecordedCall], call: RecordedCall) -> dict[str, Any] | None:
@@ -168,26 +174,6 @@ def _reused(tenant: Tenant, sharing: list[RecordedCall], call: RecordedCall) -> 
         with suppress(ServiceError):  # a truncated body is no JSON
             differences = body_differences(before.request_body or b"", after.request_body or b"")
     return {"first": earlier[0], "differences": differences, "max_rows": MAX_SHARING}
-
-
-def _became(tenant: Tenant, call: RecordedCall) -> list[str]:
-    """Return what became of the object of a call, by the history: ``patients.create`` may find or change a patient."""
-    return [
-        record.outcome.text if record.outcome else ""
-        for record in tenant.history.records
-        if record.cause == call.entry.request_id and record.id == call.outcome.about
-    ]
-
-
-def _details(call: RecordedCall, details: CallDetails) -> Mapping[str, Any]:
-    return {
-        "answer": json_body(details.response_body, details.response_is_whole),
-        "request_headers": redacted_headers(details.request_headers),
-        "request_body": body_text(details.request_body or b"", details.request_is_whole),
-        "response_headers": redacted_headers(details.response_headers),
-        "response_body": body_text(details.response_body, details.response_is_whole),
-        "curl": curl(call.entry, details),
-    }
 
 
 _HEADERS_OF_CURL = ("content-type", "idempotency-key", "service-version")

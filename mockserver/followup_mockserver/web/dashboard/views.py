@@ -9,7 +9,7 @@ import secrets
 import weakref
 from collections import Counter
 from collections.abc import Callable, Container, Mapping
-from datetime import date
+from datetime import UTC, date, datetime
 from operator import attrgetter
 from typing import Any, get_args
 
@@ -373,6 +373,7 @@ def _words(name: str) -> str:
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
     "as_day": lambda instant: date.fromisoformat(day_in(g.tenant, instant)),
+    "as_body": calls.body_text,
     "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
     "as_delivery": lambda named: g.tenant.webhook_deliveries.get(named or ""),
     "as_forecast": _forecast,
@@ -382,7 +383,12 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "as_timestamp": format_timestamp,
     "as_words": _words,
     "has_secret": has_secret,
+    "is_binary": webhooks.is_binary,
     "last_result": lambda delivery: last_result(g.tenant, delivery),
+    "redacted": calls.redacted_headers,
+    "result_of": webhooks.result_of,
+    "sent_at": lambda attempt: datetime.fromtimestamp(attempt.timestamp, UTC),
+    "sent_headers": webhooks.sent_headers,
     "state_of": state_of,
     "subject_of": calls.subject_of,
     "view_of": _view_of,

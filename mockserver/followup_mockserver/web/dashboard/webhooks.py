@@ -1,9 +1,8 @@
 """The pages of webhooks: outbound events and what became of each, deliveries with their attempts, and endpoints."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from itertools import pairwise, takewhile
+from collections.abc import Callable, Iterator, Mapping
+from itertools import takewhile
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
 from followup_mockserver.control.occurrences import STOPPED, state_of
 from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries import body_of, headers_of, url_of
-from followup_mockserver.web.dashboard.calls import body_text, json_body, redacted_headers
+from followup_mockserver.web.dashboard.calls import json_body
 from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of
 from followup_mockserver.world.schema.errors import missing
@@ -35,9 +34,9 @@ _LONGEST_REASON = 160
 
 def delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any]:
     """Return the variables of the page of a delivery."""
-    attempts = [*_shown_attempts(tenant.attempts.of(delivery.id))]
+    attempts = tenant.attempts.of(delivery.id)
     # A repetition by a webhook fault does not count, and neither does a manual retry that failed after the end.
-    counted = [each for each in attempts if each["attempt"].trigger != "disturbance"]
+    counted = [each for each in attempts if each.trigger != "disturbance"]
     fault = tenant.webhook_faults.applied.get(delivery.id)
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint)
     return {
@@ -45,47 +44,18 @@ def delivery_details(tenant: Tenant, delivery: WebhookDelivery) -> dict[str, Any
         "target": "a deleted endpoint" if endpoint is None else url_of(tenant, endpoint),
         "attempts": attempts,
         "last": counted[-1] if counted else None,
-        "successful": next((each for each in counted if each["attempt"].error is None), None),
+        "successful": next((each for each in counted if each.error is None), None),
         "fault": None if fault is None else fault.kind,
         "max_attempts": MAX_WEBHOOK_ATTEMPTS,
         "body": body_of(delivery).decode(),
     }
 
 
-def _shown_attempts(attempts: Sequence[Attempt]) -> Iterator[dict[str, Any]]:
-    waits = [None, *(after.at - before.at for before, after in pairwise(attempts))]
-    for attempt, wait in zip(attempts, waits, strict=False):
-        yield {
-            "attempt": attempt,
-            "wait": wait and round(wait.total_seconds()),
-            "result": result_of(attempt),
-            "sent_at": datetime.fromtimestamp(attempt.timestamp, UTC),
-            "headers": headers_of(
-                event_type=attempt.event_type,
-                number=attempt.number,
-                timestamp=attempt.timestamp,
-                signature=attempt.signature,
-            ),
-            "response": None if attempt.response is None else _shown_response(attempt.response),
-        }
-
-
-def _shown_response(response: ReceiverResponse) -> dict[str, Any]:
-    """Return a response as the page shows it, with a note if there is no body to show."""
-    body, note = None, None
-    if not response.body:
-        note = "The response has no body." if response.body_is_whole else "The body did not arrive."
-    elif _is_binary(response.body):
-        note = f"The body is binary, {len(response.body):,} bytes."
-    else:
-        body = body_text(response.body, response.body_is_whole)
-    return {
-        "status_line": response.status_line,
-        "headers": redacted_headers(response.headers),
-        "body": body,
-        "is_json": json_body(response.body, response.body_is_whole) is not None,
-        "note": note,
-    }
+def sent_headers(attempt: Attempt) -> dict[str, str]:
+    """Return the headers of the request of an attempt."""
+    return headers_of(
+        event_type=attempt.event_type, number=attempt.number, timestamp=attempt.timestamp, signature=attempt.signature
+    )
 
 
 def result_of(attempt: Attempt) -> str:
@@ -113,7 +83,7 @@ def _reason(response: ReceiverResponse) -> str | None:
     found = json_body(response.body, response.body_is_whole)
     text = _reason_in(found) if isinstance(found, (dict, list)) else response.body.decode(errors="replace")
     line = " ".join((text or "").split())
-    if line.startswith("<") or _is_binary(response.body):
+    if line.startswith("<") or is_binary(response.body):
         return None
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"
 
@@ -125,7 +95,7 @@ def _reason_in(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _is_binary(body: bytes) -> bool:
+def is_binary(body: bytes) -> bool:
     """Return whether a body has control characters that no text has."""
     return any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in body)
 
