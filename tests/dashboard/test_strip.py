@@ -72,18 +72,3 @@ class TestCounts:
             ("Test controls", 2, "advanced"): 1,
             ("Test controls", 25, "done"): 1,
         }
-
-    @pytest.mark.parametrize(
-        ("window", "step", "columns"),
-        [
-            (f"{START}..{START + 10}", 1, 24),
-            (f"{START}..{START + 12 * HOUR}", 900, 48),
-            (f"{START}..{START + 400 * DAY}", 7 * DAY, 58),
-            (f"0..{START}", 352 * DAY, 59),
-            (f"{START}..{START - HOUR}", 1, 24),
-        ],
-    )
-    def test_it_zooms(self, views: Views, busy: str, window: str, step: int, columns: int) -> None:
-        shown = strip(views, f"overview?window={window}")
-        assert (shown["step"], shown["columns"]) == (step, columns)
-        assert all(0 <= column < columns for _, column, _, _ in shown["marks"])

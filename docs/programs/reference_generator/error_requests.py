@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
-from werkzeug.datastructures import Headers
 
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
@@ -151,7 +150,7 @@ def _raised(error_class: type[ServiceError], call: Callable[[], object]) -> Json
 
 def _without_token(_: Requests) -> JsonResponse:
     guard = Guard(name="mock", token="token")  # noqa: S106 - no secret
-    return _raised(ServiceError, lambda: guard.check(Headers({"Host": "mock"})))
+    return _raised(ServiceError, lambda: guard.check({"HTTP_HOST": "mock"}))
 
 
 def _key_of_another(requests: Requests) -> JsonResponse:

@@ -118,7 +118,7 @@ def reject_web_pages() -> None:
     mock: ServedMock = request.environ[MOCK]
     guard = mock._guard
     if guard.protects_api or request.path == PREFIX:  # no view runs before Werkzeug redirects to the dashboard
-        guard.check_host(request.environ.get("HTTP_HOST", ""), request.environ.get("HTTP_ORIGIN"))
+        guard.check_origin(request.environ)
 
 
 def contract() -> flask.Response:

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import attrs
 import werkzeug
 from flask import Blueprint, Response, request
-from werkzeug.datastructures import Headers
 
 from followup._for_mockserver import Model, annotations_of, camel, encode, format_timestamp
 from followup_mockserver.control import Control, access_to
@@ -37,9 +36,9 @@ def check_access() -> None:
     """Reject web pages of other hosts, and calls without the token."""
     if request.endpoint == f"{control_api.name}.{health.__name__}":
         # A program that polls until the mock is up does not need to know the token.
-        current_mock()._guard.check_origin(request.headers)
+        current_mock()._guard.check_origin(request.environ)
     else:
-        current_mock()._guard.check(request.headers)
+        current_mock()._guard.check(request.environ)
 
 
 @control_api.get("/health", provide_automatic_options=False)
@@ -172,36 +171,25 @@ class Guard:
     token: str | None = attrs.field(default=None, repr=False)
     protects_api: bool = False
 
-    def check(self, headers: Headers) -> None:
+    def check(self, environ: Mapping[str, Any]) -> None:
         """Check that a request may use the control API.
 
         Raises:
             ServiceError: 403 if a web page could have sent the request, or the token is missing or invalid.
         """
-        self.check_origin(headers)
-        sent = headers.get(TOKEN_HEADER, "").encode()
+        self.check_origin(environ)
+        sent = environ.get(f"HTTP_{TOKEN_HEADER.upper().replace('-', '_')}", "").encode()
         if self.token is not None and not hmac.compare_digest(sent, self.token.encode()):
             problem = f"The {TOKEN_HEADER} header must carry the token that serve printed."
             raise _forbidden("control_token_missing", problem)
 
-    def check_origin(self, headers: Headers) -> None:
-        """Check that a request does not come from a web page of another host.
-
-        Raises:
-            ServiceError: 403 if a web page could have sent the request.
-        """
-        self.check_host(headers.get("Host", ""), headers.get("Origin"))
-
-    def check_host(self, host: str, origin: str | None) -> None:
+    def check_origin(self, environ: Mapping[str, Any]) -> None:
         """Check that ``Host`` and ``Origin`` are not those of a web page of another host.
 
-        Args:
-            host: value of the ``Host`` header.
-            origin: value of the ``Origin`` header; None if the request has none.
-
         Raises:
             ServiceError: 403 if a web page could have sent the request.
         """
+        host, origin = environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN")
         # The domain of a web page has a dot. DNS rebinding puts that domain into Host; a form or script of another
         # host reveals itself by Origin.
         found = _AUTHORITY.fullmatch(host)

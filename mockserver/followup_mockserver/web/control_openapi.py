@@ -80,7 +80,7 @@ def _operation(method: str, path: str, function: Callable[..., Any], response: S
     """Return an operation without query parameters and body."""
     summary, _, description = for_any_language(sdk.description_of(function)).partition("\n\n")
     operation: Document = {
-        "operationId": _operation_id(method, path),
+        "operationId": sdk.camel("_".join(re.findall("[A-Za-z]+", method.lower() + path.removeprefix(PREFIX)))),
         "tags": [_tag(path)],
         "summary": " ".join(summary.split()),
         "parameters": [
@@ -104,15 +104,6 @@ def _operation(method: str, path: str, function: Callable[..., Any], response: S
     return {**operation, "description": description} if description else operation
 
 
-def _operation_id(method: str, path: str) -> str:
-    """Return an id such as ``postClockAdvance``; two functions can have the same name, two routes cannot."""
-    collection, ends_with_id, _ = path.removeprefix(PREFIX).rpartition("/{")
-    words = re.findall(r"[A-Za-z]+", re.sub(r"\{\w+\}", "", path.removeprefix(PREFIX)))
-    if ends_with_id and any(route[:2] == (method, collection) for route in ROUTES):
-        words.append("one")  # the same method applies to all of them, too
-    return sdk.camel("_".join([method.lower(), *words]))
-
-
 def _tag(path: str) -> str:
     return path.removeprefix(f"{PREFIX}/").partition("/")[0]
 
@@ -125,29 +116,26 @@ def _path_name(function: Callable[..., Any]) -> str:
 
 def _add_input(operation: Document, method: str, path: str, function: Callable[..., Any]) -> None:
     """Add the keyword arguments of a function: the query parameters of a GET, the fields of the body otherwise."""
-    schema, properties = input_of(function).schema, _properties(function)
-    if method == "GET":
-        operation["parameters"] += [
-            {"name": name, "in": "query", "required": False, "description": each.pop("description", ""), "schema": each}
-            for name, each in ((name, _in_query(each)) for name, each in properties.items())
-        ]
-    elif properties:
+    schema = input_of(function).schema
+    parameters = {sdk.camel(each.name): each for each in inspect.signature(function).parameters.values()}
+    properties = {}
+    for name, each in schema["properties"].items():
+        described = for_any_language(sdk.descriptions_in(function)[parameters[name].name])
+        if method == "GET":
+            query = {"name": name, "in": "query", "required": False, "description": described}
+            operation["parameters"].append({**query, "schema": _in_query(each) | _default_of(parameters[name])})
+        else:
+            properties[name] = {**each, "description": described} | _default_of(parameters[name])
+    if properties:
         media: Document = {"schema": {**schema, "properties": properties}}
         if f"{method} {path}" in _EXAMPLES:
             media["example"] = _EXAMPLES[f"{method} {path}"]
         operation["requestBody"] = {"required": "required" in schema, "content": {"application/json": media}}
 
 
-def _properties(function: Callable[..., Any]) -> dict[str, Schema]:
-    """Return the schemas of the input of a function, with descriptions and defaults."""
-    parameters = {sdk.camel(each.name): each for each in inspect.signature(function).parameters.values()}
-    found = {}
-    for name, schema in input_of(function).schema["properties"].items():
-        parameter = parameters[name]
-        found[name] = {**schema, "description": for_any_language(sdk.descriptions_in(function)[parameter.name])}
-        if parameter.default not in (None, NOT_GIVEN, inspect.Parameter.empty):
-            found[name]["default"] = parameter.default
-    return found
+def _default_of(parameter: inspect.Parameter) -> Schema:
+    is_shown = parameter.default not in (None, NOT_GIVEN, inspect.Parameter.empty)
+    return {"default": parameter.default} if is_shown else {}
 
 
 def _in_query(schema: Schema) -> Schema:

@@ -63,10 +63,10 @@ def static_file(filename: str) -> Response:
 def check_access() -> None:
     """Reject web pages of other hosts, and requests for data without the token."""
     if request.endpoint == f"{dashboard.name}.{view.__name__}":
-        current_mock()._guard.check(request.headers)
+        current_mock()._guard.check(request.environ)
     else:
         # A browser cannot send the token when it opens the page, which holds no data.
-        current_mock()._guard.check_origin(request.headers)
+        current_mock()._guard.check_origin(request.environ)
 
 
 @dashboard.after_request

@@ -2,8 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from itertools import zip_longest
 from operator import attrgetter
 from typing import Any
@@ -140,13 +139,15 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     suspects = suspect_calls(tenant)
     key = call.entry.idempotency_key
     sharing = [each for each in calls if key is not None and each.entry.idempotency_key == key]
+    first = _first_of(sharing, call)
     group = (call.entry.operation or "").partition(".")[0]
     return {
         "call": call,
         "entry": call.entry,
         "suspect": suspects.get(request_id),
         "repeated_by": [each.entry.request_id for each in suspects.values() if each.other == request_id],
-        "reused": _reused(tenant, sharing, call),
+        "first": first,
+        "first_details": first and tenant.journal.details(first.entry),
         "sharing": sharing[:MAX_SHARING] if len(sharing) > 1 else [],
         "was_done": was_done(call),
         "became": [each.outcome and each.outcome.text for each in tenant.history.records if _is_effect(each, call)],
@@ -163,17 +164,10 @@ def _is_effect(record: Record, call: RecordedCall) -> bool:
     return record.cause == call.entry.request_id and record.id == call.outcome.about
 
 
-def _reused(tenant: Tenant, sharing: list[RecordedCall], call: RecordedCall) -> dict[str, Any] | None:
-    """Return the first call with an idempotency key that was reused, and the differences; None if it was not."""
+def _first_of(sharing: list[RecordedCall], call: RecordedCall) -> RecordedCall | None:
+    """Return the first call with an idempotency key that a call reused for another request; None if it did not."""
     earlier = [each for each in sharing if each.number < call.number and was_done(each) and not each.entry.replayed]
-    if call.entry.error_code != KEY_REUSED or not earlier:
-        return None
-    before, after = (tenant.journal.details(each.entry) for each in (earlier[0], call))
-    differences = None
-    if before is not None and after is not None:
-        with suppress(ServiceError):  # a truncated body is no JSON
-            differences = body_differences(before.request_body or b"", after.request_body or b"")
-    return {"first": earlier[0], "differences": differences, "max_rows": MAX_SHARING}
+    return earlier[0] if call.entry.error_code == KEY_REUSED and earlier else None
 
 
 _HEADERS_OF_CURL = ("content-type", "idempotency-key", "service-version")
@@ -220,31 +214,6 @@ def json_body(body: bytes | None, is_whole: bool) -> Any:
         return decoded_json(body, _MAX_DEPTH)
     except ServiceError:
         return None
-
-
-def body_differences(before: bytes, after: bytes) -> list[tuple[str, str | None, str | None]]:
-    """Return the fields in which two JSON bodies differ: the path, and the values as JSON, None where it is omitted.
-
-    Returns:
-        The differences, such as ``("patient.phone", '"12"', None)``, in the order of the bodies; none if the bodies
-        differ in their form only.
-
-    Raises:
-        ServiceError: a body is not JSON that the page can show.
-    """
-    old, new = (dict(_fields_in(decoded_json(body, _MAX_DEPTH), "")) for body in (before, after))
-    return [(path, old.get(path), new.get(path)) for path in {**old, **new} if old.get(path) != new.get(path)]
-
-
-def _fields_in(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict) and value:
-        for name, each in value.items():
-            yield from _fields_in(each, f"{path}.{name}" if path else name)
-    elif isinstance(value, list) and value:
-        for index, each in enumerate(value):
-            yield from _fields_in(each, f"{path}[{index}]")
-    else:
-        yield path, json.dumps(value, ensure_ascii=False)
 
 
 def body_text(body: bytes, is_whole: bool = True) -> str:

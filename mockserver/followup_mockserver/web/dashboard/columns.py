@@ -20,7 +20,7 @@ Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "state"
 ``state`` the state of the object, and ``twin`` what it seems to repeat."""
 
 Value = Callable[[Any], Any]
-Facet = Callable[[Tenant, Any], str]
+Facet = Callable[[Any], str]
 Lookup = Callable[[Tenant, Sequence[Any]], Mapping[str, Any]]
 
 
@@ -78,23 +78,19 @@ class Table:
     day: str = attrs.field(default="", kw_only=True)
 
     @property
-    def shown_facets(self) -> Mapping[str, Facet]:
+    def shown_facets(self) -> tuple[str, ...]:
         """The filters that the user can choose on the page of the list."""
-        facets: dict[str, Facet] = {"status": lambda _, obj: state_of(obj)} if self.tabs else {}
-        facets |= {name: _attribute(name) for name in self.facets}
-        if self.day:
-            facets["day"] = lambda tenant, obj: day_in(tenant, getattr(obj, self.day))
-        return facets
+        return (*(["status"] if self.tabs else []), *self.facets, *(["day"] if self.day else []))
 
-    @property
-    def all_facets(self) -> Mapping[str, Facet]:
-        """These, and those that links from other objects choose, such as ``patient``."""
+    def facets_of(self, tenant: Tenant) -> Mapping[str, Facet]:
+        """Return these filters, and those that links from other objects choose, such as ``patient``."""
         links = [column.hidden_by for column in self.columns if column.hidden_by is not None]
-        return {name: _attribute(name) for name in links} | {**self.shown_facets}
+        special: dict[str, Facet] = {"status": state_of, "day": lambda obj: day_in(tenant, getattr(obj, self.day))}
+        return {name: special.get(name) or _attribute(name) for name in (*links, *self.shown_facets)}
 
 
 def _attribute(name: str) -> Facet:
-    return lambda _, obj: getattr(obj, name) or ""
+    return lambda obj: getattr(obj, name) or ""
 
 
 def day_in(tenant: Tenant, at: datetime) -> str:
@@ -103,8 +99,8 @@ def day_in(tenant: Tenant, at: datetime) -> str:
 
 
 def title_of_view(name: str) -> str:
-    """Return the title of a list of objects."""
-    return "Inbound events" if name == "events" else name.replace("_", " ").capitalize()
+    """Return the title of a view."""
+    return {"calls": "API calls", "events": "Inbound events"}.get(name) or name.replace("_", " ").capitalize()
 
 
 def noun_of(name: str) -> str:

@@ -1,9 +1,9 @@
 """The strip over the mock's time, timelines, the pages of jobs, messages and control calls, the messages to a patient.
 
 The strip counts by columns when something happened or is due, for the script that draws it. A page with a strip takes
-two spans of time from its query, in seconds since 1970 such as ``1790596800..1790600400``: ``window`` is what the strip
-shows, and ``time`` is what the user has selected on it. The page of a run shows what happened when the clock was
-advanced. A conversation has the messages that were sent, are due, or were not or will not be sent, with the reason.
+from its query the ``time`` that the user has selected on it, in seconds since 1970 such as ``1790596800..1790600400``.
+The page of a run shows what happened when the clock was advanced. A conversation has the messages that were sent, are
+due, or were not or will not be sent, with the reason.
 """
 
 import re
@@ -57,9 +57,9 @@ Item = Record | Occurrence
 Span = tuple[datetime, datetime]
 
 
-def span_in(query: Mapping[str, str], name: str = "time") -> Span | None:
-    """Return a span of time, whose end is not part of it, from the query of a page; None if there is no valid one."""
-    found = re.fullmatch(r"(\d{1,11})\.\.(\d{1,11})", query.get(name, ""), re.ASCII)
+def span_in(query: Mapping[str, str]) -> Span | None:
+    """Return the span of time that the user has selected, without its end; None if there is no valid one."""
+    found = re.fullmatch(r"(\d{1,11})\.\.(\d{1,11})", query.get("time", ""), re.ASCII)
     if found is None:
         return None
     start, end = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=int(each)) for each in found.groups())
@@ -81,36 +81,27 @@ def occurrences_in(tenant: Tenant, items: Sequence[Item], span: Span) -> list[Oc
     return occurrences_among(tenant, records, calls[::-1])
 
 
-def strip_of(tenant: Tenant, items: Sequence[Item], query: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return the strip of a page for the script; None if there is nothing to show.
-
-    Args:
-        tenant: the state of the organization, whose lock the caller holds.
-        items: what happened or is due.
-        query: the query of the page.
-    """
+def strip_of(tenant: Tenant, items: Sequence[Item]) -> dict[str, Any] | None:
+    """Return the strip over what happened or is due for the script; None if there is nothing to show."""
     marks = [*_marks(tenant, items)]
     if not marks:
         return None
-    now, window = tenant.now().timestamp(), span_in(query, "window")
-    start, step, columns = _columns([at for _, at, _ in marks], now, window)
+    now = tenant.now().timestamp()
+    start, step, columns = _columns([at for _, at, _ in marks], now)
     counts = Counter((row, int((at - start) // step), tone) for row, at, tone in marks)
     shown = [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns]
     scale = {"start": start, "step": step, "columns": columns, "now": now}
     return {**scale, "rows": [*dict.fromkeys(_ROWS.values())], "marks": shown}
 
 
-def _columns(times: Sequence[float], now: float, window: Span | None) -> tuple[int, int, int]:
+def _columns(times: Sequence[float], now: float) -> tuple[int, int, int]:
     """Return where the strip begins, the length of a column in seconds, and the number of columns.
 
     What is due far in the future does not make the past small: it has at most a third of the strip, or a day.
     """
-    if window is None:
-        start = min(*times, now)
-        latest = now + max((now - start) / 2, _DAY)
-        end = max(start + 3_600, min(max(*times, now), latest) + 1)
-    else:
-        start, end = (each.timestamp() for each in window)
+    start = min(*times, now)
+    latest = now + max((now - start) / 2, _DAY)
+    end = max(start + 3_600, min(max(*times, now), latest) + 1)
     # One column less, because the first begins before the start.
     needed = (end - start) / (MAX_COLUMNS - 1)
     step = next((each for each in _STEPS if needed <= each), ceil(needed / _DAY) * _DAY)
@@ -246,24 +237,16 @@ def _result(job: Occurrence) -> str:
     return {"failed": "failed", "muted": "not sent"}.get(job.outcome.tone, "done")
 
 
-MAX_LINES = 200
-"""A conversation shows at most this many lines, the latest, until the user asks for all."""
-
-
-def conversation_of(
-    tenant: Tenant, patient: str, chain: Sequence[Occurrence], query: Mapping[str, str]
-) -> dict[str, Any]:
+def conversation_of(tenant: Tenant, patient: str, chain: Sequence[Occurrence]) -> list[Entry]:
     """Return the messages to a patient, and between them the changes of appointments, in the order of time.
 
     Args:
         tenant: the state of the organization.
         patient: id of the patient.
         chain: the patient's chain of causes.
-        query: the query of the page; ``timeline=all`` asks for all lines.
 
     Returns:
-        The ``lines``, of which changes of appointments have the tone ``note``, and how many earlier ones are
-        ``hidden``.
+        The lines, of which changes of appointments have the tone ``note``.
     """
     entries = Entries(tenant, patient, chain)
 
@@ -284,6 +267,4 @@ def conversation_of(
         each for each in chain if each.kind in occurrences.MESSAGE_JOBS or each.kind.startswith("appointment.")
     ]
     lines += [each for each in tenant.messages if each.patient == patient and each.id not in known]
-    lines.sort(key=time_of)
-    hidden = 0 if query.get("timeline") == "all" else max(len(lines) - MAX_LINES, 0)
-    return {"lines": [line_of(each) for each in lines[hidden:]], "hidden": hidden}
+    return [*map(line_of, sorted(lines, key=time_of))]

@@ -1,6 +1,5 @@
 """The objects that the views show: the pages of their lists, and their names for people."""
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -46,7 +45,6 @@ class ListPage:
         tabs: the filter whose choices are tabs above the list; None for a list without tabs.
         columns: the columns to show of a list of objects; the first is the link to the object.
         is_later: whether there are newer rows.
-        newer: identifies the row before the previous page; None if that is the first page.
         older: identifies the last row if there are older rows, else None.
     """
 
@@ -59,7 +57,6 @@ class ListPage:
     tabs: str | None = "show"
     columns: tuple[Column, ...] = ()
     is_later: bool
-    newer: str | None
     older: str | None
 
     @property
@@ -91,8 +88,7 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     """
     table = TABLES[name]
     objects = [*collection_of(tenant, name)][::-1]
-    facets = {facet: functools.partial(value, tenant) for facet, value in table.all_facets.items()}
-    page = list_page(name, objects, query, attrgetter("id"), facets, rows=rows)
+    page = list_page(name, objects, query, attrgetter("id"), table.facets_of(tenant), rows=rows)
     counts = {facet: page.counts[facet] for facet in table.shown_facets}
     if table.tabs:
         counts["status"] = {choice: counts["status"].get(choice, 0) for choice in ("", *table.tabs)}
@@ -174,7 +170,6 @@ def list_page(
         filters=filters,
         counts=counts,
         is_later=start > 0,
-        newer=key_of(found[start - rows - 1]) if start > rows else None,
         older=key_of(shown[-1]) if start + rows < len(found) else None,
     )
 

@@ -58,17 +58,6 @@ Template = tuple[str, dict[str, Any]]
 OVERVIEW = "overview"
 """The first view."""
 
-TITLES = {
-    OVERVIEW: "Overview",
-    "calls": "API calls",
-    "messages": "Messages",
-    "outbound_events": "Outbound events",
-    "clock": "Clock",
-    "faults": "Faults",
-    "simulate": "Simulate",
-} | {name: title_of_view(name) for name in TABLES}
-"""Name of a view to its title."""
-
 _SHORT_TITLES = {"webhook_deliveries": "Deliveries", "webhook_endpoints": "Endpoints"}
 """Name of a view to its title in the navigation, if that differs."""
 
@@ -93,6 +82,10 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Tools": {"clock": "k", "faults": "f", "simulate": "s"},
 }
 """Title of a group to its views, each with the letter that opens it after ``g``."""
+
+
+TITLES = {view: title_of_view(view) for views in _GROUPS.values() for view in views}
+"""Name of a view to its title."""
 
 
 def links(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
@@ -203,8 +196,8 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
     occurrences = occurrences_of(tenant, id)
     variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
     if name == "patients":
-        variables["conversation"] = history.conversation_of(tenant, id, occurrences, query)
-        variables["strip"] = strip_of(tenant, occurrences, query)
+        variables["conversation"] = history.conversation_of(tenant, id, occurrences)
+        variables["strip"] = strip_of(tenant, occurrences)
         variables["opted_out_by"] = messages.opted_out_by(tenant, id)
     return variables
 
@@ -212,7 +205,7 @@ def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> di
 def _strip(tenant: Tenant, query: Mapping[str, str], about: Container[str | None] | None = None) -> dict[str, Any]:
     """Return the strip of a page without a timeline, and the timeline of the time that was selected on it."""
     items = items_of(tenant, about)
-    variables: dict[str, Any] = {"strip": strip_of(tenant, items, query)}
+    variables: dict[str, Any] = {"strip": strip_of(tenant, items)}
     if (span := span_in(query)) is not None:
         variables["timeline"] = timeline_of(tenant, "", occurrences_in(tenant, items, span), query)
     return variables

@@ -52,7 +52,7 @@ function chart(strip, text) {
   const now = place((strip.now - strip.start) / strip.step / merged);
   drawn.append(svg("line", { x1: now, x2: now, y2: height, class: "now" }, svg("title", {}, "Now")));
   const found = cells(strip.marks, merged);
-  const time = selected("time");
+  const time = selected();
   const isSelected = (column) => time && begins(column) < time[1] && begins(column + 1) > time[0];
   const first = [...found.keys()].find(isSelected) ?? found.keys().next().value;
   for (const [column, cellsOfRows] of found) {
@@ -60,7 +60,7 @@ function chart(strip, text) {
     const link = svg("a", {
       "data-key": `column ${column}`,
       "data-span": `${begins(column)}..${begins(column + 1)}`,
-      href: addressOf({ time: [begins(column), begins(column + 1)] }),
+      href: addressOf([begins(column), begins(column + 1)]),
       tabindex: column === first ? 0 : -1,
       "aria-label": `${text(begins(column))} to ${text(begins(column + 1))}. ${effects}`,
       ...(isSelected(column) && { "aria-current": true }),
@@ -147,28 +147,21 @@ function legend(marks) {
 
 /** Returns the selected time, with links to see more or less. */
 function selection(text) {
-  const time = selected("time");
+  const time = selected();
   const made = html("p", {});
-  if (time) {
-    const length = time[1] - time[0];
-    const window = [Math.max(time[0] - 5 * length, 0), time[1] + 5 * length];
-    made.append(`${text(time[0])} to ${text(time[1])} `, html("a", { href: addressOf({ window, time }) }, "Zoom in"), " ");
-  }
-  if (time || selected("window")) made.append(html("a", { href: page() }, "Show all"));
+  if (time) made.append(`${text(time[0])} to ${text(time[1])} `, html("a", { href: page() }, "Show all"));
   return made;
 }
 
 const page = () => location.hash.split("?")[0] || "#/overview";
 
-/** Returns a span of time from the address of the page, in seconds. */
-function selected(name) {
-  const value = new URLSearchParams(location.hash.split("?")[1]).get(name);
-  return value && value.split("..").map(Number);
+/** Returns the selected span of time from the address of the page, in seconds. */
+function selected() {
+  return new URLSearchParams(location.hash.split("?")[1]).get("time")?.split("..").map(Number);
 }
 
-function addressOf({ window = selected("window"), time }) {
-  const query = { ...(window && { window: window.join("..") }), time: time.join("..") };
-  return `${page()}?${new URLSearchParams(query)}`;
+function addressOf(time) {
+  return `${page()}?${new URLSearchParams({ time: time.join("..") })}`;
 }
 
 function svg(name, attributes, ...content) {
@@ -204,5 +197,5 @@ export function endOnStrip(event) {
   const end = event.target.closest("[data-strip] svg a");
   if (!dragged || !end || dragged === end) return null;
   const ends = [dragged, end].flatMap(({ dataset }) => dataset.span.split("..").map(Number));
-  return addressOf({ time: [Math.min(...ends), Math.max(...ends)] });
+  return addressOf([Math.min(...ends), Math.max(...ends)]);
 }
