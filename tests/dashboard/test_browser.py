@@ -588,7 +588,7 @@ class TestStrip:
         expect(columns.nth(1)).to_have_attribute("aria-current", "true")
         expect(tab.get_by_role("region", name="Timeline")).to_contain_text("reminder 24 h before the start")
         mock.advance(seconds=1)  # a live update keeps the selection
-        expect(tab.get_by_text("29 Sep 09:00 to 29 Sep 10:00")).to_be_visible()
+        expect(tab.get_by_text("29 Sep 09:00 to 29 Sep 10:00 Show all")).to_be_visible()
         tab.get_by_role("link", name="Show all").click()
         expect(columns).to_have_count(3)
         expect(tab.get_by_role("region", name="Timeline")).to_be_hidden()

@@ -145,7 +145,7 @@ function legend(marks) {
   return html("p", { class: "legend", "aria-hidden": true }, ...items);
 }
 
-/** Returns the selected time, with links to see more or less. */
+/** Returns the selected time, with a link to see all. */
 function selection(text) {
   const time = selected();
   const made = html("p", {});
