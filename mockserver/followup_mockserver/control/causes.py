@@ -3,16 +3,19 @@
 The chain is in time order: every cause precedes what it has caused.
 """
 
-from collections.abc import Iterable, Sequence, Set
-from itertools import count
+import json
+from collections.abc import Iterable, Iterator, Sequence, Set
+from operator import attrgetter
 
 import attrs
 
+from followup._for_mockserver import redacted
 from followup_mockserver.control import occurrences
 from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, RecordedCall
+from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.tenant import Tenant
 
 _NOBODY = ""
@@ -38,7 +41,7 @@ def explain(tenant: Tenant, id: str) -> list[Occurrence] | None:
     found = occurrences_of(tenant, id)
     for position, each in enumerate(found, start=1):
         if each.id == id and each.kind == occurrences.REQUEST:
-            return [*found[:position], *occurrences.invalid_events(tenant, each), *found[position:]]
+            return [*found[:position], *_invalid_events(tenant, each), *found[position:]]
     return found or None
 
 
@@ -78,27 +81,26 @@ def _requests(
     for each in found:
         if each.cause in wanted:
             effects.setdefault(each.cause, []).append(each)
-    lost = [occurrences.lost_request(each, effects[each]) for each in wanted if each not in calls and each in effects]
+    lost = [_lost_request(each, effects[each]) for each in wanted if each not in calls and each in effects]
     kept = [occurrences.of_call(call) for call in reversed(calls.values())]
     return [*lost, *kept]
 
 
 def _in_order(found: Sequence[Occurrence], requests: Sequence[Occurrence]) -> list[Occurrence]:
-    """Return all occurrences in time order, and those of the same time in the order in which they happened."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for position, each in enumerate(found):
-        if each.cause is not None:
-            first.setdefault(each.cause, position)
-            last[each.cause] = position
-    order: dict[int, tuple[float, int]] = {id(each): (position, 0) for position, each in enumerate(found)}
-    previous = -1.0
-    for number, request in zip(count(1), requests):
-        before = first.get(request.id)
-        order[id(request)] = (previous + 0.5 if before is None else before - 0.5, number)
-        previous = last.get(request.id, previous)
-    ordered = sorted([*found, *requests], key=lambda each: (each.at, order[id(each)]))
-    return _causes_first(ordered)
+    """Return all occurrences in time order, and those of the same time in the order in which they happened.
+
+    Among what happened at the same time, a request and those before it precede the first effect of that request.
+    """
+    numbers = {each.id: number for number, each in enumerate(requests)}
+    ordered: list[Occurrence] = []
+    placed = 0
+    for each in sorted(found, key=attrgetter("at")):
+        last = numbers.get(each.cause or "", -1)
+        while placed < len(requests) and (requests[placed].at, placed) <= (each.at, last):
+            ordered.append(requests[placed])
+            placed += 1
+        ordered.append(each)
+    return _causes_first([*ordered, *requests[placed:]])
 
 
 def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
@@ -123,6 +125,30 @@ def _causes_first(ordered: Sequence[Occurrence]) -> list[Occurrence]:
             found.append(each if is_known else attrs.evolve(each, cause=None))
             placed.add(id(each))
     return found
+
+
+def _invalid_events(tenant: Tenant, request: Occurrence) -> Iterator[Occurrence]:
+    """Iterate over the invalid events of a batch, which are not stored, under their ids as they were sent.
+
+    Args:
+        tenant: the state of the organization. It keeps the response of a call for some time.
+        request: the call that sent the batch.
+    """
+    entry = tenant.journal.find(request.id)
+    details = tenant.journal.details(entry) if entry is not None and entry.refused else None
+    if details is None or not details.response_is_whole:
+        return
+    for position, each in enumerate(json.loads(details.response_body).get("results", ())):
+        if each["status"] == "invalid":
+            outcome = Outcome(Kind.INVALID, redacted(each["error"]))
+            name = each["id"] or f"events[{position}]"
+            yield Occurrence(at=request.at, kind=history.EVENT, id=name, cause=request.id, outcome=outcome)
+
+
+def _lost_request(request_id: str, effects: Iterable[Occurrence]) -> Occurrence:
+    """Return the occurrence of a request that the journal does not hold, at the time of its first effect."""
+    at = min(each.at for each in effects)
+    return Occurrence(at=at, kind=occurrences.REQUEST, id=request_id, cause=None, outcome=Outcome(Kind.NOT_IN_JOURNAL))
 
 
 def _can_cause(occurrence: Occurrence) -> bool:

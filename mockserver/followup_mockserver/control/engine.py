@@ -17,7 +17,6 @@ from followup_mockserver import deliveries
 from followup_mockserver.deliveries import AttemptResult
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Dispatcher, Sending
 from followup_mockserver.rules import messages, patients, treatments
-from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.state.clock import Job, JobKind, Timer
 from followup_mockserver.world.state.history import JOB_PREFIX
 from followup_mockserver.world.state.journal import EndedRun, report
@@ -244,19 +243,14 @@ class Engine:
             return run.result(tenant.now()), raised
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[AttemptResult]:
+        def due_attempt(tenant: Tenant) -> AttemptInProgress | None:
+            return deliveries.due_attempt(tenant, delivery_id, "manual")
+
         with tenant.lock:
-            control = tenant.history.begin_control(tenant.now(), "resend", delivery_id)
-            tenant.journal.record_control("resend", control.at, delivery_id, {})
-            with tenant.caused_by(control.id, control.at):
-                attempt = deliveries.due_attempt(tenant, delivery_id, "manual")
+            attempt = tenant.control("resend", due_attempt, delivery_id, {})
         if attempt is None:
             return NOTHING_TO_SEND
-        try:
-            return (yield from self._dispatcher.attempt(tenant, attempt))
-        except ServiceError:
-            with tenant.lock:
-                tenant.history.drop(control)
-            raise
+        return (yield from self._dispatcher.attempt(tenant, attempt))
 
     def _begin_next(self, tenant: Tenant, run: Run, to: datetime | None) -> list[ScheduledAttempt] | None:
         """Run the jobs that are due next, and return the attempts to make; None if none is due by ``to``.

@@ -1,8 +1,7 @@
 """Occurrences, which the chain of causes consists of: how records of the history become them, and their names."""
 
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
-from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, FrozenValue, format_timestamp, redacted
+from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, FrozenValue, format_timestamp
 from followup_mockserver.control.engine import forecast
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.clock import Timer
@@ -180,30 +179,6 @@ def of_timer(tenant: Tenant, timer: Timer) -> Occurrence:
     outcome = _pending(tenant, kind, about, timer.at)
     job = f"{history.JOB_PREFIX}{timer.number}"
     return Occurrence(at=timer.at, kind=kind, id=job, cause=None, outcome=outcome, about=about, due=timer.at)
-
-
-def invalid_events(tenant: Tenant, request: Occurrence) -> Iterator[Occurrence]:
-    """Iterate over the invalid events of a batch, which are not stored, under their ids as they were sent.
-
-    Args:
-        tenant: the state of the organization. It keeps the response of a call for some time.
-        request: the call that sent the batch.
-    """
-    entry = tenant.journal.find(request.id)
-    details = tenant.journal.details(entry) if entry is not None and entry.refused else None
-    if details is None or not details.response_is_whole:
-        return
-    for position, each in enumerate(json.loads(details.response_body).get("results", ())):
-        if each["status"] == "invalid":
-            outcome = Outcome(Kind.INVALID, redacted(each["error"]))
-            name = each["id"] or f"events[{position}]"
-            yield Occurrence(at=request.at, kind=history.EVENT, id=name, cause=request.id, outcome=outcome)
-
-
-def lost_request(request_id: str, effects: Iterable[Occurrence]) -> Occurrence:
-    """Return the occurrence of a request that the journal does not hold, at the time of its first effect."""
-    at = min(each.at for each in effects)
-    return Occurrence(at=at, kind=REQUEST, id=request_id, cause=None, outcome=Outcome(Kind.NOT_IN_JOURNAL))
 
 
 def _single(record: Record, hours: float | None) -> Occurrence:

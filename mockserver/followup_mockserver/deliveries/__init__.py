@@ -6,7 +6,7 @@ to nine times, over a socket or in this process (specification, section 6.2).
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast, get_args
 
@@ -37,10 +37,10 @@ def is_subscribed(endpoint: WebhookEndpoint, type: sdk.OutboundEventType) -> boo
 
 def data_of(event: DomainEvent) -> dict[str, Any]:
     """Return the ``data`` of the webhook for a domain event."""
-    special = _SPECIAL_DATA.get(event.type)
-    if special is not None:
-        return special(event)
-    data = {event.name: sdk.encode(event.subject)}
+    if event.type == "intake.ready":
+        return _intake_ready_data(event)
+    # That of an order is the data of the inbound event, with the patient as the service knows them.
+    data = {**event.subject.data} if event.type == "order.issued" else {event.name: sdk.encode(event.subject)}
     if event.patient is not None:
         data["patient"] = sdk.encode(event.patient)
     return {**data, **event.details}
@@ -57,18 +57,6 @@ def _intake_ready_data(event: DomainEvent) -> dict[str, Any]:
         "requestedService": intake.data.get("requestedService"),
         "intake": {"id": intake.id, "missing": list(intake.missing)},
     }
-
-
-def _order_issued_data(event: DomainEvent) -> dict[str, Any]:
-    """Return the data of the inbound event, with the patient as the service knows them, if it does."""
-    return {**event.subject.data, **({"patient": sdk.encode(event.patient)} if event.patient else {})}
-
-
-_SPECIAL_DATA: dict[str, Callable[[DomainEvent], dict[str, Any]]] = {
-    "intake.ready": _intake_ready_data,
-    "order.issued": _order_issued_data,
-}
-"""Functions for the types whose ``data`` is not simply the object and its patient."""
 
 
 USER_AGENT = "Service-Webhooks/1.0"
@@ -142,11 +130,17 @@ class PreparedAttempt:
 
 
 def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> AttemptInProgress | None:
-    """Return the next attempt of a delivery, which has the current cause; None if the delivery has been deleted."""
+    """Return the next attempt of a delivery, which has the current cause; None if the delivery has been deleted.
+
+    Raises:
+        ServiceError: 400: a manual retry for a disabled endpoint.
+    """
     delivery = tenant.webhook_deliveries.get(delivery_id)
     endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
     if delivery is None or endpoint is None:
         return None
+    if trigger == "manual" and endpoint.status == "disabled":
+        raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
     due = AttemptInProgress(delivery=delivery, endpoint=endpoint, trigger=trigger, cause=tenant.cause)
     tenant.attempts_in_progress.append(due)
     return due
@@ -162,15 +156,10 @@ def begin(tenant: Tenant, due: AttemptInProgress) -> PreparedAttempt | None:
 
     Returns:
         The attempt, or None if the delivery has been deleted or has ended, or its endpoint is disabled.
-
-    Raises:
-        ServiceError: 400: a manual retry for a disabled endpoint.
     """
     delivery, endpoint, trigger = due.delivery, due.endpoint, due.trigger
     if not _can_begin(tenant, due):
         tenant.attempts_in_progress.remove(due)
-        if trigger == "manual" and delivery.id in tenant.webhook_deliveries:
-            raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
         return None
     # A repetition has the number of the attempt that it repeats, and is not one of the nine.
     number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1

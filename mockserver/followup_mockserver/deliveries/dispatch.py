@@ -65,11 +65,7 @@ class Dispatcher:
         self._applications = Applications(timeout)
 
     def attempt(self, tenant: Tenant, due: AttemptInProgress) -> Sending[AttemptResult]:
-        """Make an attempt, and record its outcome.
-
-        Raises:
-            ServiceError: 400: a manual retry for a disabled endpoint.
-        """
+        """Make an attempt, and record its outcome."""
         # Prepared only now, because the endpoint may have been disabled while the attempt waited for a worker.
         with tenant.lock:
             prepared = None if tenant.ended else deliveries.begin(tenant, due)

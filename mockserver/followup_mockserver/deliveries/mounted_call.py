@@ -179,11 +179,7 @@ class MountedCall:
         self._ended = self._responded
         if isinstance(response.stream, httpx.SyncByteStream):
             with suppress(Exception):  # the status has decided the outcome already
-                for part in response.iter_bytes():
-                    self._add_body(part, False)
-                    if len(self._body) > LONGEST_RESPONSE_BODY:
-                        break
-                self._add_body(b"", True)
+                self._add_body(response.read(), True)
 
     def _add_body(self, part: bytes, is_last: bool) -> None:
         if not self._is_over:

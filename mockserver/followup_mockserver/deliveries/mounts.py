@@ -6,7 +6,6 @@ import enum
 import inspect
 import io
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -55,10 +54,7 @@ def kind_of(receiver: Receiver) -> ReceiverKind:
     Optional arguments do not count. Of the callables that require none, such as those that accept any number, coroutine
     functions are taken for ASGI applications, and all others for functions.
     """
-    try:
-        parameters = inspect.signature(receiver).parameters.values()
-    except ValueError:  # a callable without a signature, such as one that is written in C
-        return ReceiverKind.WSGI
+    parameters = inspect.signature(receiver).parameters.values()
     positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
     required = sum(each.default is inspect.Parameter.empty for each in positional)
     if 1 <= required <= 3:
@@ -72,7 +68,6 @@ class Mounts:
 
     def __init__(self) -> None:
         self._mounts: dict[str, Mount] = {}
-        self._lock = threading.Lock()
 
     def add(self, url: str, receiver: Receiver, *, raise_exceptions: bool = True) -> None:
         """Mount a receiver for webhooks whose URL is ``url`` or begins with it.
@@ -84,19 +79,16 @@ class Mounts:
             raise TypeError("mount() requires an ASGI or WSGI application, or a function")
         url = url.rstrip("/")
         mount = Mount(url=url, receiver=receiver, kind=kind_of(receiver), raise_exceptions=raise_exceptions)
-        with self._lock:
-            self._mounts[url] = mount
+        self._mounts[url] = mount
 
     def at(self, url: str) -> Mount | None:
         """Return the mount with the longest URL that ``url`` begins with, or None."""
-        with self._lock:
-            matching = [each for each in self._mounts if url == each or url.startswith((f"{each}/", f"{each}?"))]
-            return self._mounts[max(matching, key=len)] if matching else None
+        matching = [each for each in self.urls() if url == each or url.startswith((f"{each}/", f"{each}?"))]
+        return self._mounts[max(matching, key=len)] if matching else None
 
     def urls(self) -> list[str]:
         """Return the mounted URLs, in the order in which they were mounted."""
-        with self._lock:
-            return list(self._mounts)
+        return list(self._mounts)
 
 
 Message = MutableMapping[str, Any]

@@ -270,16 +270,12 @@ def _read(connection: Connection, response: http.client.HTTPResponse, ends: floa
 
 
 def _beginning_of(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
-    """Return the beginning of a body as far as it arrives, and whether that is the whole body."""
+    """Return the beginning of a body, and whether that is the whole body; nothing if it does not arrive in time."""
     expected = response.length
-    body = b""
     try:
-        while (missing := LONGEST_RESPONSE_BODY + 1 - len(body)) > 0 and len(body) != expected:
-            piece = response.read1(missing if expected is None else min(missing, expected - len(body)))
-            if not piece:
-                # Without a length, the body ends with the connection.
-                return body, expected is None
-            body += piece
+        body = response.read(LONGEST_RESPONSE_BODY + 1)
+    except http.client.IncompleteRead as error:
+        return error.partial, False
     except (OSError, ValueError, http.client.HTTPException):
-        return body, False
-    return body, len(body) == expected and len(body) <= LONGEST_RESPONSE_BODY
+        return b"", False
+    return body, len(body) <= LONGEST_RESPONSE_BODY and expected in (None, len(body))

@@ -4,7 +4,6 @@ Besides pytest, it imports only the names of both packages until a fixture or an
 without the mock do not load it.
 """
 
-import argparse
 import importlib.util
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -53,19 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--followup-coverage-fail-under",
         metavar="N",
-        type=_percentage,
+        type=float,
         help="Fail if less than N percent of the outcomes were met. Implies --followup-coverage.",
     )
-
-
-def _percentage(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number <= 100:  # not a number neither
-        raise argparse.ArgumentTypeError(f"must be a percentage from 0 to 100, not {text!r}")
-    return number
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -54,15 +54,17 @@ class Coverage:
     """Counts of the outcomes in this process; an observer of its mocks. Thread-safe.
 
     Attributes:
-        operations: how often each outcome of each operation was met: of each attempt of a call.
-        inbound: how often each outcome of each type of inbound event was met: of each event of each attempt.
-        webhooks: how many deliveries of each event type succeeded, were attempted again, and exhausted their attempts.
+        counts: in ``operations``, how often each outcome of each operation was met: of each attempt of a call; in
+            ``inbound``, the same of each event of each attempt, by its type; in ``webhooks``, how many deliveries of
+            each event type succeeded, were attempted again, and exhausted their attempts.
     """
 
     def __init__(self) -> None:
-        self.operations: Counts = {name: dict.fromkeys(outcomes_of(each), 0) for name, each in OPERATIONS.items()}
-        self.inbound: Counts = {each: dict.fromkeys(EVENT_OUTCOMES, 0) for each in effects()}
-        self.webhooks: Counts = {str(each): dict.fromkeys(WEBHOOK_OUTCOMES, 0) for each in OUTBOUND_TYPES}
+        self.counts: dict[str, Counts] = {
+            "operations": {name: dict.fromkeys(outcomes_of(each), 0) for name, each in OPERATIONS.items()},
+            "inbound": {each: dict.fromkeys(EVENT_OUTCOMES, 0) for each in effects()},
+            "webhooks": {each: dict.fromkeys(WEBHOOK_OUTCOMES, 0) for each in OUTBOUND_TYPES},
+        }
         self._lock = threading.Lock()
 
     def count(self, ended: Ended) -> None:
@@ -73,10 +75,10 @@ class Coverage:
             return
         call, operation = ended, ended.entry.operation
         if operation is not None:
-            self._count(self.operations[operation], _outcome(call.status, replayed=call.entry.replayed))
+            self._count(self.counts["operations"][operation], _outcome(call.status, replayed=call.entry.replayed))
         for event_type, status in call.events:
             outcome = "processed" if status == "unhandled" else status or NO_ANSWER
-            self._count(self.inbound.get(event_type, {}), outcome)
+            self._count(self.counts["inbound"].get(event_type, {}), outcome)
 
     def _count_attempt(self, ended: EndedAttempt) -> None:
         """Count what an attempt meant for its delivery.
@@ -86,18 +88,18 @@ class Coverage:
         attempt = ended.attempt
         retried = attempt.number == 2 and attempt.trigger != "disturbance"
         met = zip(WEBHOOK_OUTCOMES, (ended.delivered, retried, ended.exhausted), strict=True)
-        self._count(self.webhooks[attempt.event_type], *(outcome for outcome, is_met in met if is_met))
+        self._count(self.counts["webhooks"][attempt.event_type], *(outcome for outcome, is_met in met if is_met))
 
     def add(self, other: Mapping[str, Any]) -> None:
         """Add the counts of another process, as ``as_json`` returns them."""
-        for section, mine in self._sections.items():
+        for section, mine in self.counts.items():
             for name, counts in other[section].items():
                 for outcome, count in counts.items():
                     mine[name][outcome] += count
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and the percentage of outcomes that were met."""
-        return {**self._sections, "percent": self.percent}
+        return {**self.counts, "percent": self.percent}
 
     @property
     def percent(self) -> float:
@@ -110,12 +112,8 @@ class Coverage:
         met = self._met()
         return f"{sum(met)} of {len(met)} outcomes were met: {math.floor(self.percent * 10) / 10:.1f} %"
 
-    @property
-    def _sections(self) -> dict[str, Counts]:
-        return {"operations": self.operations, "inbound": self.inbound, "webhooks": self.webhooks}
-
     def _met(self) -> list[bool]:
-        return [count > 0 for rows in self._sections.values() for row in rows.values() for count in row.values()]
+        return [count > 0 for rows in self.counts.values() for row in rows.values() for count in row.values()]
 
     def _count(self, row: dict[str, int], *outcomes: str) -> None:
         with self._lock:
@@ -195,9 +193,9 @@ class CoveragePlugin:
 def _table_of(coverage: Coverage, *, only_used: bool) -> Iterator[str]:
     """Yield the lines of the table; with ``only_used`` without the rows that met nothing."""
     for title, outcomes, counts in (
-        ("operation", OUTCOMES, coverage.operations),
-        ("inbound", EVENT_OUTCOMES, coverage.inbound),
-        ("webhook", WEBHOOK_OUTCOMES, coverage.webhooks),
+        ("operation", OUTCOMES, coverage.counts["operations"]),
+        ("inbound", EVENT_OUTCOMES, coverage.counts["inbound"]),
+        ("webhook", WEBHOOK_OUTCOMES, coverage.counts["webhooks"]),
     ):
         rows = {name: row for name, row in counts.items() if not only_used or any(row.values())}
         if rows:

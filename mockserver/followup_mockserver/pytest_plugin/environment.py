@@ -51,10 +51,6 @@ class MockEnvironment:
         """
         self._allowed += map(_checked, urls)
 
-    def _is_thread_of_test(self) -> bool:
-        """Return whether an exception in this thread reaches the test."""
-        return threading.current_thread() is self._thread
-
     def _destination(self, request: httpx.Request) -> InProcessTransport | None:
         """Return the transport to the mock, or None for a server that is allowed.
 
@@ -71,7 +67,7 @@ class MockEnvironment:
             f"only {' and '.join([self._origin, *self._allowed])}. Read the base URL from FOLLOWUP_BASE_URL, or let "
             f"requests through with followup_env.allow({origin!r})."
         )
-        if not self._is_thread_of_test():
+        if threading.current_thread() is not self._thread:  # the exception does not reach the test
             self._rejected_unseen[message] = None
         raise RejectedRequest(message)
 

@@ -218,10 +218,6 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
             service.fork().client().patients.list().first()
             MockService.load(service.save()).client().visits.list().first()
 
-        def test_another_organization(followup_service):
-            key = followup_service.create_organization(name="lab").keys[0].value
-            followup_service.client(api_key=key).treatments.list().first()
-
         def test_respx(followup_respx):
             with FollowUp() as client:
                 client.events.list().first()
@@ -232,9 +228,6 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
                 async with AsyncFollowUp() as client:
                     await client.appointments.list()
             asyncio.run(use())
-
-        def test_wsgi(followup_service):
-            followup_service.app.test_client().get("/api/v1/intake_requests")
 
         def test_a_receiver(followup_service, followup_client):
             def receive(request):
@@ -255,17 +248,16 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
                 list(pool.map(use, range(4)))
         """,
     )
-    result.assert_outcomes(passed=7)
+    result.assert_outcomes(passed=5)
     assert met(pytester) == {
         "patients.create": {"success": 1},
         "patients.list": {"success": 1},
         "visits.list": {"success": 1},
-        "treatments.list": {"success": 201},
+        "treatments.list": {"success": 200},
         "events.list": {"success": 1},
         "events.create": {"success": 1},
         "> patient.upserted": {"processed": 1},
         "appointments.list": {"success": 1},
-        "intake_requests.list": {"401": 1},
         "doctors.list": {"success": 1},
         "webhook_endpoints.create": {"success": 1},
         "webhook_endpoints.list": {"success": 1},

@@ -1,6 +1,5 @@
 """How ``pytest --followup-coverage`` reports: the table, the file, the threshold, and the processes of pytest-xdist."""
 
-import argparse
 import re
 
 import pytest
@@ -8,7 +7,6 @@ from support.coverage import met, run, written
 
 import followup_mockserver.pytest_plugin.coverage
 from followup_mockserver import MockService
-from followup_mockserver.pytest_plugin import _percentage
 
 pytest_plugins = ["pytester"]
 
@@ -121,17 +119,6 @@ def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) ->
         f"but --followup-coverage-fail-under requires {percent} %"
     )
     assert (result.outlines[-1] == last) is not passes
-
-
-def test_a_threshold_that_is_no_percentage(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "def test_it(): pass", "--followup-coverage-fail-under=nan")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    expected = "argument --followup-coverage-fail-under: must be a percentage from 0 to 100, not 'nan'"
-    assert expected in result.stderr.str()
-    for text in ("many", "-1", "100.1", "inf", ""):
-        with pytest.raises(argparse.ArgumentTypeError, match=f"not '{text}'$"):
-            _percentage(text)
-    assert [_percentage("0"), _percentage("100")] == [0, 100]
 
 
 def test_a_file_that_cannot_be_written_fails_the_run(pytester: pytest.Pytester) -> None:

@@ -117,17 +117,6 @@ def test_another_server_is_rejected(
     assert followup_env.service.waits == [], "it was not retried"
 
 
-def test_a_client_with_an_open_connection_is_rejected_too(
-    request: pytest.FixtureRequest, other: SimpleNamespace
-) -> None:
-    with httpx.Client() as client:
-        assert client.get(other.url).status_code == 204
-        request.getfixturevalue("followup_env")
-        with pytest.raises(RejectedRequest):
-            client.get(other.url)
-    assert len(other.requests) == 1
-
-
 def test_the_message_shows_neither_query_nor_personal_data(followup_env: MockEnvironment) -> None:
     with pytest.raises(RejectedRequest) as caught:
         httpx.get("https://ana:secret@api.clinic.example/v1/patients/30123456?phone=%2B5491155550000&name=Ana")

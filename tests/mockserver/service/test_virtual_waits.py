@@ -1,8 +1,10 @@
 """No client of a service in process sleeps: each of its waits advances the mock's clock instead."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +19,7 @@ Call = Callable[[Any], Any]
 Perform = Callable[..., Any]
 
 NOON = "2026-09-28T12:00:00Z"
+FAULTS = 200
 HOURS = 20 * 3600
 """Seconds that no test would survive if they were real."""
 
@@ -195,6 +198,24 @@ def test_waits_of_tasks_overlap(service: MockService) -> None:
     assert passed(service) == 50
 
 
+def test_each_fault_applies_to_one_of_many_calls(service: MockService) -> None:
+    usual = sys.getswitchinterval()
+    for _ in range(FAULTS):
+        service.add_fault(operation="account.retrieve", kind="delay", seconds=1)
+
+    def call(_: int) -> None:
+        with service.client() as client:
+            client.account.retrieve()
+
+    sys.setswitchinterval(1e-6)  # threads take turns all the time
+    try:
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(call, range(FAULTS)))
+    finally:
+        sys.setswitchinterval(usual)
+    assert (service.faults, service.waits) == ([], [1.0] * FAULTS)
+
+
 # --- the clock ---------------------------------------------------------------------------------------------------
 
 
@@ -289,17 +310,3 @@ def test_a_client_that_existed_before_does_not_sleep_and_sleeps_again_afterwards
         with respx.mock, pytest.raises(RateLimitError):
             client.account.retrieve()
     assert slept == [3.0]
-
-
-def test_a_client_of_another_url_sleeps(service: MockService) -> None:
-    environment = MockEnvironment(service)
-    environment.allow("https://api.example")
-    respx.route().respond(503, headers={"Retry-After": "3"})
-    with (
-        respx.mock,
-        environment.intercept(),
-        FollowUp(api_key="fu_test_mock", base_url="https://api.example") as client,
-        pytest.raises(AssertionError, match=r"slept for 3\.0 s"),
-    ):
-        client.account.retrieve()
-    assert service.waits == []
