@@ -32,6 +32,7 @@ def observed_drivers() -> Iterator[None]:
     """Let the connections and threads that a clinic opens within this block be known to the simulation."""
     connect = sqlite3.connect
     with ExitStack() as stack:
+        # It is a function, which a module may have imported by its name; the others are methods of classes.
         stack.enter_context(_everywhere(connect, functools.partial(opening, connect)))
         for each in (*_of_threads(), *_of_psycopg(), *_of_sqlalchemy(), *_of_django()):
             stack.enter_context(_replaced(*each))
@@ -99,7 +100,7 @@ def _submitting(submit: Any, pool: Any, function: Any, *arguments: Any, **named:
         finally:
             leave_thread()
 
-    leave_thread()
+    leave_thread()  # so that a thread that the pool starts now belongs to no process
     try:
         return submit(pool, work)
     finally:

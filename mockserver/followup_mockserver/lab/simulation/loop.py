@@ -281,7 +281,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def end(self) -> None:
         """Cancel all tasks, let them and their threads end without any more time, and close the loop."""
-        self._check = lambda: None
+        self._check = lambda: None  # so that the tasks can run their ``finally``
         self.set_order(0)
         for _ in range(_CLEANUPS):
             with self._running():
@@ -305,6 +305,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
+        # It can be nested: while a method waits, a webhook may arrive whose receiver runs in this loop, too.
         outer, hooks = running_loop(), sys.get_asyncgen_hooks()
         asyncio._set_running_loop(self)
         sys.set_asyncgen_hooks(None, self._finalize)
@@ -439,6 +440,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def create_future(self) -> "asyncio.Future[Any]":
         """Make a future; the result of one that aiosqlite makes comes from a thread."""
         future = super().create_future()
+        # aiosqlite has no hook: it calls this, and passes the result on from its own thread by call_soon_threadsafe().
         frame = inspect.currentframe()
         caller = frame and frame.f_back
         if caller is not None and module_of(caller) in _THREADED:

@@ -48,7 +48,7 @@ class Process:
         transport = _Transport(self, carry)
         self.client: FollowUp = service.client()
         asynchronous = service.async_client()
-        for client in (self.client, asynchronous):
+        for client in (self.client, asynchronous):  # of one process: its time, and a network that can fail
             client._live_in(lambda _: time, transport)
         self.clinic: Clinic = clinic()
         self.clinic.async_client, self.clinic._client = asynchronous, self.client

@@ -83,7 +83,7 @@ class Runner:
             PromiseBroken: ``start`` or ``receiver`` raised an exception although no fault affected it.
             TypeError: ``receiver`` returned no receiver.
         """
-        while self.is_down:
+        while self.is_down:  # ``start`` can crash, too
             self.discard()
             self._start()
         assert self.process is not None
@@ -97,7 +97,7 @@ class Runner:
             process = self.up()
         _, error = self._result_of(process, method, *arguments)
         if process.has_crashed:
-            del process
+            del process  # what refers to it keeps its locks from being released by the collection
             self.discard()
             return "crashed"
         self._report_tasks(process)
@@ -123,7 +123,7 @@ class Runner:
                 self._databases = None
                 leave_thread()
             del process
-            gc.collect()
+            gc.collect()  # a process that ends loses its connections, also those in reference cycles
 
     def settle(self) -> None:
         """Let the tasks of the clinic go on until all of them wait for time to pass, or for something from outside."""
