@@ -206,9 +206,10 @@ def country_of(phone: str, time_zone: str, finds: Callable[[str], bool], accepts
     Returns:
         The code; None if it was not found.
     """
-    own = _parsed(phone)
-    if own is not None and finds(phonenumbers.format_number(own, phonenumbers.PhoneNumberFormat.NATIONAL)):
-        return _preferred(phonenumbers.region_codes_for_country_code(own.country_code or 0), time_zone)
+    if phone.startswith("+"):
+        own = phonenumbers.parse(phone)
+        if finds(phonenumbers.format_number(own, phonenumbers.PhoneNumberFormat.NATIONAL)):
+            return _preferred(phonenumbers.region_codes_for_country_code(own.country_code or 0), time_zone)
     accepted = tuple(accepts(number) for number in _NATIONAL)
     if not any(accepted):
         return None  # also if the filter accepts no such number at all
@@ -217,15 +218,7 @@ def country_of(phone: str, time_zone: str, finds: Callable[[str], bool], accepts
 
 @functools.cache
 def _validity(region: str) -> tuple[bool, ...]:
-    parsed = (_parsed(number, region) for number in _NATIONAL)
-    return tuple(each is not None and phonenumbers.is_valid_number(each) for each in parsed)
-
-
-def _parsed(phone: str, region: str | None = None) -> phonenumbers.PhoneNumber | None:
-    try:
-        return phonenumbers.parse(phone, region)
-    except phonenumbers.NumberParseException:
-        return None
+    return tuple(phonenumbers.is_valid_number(phonenumbers.parse(number, region)) for number in _NATIONAL)
 
 
 def _preferred(regions: Collection[str], time_zone: str) -> str | None:
