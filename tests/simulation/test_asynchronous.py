@@ -108,19 +108,6 @@ def test_the_order_of_tasks_is_part_of_the_history(orders: Any, expected: set[st
     assert Racing.notes[: len(orders)] == Racing.notes[len(orders) :]
 
 
-def test_the_order_of_tasks_lasts_until_all_is_done() -> None:
-    class Racing(Noted):
-        async def work(self) -> None:
-            async def append(letter: str) -> None:
-                await asyncio.sleep(0)
-                self.notes.append(letter)
-
-            await asyncio.gather(*map(append, "abcdefgh"))
-
-    play(Racing, TaskOrder(1), Book(0, 0))
-    assert "".join(Racing.notes[:8]) != "abcdefgh"
-
-
 @pytest.mark.parametrize(("order", "is_steady"), [(0, True), (1, True), (2, False), (7, True), (8, False)])
 def test_the_network_of_a_task_stays_slow_in_some_orders(order: int, is_steady: bool) -> None:
     class Calling(Noted):

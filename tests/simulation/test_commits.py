@@ -226,16 +226,6 @@ LOADED = (aiosqlite, django, psycopg)
 """They are loaded so that there is something to replace in them."""
 
 
-class BelievesNothing(Stores):
-    def bookings(self) -> dict[str, Any]:
-        return {}
-
-
-class Fails(Stores):
-    def bookings(self) -> dict[str, Any]:
-        raise RuntimeError
-
-
 class Exits(Stores):
     def book(self, booking: Booking) -> None:
         raise KeyboardInterrupt
@@ -252,10 +242,7 @@ def names() -> Iterator[tuple[str, Any]]:
                     yield from ((f"{package}.{name}.{each}", found) for each, found in [*vars(value).items()])
 
 
-@pytest.mark.parametrize(
-    ("clinic", "outcome"),
-    [(Stores, None), (BelievesNothing, AssertionError), (Fails, RuntimeError), (Exits, KeyboardInterrupt)],
-)
+@pytest.mark.parametrize(("clinic", "outcome"), [(Stores, None), (Exits, KeyboardInterrupt)])
 def test_a_simulation_restores_what_it_replaced(clinic: type[Stores], outcome: type[BaseException] | None) -> None:
     simulate(Stores, examples=1, seed=1)  # what is loaded or built once is there before the names are read
     before = {name: value for name, value in names() if callable(value)}

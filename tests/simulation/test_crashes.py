@@ -1,6 +1,5 @@
 """What a crash does: to the call, to other threads and receivers, to the locks of a database, and to deliveries."""
 
-import asyncio
 import sqlite3
 import threading
 from collections import Counter
@@ -73,30 +72,6 @@ def test_each_start_has_a_new_instance_and_new_clients_and_the_old_folder() -> N
     assert first[5] == []
     assert [path.name for path in second[5]] == ["state.json"]
     assert not first[3].exists()
-
-
-def test_a_process_that_has_crashed_can_do_nothing_any_more() -> None:
-    class Survivor(Noted):
-        def book(self, booking: Booking) -> None:
-            super().book(booking)
-            for _ in range(2):
-                try:
-                    self.client.patients.create(phone=booking.phone)
-                except Crash:
-                    self.notes.append("crash")
-            try:
-                asyncio.run(self.retrieve())
-            except Crash:
-                self.notes.append("crash")
-
-        async def retrieve(self) -> None:
-            await self.async_client.account.retrieve()
-
-        def handled(self) -> None:
-            return None
-
-    play(Survivor, CrashAtRequest(0, 0), Book(0, 0))
-    assert Survivor.notes == ["start", "crash", "crash", "crash", "start"]
 
 
 def test_a_crash_reaches_another_thread_and_ends_the_step() -> None:

@@ -151,10 +151,6 @@ def test_a_promise_that_is_broken_is_named_with_what_is_wrong(clinic: type[Clini
     assert fnmatchcase(found[1], detail)
 
 
-def test_a_clinic_without_a_bug_keeps_all_promises() -> None:
-    simulate(PlainClinic, examples=20, seed=1)
-
-
 BUENOS_AIRES = timezone(timedelta(hours=-3))
 
 

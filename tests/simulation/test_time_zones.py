@@ -41,13 +41,17 @@ def restored() -> object:
     assert local_zone() == zone
 
 
+def choose(zone: str) -> None:
+    os.environ["TZ"] = zone
+    time.tzset()
+
+
 def noting(zones: list[str | None], choice: str = "") -> type[Clinic]:
     class Noting(PlainClinic):
         def start(self, client: FollowUp, folder: Path) -> None:
             super().start(client, folder)
             if choice:
-                os.environ["TZ"] = choice
-                time.tzset()
+                choose(choice)
             zones.append(local_zone())
 
     return Noting
@@ -67,19 +71,14 @@ def test_local_time_is_not_right_by_accident(zone: str, clinic: type[Clinic], sl
     assert (os.environ["TZ"], local_zone()) == (zone, "UTC")
 
 
-def test_a_zone_that_the_clinic_chooses_when_it_starts_stays(zone: str) -> None:
+@pytest.mark.parametrize("by_clinic", [True, False])
+def test_a_zone_that_the_clinic_or_the_program_has_chosen_stays(zone: str, by_clinic: bool) -> None:
     zones: list[str | None] = []
-    simulate(noting(zones, "Asia/Tokyo"), examples=1, seed=BOOKED)
+    if not by_clinic:
+        choose("Asia/Tokyo")
+    simulate(noting(zones, "Asia/Tokyo" if by_clinic else ""), examples=1, seed=BOOKED)
     assert zones == ["JST"]
     assert os.environ["TZ"] == "Asia/Tokyo"
-
-
-def test_a_zone_that_the_program_has_chosen_before_stays(zone: str) -> None:
-    os.environ["TZ"] = "Asia/Tokyo"
-    time.tzset()
-    zones: list[str | None] = []
-    simulate(noting(zones), examples=1, seed=BOOKED)
-    assert zones == ["JST"]
 
 
 @pytest.mark.parametrize(("of_django", "expected"), [("UTC", "UTC"), ("Asia/Tokyo", CHATHAM)])
