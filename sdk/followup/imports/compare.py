@@ -14,7 +14,7 @@ from followup._core.codec.kinds import camel
 from followup._core.codec.wire import format_exactly, format_timestamp
 from followup._version import __version__
 from followup.imports.maps import Map
-from followup.imports.report import Doubt, Report, Summary, Understood, column_in, doubt
+from followup.imports.report import Doubt, Report, Summary, Understood, doubt
 from followup.imports.row_reader import Row
 from followup.imports.rows import Rows
 from followup.imports.spool import Spool
@@ -62,8 +62,10 @@ class Comparison:
         self.ahead: int = 0
         self._count: Counter[str] = Counter()
         self._types: Counter[str] = Counter()
-        self._days: tuple[date, date] | None = None
-        self._understanding: Understanding = Understanding()
+        self._span: tuple[date, date] | None = None
+        self._first: list[Understood] = []
+        self._days: Counter[date] = Counter()
+        self._clocks: Counter[time] = Counter()
         self._map = map
         self._rows = rows
         self._state = state
@@ -78,24 +80,23 @@ class Comparison:
             self._compare(batch)
         for name in self._rows.table.unread:
             self._add_doubts([doubt("sheet_unread", value=name)])
-        if self._map.kind == "appointments" and self._days:
-            self._find_gone(*self._days)
-        hidden = self._rows.table.hidden
+        if self._map.kind == "appointments" and self._span:
+            self._find_gone(*self._span)
         return Report(
             **{name: self._count[name] for name in ("rows", "rejected", "ignored", "unchanged", "gone")},
             events=self.spool.events,
             types=self._types,
             doubts=self.spool.doubts,
-            preview=self._understanding.first,
-            summary=self._understanding.summary(self.spool.patients(), ignored=self._count["ignored"], hidden=hidden),
+            preview=self._first,
+            summary=self._summary(),
         )
 
     def _compare(self, rows: Sequence[Row]) -> None:
         self._count["rows"] += len(rows)
         days = [row.at.local for row in rows if row.at is not None]
         if days:
-            first, last = self._days or (date.max, date.min)
-            self._days = min(first, min(days).date()), max(last, max(days).date())
+            first, last = self._span or (date.max, date.min)
+            self._span = min(first, min(days).date()), max(last, max(days).date())
         wanted = [self._wanted(row) for row in rows]
         known = self._state.objects([new.key for new in wanted if new])
         changed = [new for new in wanted if new and _may_meet_others(new, known.get(new.key))]
@@ -120,13 +121,10 @@ class Comparison:
 
     def _wanted(self, row: Row) -> Known | None:
         """Return what is known of the object of a row once it is recorded; None if the row is not accepted."""
-        if row.external_id is None or row.outcome in ("ignored", "joined"):
+        if row.external_id is None or row.outcome != "wanted":
             return None
         state, patient = self._state, row.patient
         key = state.hash(self._map.kind, row.external_id)
-        self.spool.add("keys", (key,))
-        if row.outcome != "wanted":
-            return None
         phone, external_id, dni = (
             state.hash(name, patient[name]) if name in patient else None for name in ("phone", "external_id", "dni")
         )
@@ -150,7 +148,7 @@ class Comparison:
             else:
                 self._add_doubts([self._doubt(row, "in_the_past", "start_at")])
             return
-        self._understanding.add(row)
+        self._understand(row)
         if row.patient:
             best = new.external_id or new.dni or new.phone
             self.spool.add("patients", (best, new.phone is None, new.dni is None))
@@ -163,6 +161,35 @@ class Comparison:
             self._record(new, self._first_event(row))
         else:
             self._update(row, new, known)
+
+    def _understand(self, row: Row) -> None:
+        """Count an accepted row, and note how the first were understood."""
+        local = row.at.local if row.at else None
+        if len(self._first) < _SHOWN:
+            name = row.patient.get("full_name") or row.written.get("patient.full_name", "")
+            self._first.append(Understood(row.number, name, local, row.patient.get("phone", ""), row.status))
+        if local is not None:
+            self._days[local.date()] += 1
+            self._clocks[local.time()] += 1
+
+    def _summary(self) -> Summary:
+        days, clocks = self._days, self._clocks
+        patients, without_phone, without_document = self.spool.patients()
+        return Summary(
+            first=min(days, default=None),
+            last=max(days, default=None),
+            first_time=min(clocks, default=None),
+            last_time=max(clocks, default=None),
+            midnight=sum(count for each, count in clocks.items() if each < _AFTER_MIDNIGHT),
+            before6=sum(count for each, count in clocks.items() if each < _EARLY),
+            after22=sum(count for each, count in clocks.items() if each >= _LATE),
+            sundays=sum(count for each, count in days.items() if each.isoweekday() == _SUNDAY),
+            patients=patients,
+            without_phone=without_phone,
+            without_document=without_document,
+            ignored=self._count["ignored"],
+            hidden_rows=self._rows.table.hidden,
+        )
 
     def _problem(self, row: Row, new: Known, known: Known | None, owners: Collection[Known]) -> tuple[str, str] | None:
         """Return the code and the field of a doubt that rejects a row because of what was recorded."""
@@ -267,10 +294,10 @@ class Comparison:
         start, end = (self._midnight(day) for day in (first, min(last, date.max - timedelta(1)) + timedelta(1)))
         for known in self._state.ahead(self._now, start, end):
             self.ahead += 1
-            if self.spool.has_key(known.key):
+            external_id = self._state.masked(known.key, known.number or b"").decode()
+            if self._rows.has(external_id):
                 continue
             self._count["gone"] += 1
-            external_id = self._state.masked(known.key, known.number or b"").decode()
             self._add_doubts([doubt("gone", value=external_id, detail=detail)])
             if cancels:
                 self._cancel(known, external_id)
@@ -279,9 +306,7 @@ class Comparison:
         return milliseconds(datetime.combine(day, time(), self._map.zone))
 
     def _doubt(self, row: Row, code: str, field: str) -> Doubt:
-        detail = self._template() if code == "patient_changed" else ""
-        column = column_in(row.sheet, self._map.column_of(field))
-        return doubt(code, row.number, column, row.written.get(field), detail=detail)
+        return row.doubt(code, self._map, field, detail=self._template() if code == "patient_changed" else "")
 
     def _reject(self, doubts: Iterable[Doubt]) -> None:
         self._count["rejected"] += 1
@@ -289,7 +314,7 @@ class Comparison:
 
     def _add_doubts(self, doubts: Iterable[Doubt]) -> None:
         for each in doubts:
-            self.spool.add("doubts", (each.row, each.column, each.code, each.value, each.text))
+            self.spool.add("doubts", each)
 
 
 _Event = tuple[EventType, Mapping[str, Any]]
@@ -313,47 +338,3 @@ def _is_settled(new: Known, known: Known | None) -> bool:
 def _may_meet_others(new: Known, known: Known | None) -> bool:
     """Return whether a row could make one patient of two."""
     return new.status != CANCELLED and (new.phone or new.dni) is not None and not _is_settled(new, known)
-
-
-class Understanding:
-    """Collects what was understood."""
-
-    def __init__(self) -> None:
-        self.first: list[Understood] = []
-        self._days: Counter[date] = Counter()
-        self._clocks: Counter[time] = Counter()
-
-    def add(self, row: Row) -> None:
-        """Count an accepted row."""
-        local = row.at.local if row.at else None
-        if len(self.first) < _SHOWN:
-            name = row.patient.get("full_name") or row.written.get("patient.full_name", "")
-            self.first.append(Understood(row.number, name, local, row.patient.get("phone", ""), row.status))
-        if local is not None:
-            self._days[local.date()] += 1
-            self._clocks[local.time()] += 1
-
-    def summary(self, patients: tuple[int, int, int], *, ignored: int, hidden: int) -> Summary:
-        """Return the numbers.
-
-        Args:
-            patients: the numbers of patients, of those without a phone, and of those without a document.
-            ignored: number of rows that are no objects.
-            hidden: number of rows that the spreadsheet hides, and that were read.
-        """
-        clocks = self._clocks
-        return Summary(
-            first=min(self._days, default=None),
-            last=max(self._days, default=None),
-            first_time=min(clocks, default=None),
-            last_time=max(clocks, default=None),
-            midnight=sum(clocks[each] for each in clocks if each < _AFTER_MIDNIGHT),
-            before6=sum(clocks[each] for each in clocks if each < _EARLY),
-            after22=sum(clocks[each] for each in clocks if each >= _LATE),
-            sundays=sum(self._days[each] for each in self._days if each.isoweekday() == _SUNDAY),
-            patients=patients[0],
-            without_phone=patients[1],
-            without_document=patients[2],
-            ignored=ignored,
-            hidden_rows=hidden,
-        )

@@ -8,23 +8,22 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from followup.imports.documents import DocumentError, document_of
-from followup.imports.maps import PLACEHOLDER, TIMES, Column, Map
+from followup.imports.maps import DATE_OF_BIRTH, PLACEHOLDER, TIMES, Column, Map
 from followup.imports.values import (
     EMPTY,
-    EMPTY_STARTS,
     Cell,
     Invalid,
+    check_length,
     checked,
-    checked_length,
-    cleaned,
     date_of,
     instant_of,
     is_damaged,
     phone_of,
     text_of,
+    without_protection,
 )
 
 _AS_WRITTEN = ("external_id", "status", *TIMES)
@@ -33,6 +32,7 @@ _AS_WRITTEN = ("external_id", "status", *TIMES)
 _MOST, _MOST_SLOW = 5_000, 50_000
 """Cells of a field whose meaning is remembered; of phones and times, which take longest to read, more."""
 
+_LONGEST_EMPTY: Final = max(map(len, EMPTY))
 _DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 
 
@@ -60,7 +60,7 @@ class Field:
 
     Attributes:
         positions: the positions of its cells.
-        pick: picks its cells out of a row.
+        pick: picks its cells out of a row; a single one is no tuple.
         has_text_dates: whether dates of the times so far were text, and not dates of a workbook.
         has_clocks: whether a time so far was another than midnight.
     """
@@ -74,59 +74,69 @@ class Field:
         self._now = now
         self._column: Column = map.columns[name]
         self.positions: list[int] = [header.index(each) for each in self._column.headers]
-        self.pick: Callable[[Sequence[Cell]], tuple[Cell, ...]] = picking(self.positions)
+        self.pick: Callable[[Sequence[Cell]], Any] = picking(self.positions)
+        conversions: dict[str, Callable[[str, Sequence[Cell]], Found]] = {
+            **dict.fromkeys(TIMES, self._time),
+            **dict.fromkeys(("external_id", "patient.external_id"), self._id),
+            DATE_OF_BIRTH: self._date,
+            "patient.phone": self._phone,
+            "patient.dni": self._document,
+        }
+        self._convert = conversions.get(name, self._text)
+        self._empty = frozenset[str]() if name in _AS_WRITTEN else EMPTY
         self._most = _MOST_SLOW if name in ("patient.phone", *TIMES) else _MOST
-        self._seen: dict[tuple[Cell, ...], Found] = {}
+        self._seen: dict[Any, Found] = {}
 
-    def read(self, cells: tuple[Cell, ...]) -> Found:
-        """Return what the cells mean. Only the first are remembered: in a column of numbers, none come again."""
-        found = self._seen.get(cells)
+    def read(self, picked: Any) -> Found:
+        """Return what its cells mean. Only the first are remembered: in a column of numbers, none come again."""
+        found = self._seen.get(picked)
         if found is None:
-            found = self._read(cells)
+            found = self._read((picked,) if len(self.positions) == 1 else picked)
             if len(self._seen) < self._most:
-                self._seen[cells] = found
+                self._seen[picked] = found
         return found
 
-    def _read(self, cells: tuple[Cell, ...]) -> Found:
-        column, name = self._column, self._name
-        texts = [text_in(each) for each in cells]
-        parts: list[Cell] = [_cleaned(each) for each, text in zip(cells, texts, strict=True) if text]
-        text = " ".join(filter(None, texts))
+    def _read(self, cells: Sequence[Cell]) -> Found:
+        column = self._column
+        parts = [part for each in cells if (part := without_protection(each)) not in ("", None)]
         if column.constant is not None:
-            text = column.constant
-            parts = [text]
+            parts = [column.constant]
         elif column.template is not None and parts:
-            rest = iter(texts)
-            text = " ".join(PLACEHOLDER.sub(lambda _: next(rest), column.template).split())
-            parts = [text]
-        if name == "patient.full_name":
-            text = _as_sent(text, column)
-        if text[:1] in EMPTY_STARTS and name not in _AS_WRITTEN and text.casefold() in EMPTY:
+            texts = (text_of(without_protection(each)) for each in cells)
+            parts = [" ".join(PLACEHOLDER.sub(lambda _: next(texts), column.template).split())]
+        text = " ".join(map(text_of, parts))
+        if len(text) <= _LONGEST_EMPTY and text.casefold() in self._empty:
             text = ""
-        if not text and name not in TIMES:
+        if not text and self._name not in TIMES:
             return _NOTHING
         try:
-            return self._convert(checked_length(text, name), parts)
+            check_length(text, self._name)
+            return self._convert(text, parts)
         except Invalid as error:
             return Found(text, None, error.code, error.detail)
 
-    def _convert(self, text: str, cells: Sequence[Cell]) -> Found:
-        """Return what a text means, or the cells of a date or time."""
-        name, country = self._name, self._map.country
-        match name:
-            case "start_at" | "visited_at":
-                return self._time(text, cells)
-            case "patient.date_of_birth":
-                return Found(text, date_of(cells, self._column.formats, name))
-            case "patient.phone":
-                return self._phone(text)
-            case "patient.dni":
-                return Found(text, *_document(_undamaged(text), country))
-            case "external_id" | "patient.external_id":
-                return Found(text, checked(_undamaged(text), name))
-        return Found(text, checked(text, name))
+    def _text(self, text: str, _: Sequence[Cell]) -> Found:
+        if self._name == "patient.full_name":
+            text = _as_sent(text, is_surname_first=self._column.is_surname_first)
+        return Found(text, checked(text, self._name) or None)
 
-    def _phone(self, text: str) -> Found:
+    def _id(self, text: str, _: Sequence[Cell]) -> Found:
+        if is_damaged(text):
+            raise Invalid("id_damaged")
+        return Found(text, checked(text, self._name))
+
+    def _document(self, text: str, _: Sequence[Cell]) -> Found:
+        if is_damaged(text):
+            raise Invalid("id_damaged")
+        try:
+            return Found(text, *document_of(checked(text, self._name), self._map.country))
+        except DocumentError as error:
+            raise Invalid("dni_invalid", str(error)) from None
+
+    def _date(self, text: str, cells: Sequence[Cell]) -> Found:
+        return Found(text, date_of(cells, self._column.formats, self._name))
+
+    def _phone(self, text: str, _: Sequence[Cell]) -> Found:
         phone, code = phone_of(text, self._map.country, self._map.mobiles)
         is_argentine_landline = code == "phone_landline" and self._map.country == "AR"
         return Found(text, phone, code, ', or set mobiles = "assume" in the map' if is_argentine_landline else "")
@@ -145,37 +155,12 @@ class Field:
         return Found(text, at, "time_ambiguous", zone.key) if at.is_ambiguous else Found(text, at)
 
 
-def picking(positions: Sequence[int]) -> Callable[[Sequence[Cell]], tuple[Cell, ...]]:
-    """Return what picks the cells at these positions out of a row."""
-    if len(positions) > 1:
-        return itemgetter(*positions)
-    return (lambda cells: (cells[positions[0]],)) if positions else lambda _: ()
+def picking(positions: Sequence[int]) -> Callable[[Sequence[Cell]], Any]:
+    """Return what picks the cells at these positions out of a row: a tuple, unless there is only one."""
+    return itemgetter(*positions) if positions else lambda _: ()
 
 
-def text_in(cell: Cell) -> str:
-    """Return the text of a cell, without what keeps a spreadsheet from changing it."""
-    text = text_of(cell)
-    return cleaned(text) if text[:1] in ("'", "=") else text
-
-
-def _cleaned(cell: Cell) -> Cell:
-    return text_in(cell) if isinstance(cell, str) else cell
-
-
-def _undamaged(text: str) -> str:
-    if is_damaged(text):
-        raise Invalid("id_damaged")
-    return text
-
-
-def _document(text: str, country: str) -> tuple[str, str | None]:
-    try:
-        return document_of(checked(text, "patient.dni"), country)
-    except DocumentError as error:
-        raise Invalid("dni_invalid", str(error)) from None
-
-
-def _as_sent(name: str, column: Column) -> str:
+def _as_sent(name: str, *, is_surname_first: bool) -> str:
     """Return a name in one line, with the surname last if the map says that it is first."""
-    surname, comma, given = " ".join(name.split()).partition(",")
-    return f"{given} {surname}".strip() if comma and column.is_surname_first else " ".join(name.split())
+    surname, comma, given = (bare := " ".join(name.split())).partition(",")
+    return f"{given} {surname}".strip() if comma and is_surname_first else bare

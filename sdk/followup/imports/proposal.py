@@ -25,7 +25,7 @@ from followup.imports.files import OnProgress, Table
 from followup.imports.formats import format_of
 from followup.imports.maps import DATE_OF_BIRTH, FIELDS, REQUIRED, TIMES
 from followup.imports.texts import TWICE
-from followup.imports.values import cleaned, text_of
+from followup.imports.values import text_of, without_protection
 
 _WORDS: Final[dict[str, Any]] = tomllib.loads(package_text(__name__, "words.toml"))
 _ZONES: Final[Mapping[str, str]] = _WORDS["zones"]
@@ -226,7 +226,7 @@ def propose(file: str | Path, on_progress: OnProgress | None = None, language: s
     rows = 0
     for rows, (_, _, cells) in enumerate(table.rows(on_progress), start=1):  # noqa: B007 - the number of rows
         for column, cell in zip(columns, cells, strict=False):
-            column.add(cleaned(text_of(cell)))
+            column.add(text_of(without_protection(cell)))
     return _Proposal(Path(file).name, table, columns, rows, language or language_of(table.header)).text()
 
 

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import attrs
 
@@ -12,8 +12,7 @@ from followup import EventInput
 from followup._core.package_data import package_text
 
 
-@attrs.frozen
-class Doubt:
+class Doubt(NamedTuple):
     """Something about a row that is not certain, or that is invalid.
 
     ``repr`` does not show the value, which may be personal data.
@@ -29,11 +28,11 @@ class Doubt:
     row: int | None
     column: str | None
     code: str
-    value: str | None = attrs.field(repr=False)
+    value: str | None
     text: str
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Doubt, (self.row, self.column, self.code, self.value, self.text)  # there may be millions
+    def __repr__(self) -> str:
+        return f"Doubt(row={self.row!r}, column={self.column!r}, code={self.code!r}, text={self.text!r})"
 
     @property
     def rejects(self) -> bool:

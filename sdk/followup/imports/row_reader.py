@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import attrs
 
-from followup.imports.fields import Field, Found, picking, text_in
+from followup.imports.fields import Field, Found, picking
 from followup.imports.files import Table
 from followup.imports.maps import DATE_OF_BIRTH, TIMES, Map, Status
 from followup.imports.report import CODES, Doubt, column_in, doubt
 from followup.imports.texts import Misquoted
-from followup.imports.values import At, Cell, has_text, text_of
+from followup.imports.values import At, Cell, has_text, text_of, without_protection
 
 REPLACED = "\ufffd"
 _STATUSES: Mapping[str, Status] = {each: each for each in get_args(Status)}
@@ -63,18 +63,20 @@ class Row:
         """The ``PatientInput``; empty if there is none."""
         return self.data.get("patient") or {}
 
+    def doubt(self, code: str, map: Map, field: str | None, text: str | None = None, detail: str = "") -> Doubt:
+        """Return a doubt about a field, with its text, which it knows of some; or about the row as a whole."""
+        column = None if field is None else map.column_of(field)
+        value = self.written.get(field or "") if text is None else text
+        return doubt(code, self.number, column_in(self.sheet, column), value, detail=detail)
+
     def reject(self, *doubts: Doubt) -> None:
         """Reject the row because of doubts."""
         self.outcome = "rejected"
         self.doubts = [*doubts, *self.doubts]
 
 
-class Content(NamedTuple):
-    """What tells whether rows with one id are one: a hash of the cells that must be equal, the type, and the doctor."""
-
-    own: int
-    type: str
-    doctor: int
+Content = tuple[int, str, int]
+"""What tells whether rows with one id are one: hash of the cells that must be equal, type, and hash of the doctor."""
 
 
 class RowReader:
@@ -94,25 +96,26 @@ class RowReader:
         self._map = map
         self._table = table
         self._width = len(header)
+        self._id, self._time = map.id_field, map.time_field
         fields = {name: Field(name, map, header, now) for name in map.columns}
-        self.times: Field | None = fields.get(map.time_field)
+        self.times: Field | None = fields.get(self._time)
         self._fields = [(name, each.pick, each.read) for name, each in fields.items()]
         self._statuses = map.columns["status"].values or _STATUSES if "status" in fields else None
-        self._of_patient = [(each, each.partition(".")[2]) for each in fields if each.startswith("patient.")]
-        self._of_doctor = [(each, each.partition(".")[2]) for each in fields if each.startswith("doctor.")]
+        self._of_patient, self._of_doctor = (
+            [(each, each.removeprefix(group)) for each in fields if each.startswith(group)]
+            for group in ("patient.", "doctor.")
+        )
         self._others = [each for each in ("type", "diagnosis", "notes") if each in fields]
         self._written = [each for each in _WRITTEN if each in fields]
-        needed = (map.id_field, map.time_field, "status")
-        self._needed = max(
-            (each + 1 for name in needed if name in fields for each in fields[name].positions), default=0
-        )
-        self._says_who = (map.time_field,) if map.time_field else _IDENTITY[:2]
+        needed = [fields[each].positions for each in (self._id, self._time, "status") if each in fields]
+        self._needed = max((each + 1 for positions in needed for each in positions), default=0)
+        says_who = (self._time,) if self._time else _IDENTITY[:2]
+        self._says_who = [each for each in says_who if each in fields]
         self._ignored = [(header.index(each), map.ignore[each]) for each in map.ignore]
-        places = {name: each.positions for name, each in fields.items()}
-        of_doctor = [each for name, _ in self._of_doctor for each in places[name]]
-        varying = {*of_doctor, *places.get("type", ())}
+        of_doctor = [each for name, _ in self._of_doctor for each in fields[name].positions]
+        varying = {*of_doctor, *(fields["type"].positions if "type" in fields else ())}
         self._pick_doctor = picking(of_doctor)
-        self._pick_own = picking(sorted({each for found in places.values() for each in found} - varying))
+        self._pick_own = picking(sorted({each for field in fields.values() for each in field.positions} - varying))
 
     def read(self, number: int, sheet: str, cells: Sequence[Cell]) -> tuple[Row, Content]:
         """Return what a row asks for, and what to compare with other rows that have its id."""
@@ -121,62 +124,57 @@ class RowReader:
         if missing > 0:
             cells = [*cells, *[None] * missing]
         found = {name: read(pick(cells)) for name, pick, read in self._fields}
-        row = self._row(number, sheet, cells, found, problem)
-        of_type = found["type"].text if "type" in found else ""
-        return row, Content(hash(self._pick_own(cells)), of_type, hash(self._pick_doctor(cells)))
-
-    def _row(
-        self,
-        number: int,
-        sheet: str,
-        cells: Sequence[Cell],
-        found: Mapping[str, Found],
-        problem: tuple[str, str] | None,
-    ) -> Row:
-        identified = found[self._map.id_field]
-        at = found[self._map.time_field].value if self._map.time_field else None
+        at = found[self._time].value if self._time else None
         written = {each: found[each].text for each in self._written}
-        row = Row(number, sheet, "wanted", identified.value, "booked", at, {}, written, [])
+        row = Row(number, sheet, "wanted", found[self._id].value, "booked", at, {}, written, [])
         status = self._statuses.get(found["status"].text) if self._statuses else "booked"
         if status == "ignore" or self._is_none(found, cells):
             row.outcome = "ignored"
-            return row
-        if problem is not None:
+        elif problem is not None:
             row.at = None
-            row.reject(doubt(problem[0], number, column_in(sheet, None), None, detail=problem[1]))
-            return row
-        if not identified.text:
-            column = self._map.column_of(self._map.id_field)
-            self._doubt(row, "id_missing", self._map.id_field, "", column or self._map.id_field)
-        elif identified.code:
-            self._doubt_about(row, self._map.id_field, identified)
+            row.reject(row.doubt(problem[0], self._map, None, detail=problem[1]))
+        else:
+            self._fill(row, found, status)
+            self._check_decoding(row, cells)
+            if row.external_id is None or any(CODES[each.code].rejects for each in row.doubts):
+                row.outcome = "rejected"
+        of_type = found["type"].text if "type" in found else ""
+        return row, (hash(self._pick_own(cells)), of_type, hash(self._pick_doctor(cells)))
+
+    def _fill(self, row: Row, found: Mapping[str, Found], status: Status | None) -> None:
+        """Fill in what the fields of a row mean."""
+        if not found[self._id].text:
+            detail = self._map.column_of(self._id) or self._id
+            row.doubts.append(row.doubt("id_missing", self._map, self._id, detail=detail))
+        else:
+            self._value(row, found, self._id)
         if status is None:
             row.status = "unknown"
-            self._doubt(row, "value_unknown", "status", found["status"].text)
+            row.doubts.append(row.doubt("value_unknown", self._map, "status", found["status"].text))
         elif status == "cancelled":
             row.status = status
             row.data = {"reason": self._value(row, found, "reason") if "reason" in found else None}
         else:
-            if self._map.time_field:
-                self._value(row, found, self._map.time_field)
-            row.data = self._data(row, found)
-        self._check_decoding(row, cells)
-        if row.external_id is None or any(CODES[each.code].rejects for each in row.doubts):
-            row.outcome = "rejected"
-        return row
+            if self._time:
+                self._value(row, found, self._time)
+            if patient := self._patient(row, found):
+                row.data["patient"] = patient
+            doctor = {key: self._value(row, found, name) for name, key in self._of_doctor}
+            if doctor := {key: value for key, value in doctor.items() if value is not None}:
+                row.data["doctor"] = doctor
+            for each in self._others:
+                row.data[each] = self._value(row, found, each)
 
     def _is_none(self, found: Mapping[str, Found], cells: Sequence[Cell]) -> bool:
         """Return whether the row is no object: ignored by the map, a total or a note."""
         for position, texts in self._ignored:
-            if " ".join(text_in(cells[position]).split()).casefold() in texts:
+            if " ".join(text_of(without_protection(cells[position])).split()).casefold() in texts:
                 return True
-        has_id = bool(found[self._map.id_field].text)
-        says_who = any(found[each].text for each in self._says_who if each in found)
-        if has_id and says_who:
-            return False
-        if not has_id and not says_who:
-            return True
-        return self._width > 1 and sum(map(bool, map(text_of, cells))) < 2
+        has_id = bool(found[self._id].text)
+        says_who = any(found[each].text for each in self._says_who)
+        if has_id != says_who:
+            return self._width > 1 and sum(map(bool, map(text_of, cells))) < 2
+        return not has_id
 
     def _size_problem(self, cells: Sequence[Cell], missing: int) -> tuple[str, str] | None:
         """Return the code of the doubt about a row that is too short, too long or misquoted, and its detail."""
@@ -190,64 +188,36 @@ class RowReader:
             return "row_long", f"more than the {self._width} cells of the header"
         return None
 
-    def _data(self, row: Row, found: Mapping[str, Found]) -> dict[str, Any]:
-        """Return the data of an object that is to be there, without its id and time."""
-        data: dict[str, Any] = {}
-        if patient := self._patient(row, found):
-            data["patient"] = patient
-        doctor = {key: value for name, key in self._of_doctor if (value := self._value(row, found, name)) is not None}
-        if doctor:
-            data["doctor"] = doctor
-        for each in self._others:
-            data[each] = self._value(row, found, each)
-        return data
-
     def _patient(self, row: Row, found: Mapping[str, Found]) -> dict[str, str]:
         """Return the patient, without what is invalid as long as something else says who it is."""
-        patient: dict[str, str] = {}
-        invalid: list[str] = []
-        for name, key in self._of_patient:
-            each = found[name]
-            if each.value is not None:
-                patient[key] = each.value
-                if each.code:
-                    self._doubt_about(row, name, each)
-            elif each.code:
-                invalid.append(name)
+        patient = {key: found[name].value for name, key in self._of_patient if found[name].value is not None}
         is_known = "phone" in patient or "dni" in patient or "external_id" in patient
-        for name in invalid:
-            if name == self._map.id_field:  # which is a doubt already
+        for name, _ in self._of_patient:
+            each = found[name]
+            if not each.code or name == self._id:  # which is a doubt already
                 continue
-            if name in _DROPPED or (is_known and name in ("patient.phone", "patient.dni")):
-                self._doubt(row, "field_dropped", name, found[name].text, name)
+            can_drop = name in _DROPPED or (is_known and name in ("patient.phone", "patient.dni"))
+            if each.value is None and can_drop:
+                row.doubts.append(row.doubt("field_dropped", self._map, name, each.text, name))
             else:
-                self._doubt_about(row, name, found[name])
+                self._value(row, found, name)
         if not is_known and not any(found[each].text for each in _IDENTITY if each in found):
-            self._doubt(row, "patient_missing")
+            row.doubts.append(row.doubt("patient_missing", self._map, None))
         return patient
 
     def _value(self, row: Row, found: Mapping[str, Found], name: str) -> Any:
         """Return the value of a field; None if it is empty or invalid, which is a doubt."""
-        if found[name].code:
-            self._doubt_about(row, name, found[name])
-        return found[name].value
+        _, value, code, detail = found[name]
+        if code:
+            row.doubts.append(row.doubt(code, self._map, name, found[name].text, detail))
+        return value
 
     def _check_decoding(self, row: Row, cells: Sequence[Cell]) -> None:
         """Add a doubt if cells have characters that could not be decoded."""
         if not self._table.replaces:
             return
-        texts = {
-            header: text
-            for header, cell in zip(self._table.header, cells, strict=False)
-            if REPLACED in (text := text_of(cell))
-        }
+        header = self._table.header
+        texts = {name: text_of(cell) for name, cell in zip(header, cells, strict=False) if REPLACED in text_of(cell)}
         if texts:
             column = column_in(row.sheet, " + ".join(texts))
             row.doubts.append(doubt("encoding_replaced", row.number, column, " ".join(texts.values())))
-
-    def _doubt_about(self, row: Row, name: str, found: Found) -> None:
-        self._doubt(row, str(found.code), name, found.text, found.detail)
-
-    def _doubt(self, row: Row, code: str, name: str | None = None, text: str | None = None, detail: str = "") -> None:
-        column = column_in(row.sheet, None if name is None else self._map.column_of(name))
-        row.doubts.append(doubt(code, row.number, column, text, detail=detail))

@@ -6,33 +6,30 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import attrs
 
+from followup.imports.fields import Field
 from followup.imports.files import OnProgress, Table
 from followup.imports.maps import Map
-from followup.imports.report import Doubt, column_in, doubt
 from followup.imports.row_reader import Content, Row, RowReader
 from followup.imports.spool import temporary_database
+from followup.imports.values import At
 from followup.imports.who import Person, any_share_wrongly, are_all_one, are_joined, words_of
 
 _AT_ONCE = 100
 """Rows that are in memory at once. Of more, Python's search for cyclic garbage would take long."""
 
-_REMEMBERED = 50_000
-"""Names whose words are remembered while a file is read: most patients come again."""
-
 _MOST_PEOPLE = 50
 
 _JUDGES: Final[Mapping[str, Mapping[str, Callable[[Sequence[Person]], bool]]]] = {
-    "phone": {"shared_phones": lambda people: not are_all_one(people)},
-    "dni": {"shared_documents": any_share_wrongly, "joined_documents": are_joined},
-    "external_id": {"shared_numbers": any_share_wrongly, "joined_numbers": are_joined},
+    "phone": {"shares_phone": lambda people: not are_all_one(people)},
+    "dni": {"shares_document": any_share_wrongly, "is_joined": are_joined},
+    "external_id": {"shares_number": any_share_wrongly, "is_joined": are_joined},
 }
-"""What the people who have something in common are judged by, and the table of those about whom it is true."""
+"""What the people who have something in common are judged by, and the column of the rows about whom it is true."""
 
 
 class Rows:
@@ -62,6 +59,9 @@ class Rows:
         self.table: Table = Table(file, map.layout)
         self._seen = temporary_database(_SEEN)  # because a million rows would take too much memory
         self._stored = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``; nobody else can open it
+        self._count = 0
+        self._times: Field | None = None
+        self._has_index = False
         try:
             self._read(on_progress)
         except BaseException:
@@ -72,12 +72,24 @@ class Rows:
         """Iterate over the rows, in the order of the file."""
         self._stored.seek(0)
         judged = self._seen.execute(_JUDGED)
-        while found := judged.fetchmany(_AT_ONCE):
-            for common, values in zip(found, pickle.load(self._stored), strict=True):  # noqa: S301 - our own
-                row = Row(*values)
-                if row.outcome != "ignored":
-                    self._judge(row, _Common(*common))
-                yield row
+        following = judged.fetchone()
+        for place in range(self._count):
+            if place % _AT_ONCE == 0:
+                batch = iter(pickle.load(self._stored))  # noqa: S301 - our own
+            row = Row(*next(batch))
+            if following is not None and following[0] == place:
+                self._judge(row, *following)
+                following = judged.fetchone()
+            if row.outcome == "wanted" and row.at is not None and row.status != "cancelled":
+                self._judge_time(row, row.at)
+            yield row
+
+    def has(self, external_id: str) -> bool:
+        """Return whether a row that is not ignored has this id."""
+        if not self._has_index:
+            self._has_index = True
+            self._seen.execute("CREATE INDEX seen_id ON seen (id)")
+        return self._seen.execute("SELECT 1 FROM seen WHERE id = ?", (hash(external_id),)).fetchone() is not None
 
     def close(self) -> None:
         """Remove what is known about the rows."""
@@ -86,114 +98,86 @@ class Rows:
 
     def _read(self, on_progress: OnProgress | None) -> None:
         """Read the file, and find what several rows have."""
-        self._reader = RowReader(self.map, self.table, self.now)
-        rows = (self._reader.read(*record) for record in self.table.rows(on_progress))
+        reader = RowReader(self.map, self.table, self.now)
+        self._times = reader.times
+        rows = (reader.read(*record) for record in self.table.rows(on_progress))
         places = itertools.count()
         while batch := list(itertools.islice(rows, _AT_ONCE)):
             self._seen.executemany(_INSERT, [(next(places), *_identity(*each)) for each in batch])
             pickle.dump([_VALUES(row) for row, _ in batch], self._stored, protocol=5)
-        for statement in _REPEATED.split(";"):
-            self._seen.execute(statement)
+        self._count = next(places)
+        self._seen.executescript(_REPEATED)
         for column, judges in _JUDGES.items():
             self._find_shared(column, judges)
 
     def _find_shared(self, column: str, judges: Mapping[str, Callable[[Sequence[Person]], bool]]) -> None:
-        """Store the hashes of what different people have; more than so many are not looked at one by one."""
-        groups = self._seen.execute(_GROUPS.format(column=column)).fetchall()
-        for (key,) in groups:
+        """Mark the rows of different people who have the same; more than so many are not looked at one by one."""
+        for (key,) in self._seen.execute(_GROUPS.format(column=column)).fetchall():
             found = self._seen.execute(_PEOPLE.format(column=column), (key, _MOST_PEOPLE + 1)).fetchall()
-            people = [Person(phone, dni, external, frozenset(name.split())) for phone, dni, external, name in found]
-            for table, judge in judges.items():
+            people = [Person(phone, dni, number, words_of(name)) for phone, dni, number, name in found]
+            for mark, judge in judges.items():
                 if len(people) > _MOST_PEOPLE or judge(people):
-                    self._seen.execute(f"INSERT OR IGNORE INTO {table} VALUES (?)", (key,))  # noqa: S608 - a constant
+                    self._seen.execute(f"UPDATE seen SET {mark} = 1 WHERE {column} = ?", (key,))  # noqa: S608 - constants
 
-    def _judge(self, row: Row, common: "_Common") -> None:
-        """Judge a row by what the others have."""
-        row.shares_phone, row.shares_document = bool(common.shares_phone), bool(common.shares_document)
-        row.shares_number = bool(common.shares_number)
-        if common.first is not None:
-            self._join(row, common)
-        elif common.is_repeated:
-            row.reject(self._doubt(row, "id_repeated", self.map.id_field))
-        if row.outcome == "wanted" and common.is_joined and not row.shares_number:
-            row.doubts = [*row.doubts, self._doubt(row, "patient_joined", "patient.full_name")]
-        at, times = row.at, self._reader.times
-        if row.outcome != "wanted" or at is None or times is None or row.status == "cancelled":
-            return
-        if at.may_be_mixed and times.has_text_dates and self.map.mixed_dates == "reject":
-            row.reject(self._doubt(row, "date_mixed", self.map.time_field))
-        is_midnight = at.local.hour == at.local.minute == 0 or not times.has_clocks
-        if self.map.kind == "appointments" and is_midnight and self.map.midnight == "reject":
-            row.reject(self._doubt(row, "time_midnight", self.map.time_field))
+    def _judge(self, row: Row, place: int, first: int | None, types: str, doctors: int, *shares: bool) -> None:
+        """Judge a row that has something in common with others.
 
-    def _join(self, row: Row, common: "_Common") -> None:
-        if common.place != common.first:
+        Args:
+            row: the row.
+            place: its place in the file.
+            first: the place of the first of those that are one with it; None if none is.
+            types: the types of these, separated by U+0000.
+            doctors: the number of their doctors.
+            shares: whether others have its id; whether other patients have its phone, its document, its number; and
+                whether patients who are written differently become one by its document or number.
+        """
+        is_repeated, row.shares_phone, row.shares_document, row.shares_number, is_joined = map(bool, shares)
+        if first is not None:
+            self._join(row, is_first=place == first, types=types.split("\0"), doctors=doctors)
+        elif is_repeated:
+            row.reject(row.doubt("id_repeated", self.map, self.map.id_field))
+        if row.outcome == "wanted" and is_joined and not row.shares_number:
+            row.doubts = [*row.doubts, row.doubt("patient_joined", self.map, "patient.full_name")]
+
+    def _join(self, row: Row, *, is_first: bool, types: Sequence[str], doctors: int) -> None:
+        if not is_first:
             row.outcome, row.doubts = "joined", []
-            return
-        types = common.types.split("\0")
-        if row.outcome == "wanted" and (len(types) > 1 or common.doctors > 1):
-            row.doubts = [*row.doubts, self._doubt(row, "rows_joined", "type" if len(types) > 1 else "")]
+        elif row.outcome == "wanted" and (len(types) > 1 or doctors > 1):
+            row.doubts = [*row.doubts, row.doubt("rows_joined", self.map, "type" if len(types) > 1 else "")]
             if row.data.get("type") or any(types):
                 row.data["type"] = " + ".join(filter(None, types))
 
-    def _doubt(self, row: Row, code: str, field: str) -> Doubt:
-        return doubt(code, row.number, column_in(row.sheet, self.map.column_of(field)), row.written.get(field))
+    def _judge_time(self, row: Row, at: At) -> None:
+        """Judge the time of a row by what times the others have."""
+        times, field = self._times, self.map.time_field
+        if times is None:
+            return
+        if at.may_be_mixed and times.has_text_dates and self.map.mixed_dates == "reject":
+            row.reject(row.doubt("date_mixed", self.map, field))
+        is_midnight = at.local.hour == at.local.minute == 0 or not times.has_clocks
+        if is_midnight and self.map.kind == "appointments" and self.map.midnight == "reject":
+            row.reject(row.doubt("time_midnight", self.map, field))
 
 
-class _Common(NamedTuple):
-    """What a row has in common with others.
-
-    Attributes:
-        place: its place in the file.
-        is_repeated: whether others have its id.
-        first: the place of the first of those that are one with it; None if none is.
-        types: the types of these, separated by U+0000.
-        doctors: the number of their doctors.
-        shares_phone: whether other patients have its phone.
-        shares_document, shares_number: whether other patients have its document, or its number of the patient.
-        is_joined: whether patients who are written differently become one by its document or number.
-    """
-
-    place: int
-    is_repeated: int | None
-    first: int | None
-    types: str
-    doctors: int
-    shares_phone: int | None
-    shares_document: int | None
-    shares_number: int | None
-    is_joined: int | None
-
-
-def _identity(row: Row, content: Content) -> tuple[object, ...]:
-    """Return id and content of a row, its type, and what identifies its patient; texts only as hashes."""
+def _identity(row: Row, content: Content) -> tuple[Any, ...]:
+    """Return hashes of id and content of a row, its type, and what identifies its patient."""
     if row.outcome == "ignored":
         return (None,) * 8
     patient = row.patient
     key = None if row.external_id is None else hash(row.external_id)
     phone, dni, external_id = (each and hash(each) for each in map(patient.get, ("phone", "dni", "external_id")))
-    name = _hashed_words(patient.get("full_name", "")) if phone or dni or external_id else ""
-    return (key, *content, phone, dni, external_id, name)
-
-
-@lru_cache(_REMEMBERED)
-def _hashed_words(name: str) -> str:
-    return " ".join(str(hash(each)) for each in words_of(name))
+    return (key, *content, phone, dni, external_id, patient.get("full_name", ""))
 
 
 _VALUES = operator.attrgetter(*(each for each in attrs.fields_dict(Row) if not each.startswith("shares_")))
 
-_SEEN = (
-    "seen (place INTEGER PRIMARY KEY, id, content, type, doctor, phone, dni, external_id, name)",
-    "repeated (hash INTEGER PRIMARY KEY)",
-    "joined (hash INTEGER PRIMARY KEY, first, types, doctors)",
-    "shared_phones (hash INTEGER PRIMARY KEY)",
-    "shared_documents (hash INTEGER PRIMARY KEY)",
-    "shared_numbers (hash INTEGER PRIMARY KEY)",
-    "joined_documents (hash INTEGER PRIMARY KEY)",
-    "joined_numbers (hash INTEGER PRIMARY KEY)",
-)
-_INSERT = "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SEEN = """
+CREATE TABLE seen (place INTEGER PRIMARY KEY, id, content, type, doctor, phone, dni, external_id, name,
+  shares_phone, shares_document, shares_number, is_joined);
+CREATE TABLE repeated (hash INTEGER PRIMARY KEY);
+CREATE TABLE joined (hash INTEGER PRIMARY KEY, first, types, doctors);
+"""
+_INSERT = "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
 
 # Rows with one id are one if they differ in nothing but type and doctor.
 _REPEATED = """
@@ -213,7 +197,7 @@ SELECT {column} FROM seen WHERE {column} IS NOT NULL GROUP BY {column}
 """
 _PEOPLE = "SELECT DISTINCT phone, dni, external_id, name FROM seen WHERE {column} = ? LIMIT ?"
 _JUDGED = """
-SELECT place, id IN repeated, first, types, doctors, phone IN shared_phones, dni IN shared_documents,
-    external_id IN shared_numbers, dni IN joined_documents OR external_id IN joined_numbers
-  FROM seen LEFT JOIN joined ON hash = id ORDER BY place
+SELECT place, first, types, doctors, id IN repeated, shares_phone, shares_document, shares_number, is_joined
+  FROM seen LEFT JOIN joined ON hash = id
+  WHERE id IN repeated OR shares_phone OR shares_document OR shares_number OR is_joined ORDER BY place
 """

@@ -5,7 +5,7 @@ what has to be looked up is sorted once, when all are there.
 """
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from followup import EventInput
@@ -22,7 +22,6 @@ _TABLES = {
     "events": ("id", "subject", "text"),
     "changes": Known._fields,
     "doubts": ("line", "col", "code", "value", "text"),
-    "keys": ("key",),
     "patients": ("patient", "lacks_phone", "lacks_document"),
     "sent": ("patient PRIMARY KEY",),
 }
@@ -35,21 +34,14 @@ class _TemporaryDatabase(sqlite3.Connection):
         self.close()
 
 
-def temporary_database(tables: Iterable[str]) -> sqlite3.Connection:
-    """Return a database that is a temporary file as soon as it is large, with these tables.
+def temporary_database(script: str) -> sqlite3.Connection:
+    """Return a database that is a temporary file as soon as it is large, with the tables that a script creates.
 
     Nobody else can open it, and it ends with the connection: so it needs no journal, and no waiting for the disk.
     """
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False, factory=_TemporaryDatabase)
-    creation = (f"CREATE TABLE {each}" for each in tables)
-    for statement in (
-        "PRAGMA journal_mode = OFF",
-        "PRAGMA synchronous = OFF",
-        "PRAGMA cache_size = -16000",
-        *creation,
-        "BEGIN",
-    ):
-        database.execute(statement)
+    settings = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000;"
+    database.executescript(f"{settings} {script}; BEGIN")
     return database
 
 
@@ -77,12 +69,13 @@ class Spooled(Collection[T]):
 
 
 class Spool:
-    """The events, changes of state, doubts, keys and patients of one comparison."""
+    """The events, changes of state, doubts and patients of one comparison."""
 
     def __init__(self) -> None:
-        self._database = temporary_database(f"{name} ({', '.join(_TABLES[name])})" for name in _TABLES)
+        self._database = temporary_database(
+            "".join(f"CREATE TABLE {name} ({', '.join(columns)});" for name, columns in _TABLES.items())
+        )
         self._waiting: dict[str, list[Sequence[object]]] = {each: [] for each in _TABLES}
-        self._has_index = False
 
     @property
     def events(self) -> Collection[EventInput]:
@@ -106,13 +99,6 @@ class Spool:
         before = self._database.total_changes  # rowcount is -1 in a Turkish locale before Python 3.13
         self._database.execute("INSERT OR IGNORE INTO sent VALUES (?)", (patient,))
         return self._database.total_changes > before
-
-    def has_key(self, key: bytes) -> bool:
-        """Return whether a key was added. No others are added afterwards."""
-        if not self._has_index:
-            self._has_index = True
-            self.rows("CREATE INDEX keys_by_key ON keys (key)")
-        return self._database.execute("SELECT 1 FROM keys WHERE key = ?", (key,)).fetchone() is not None
 
     def patients(self) -> tuple[int, int, int]:
         """Return the numbers of patients, of those without a phone, and of those without a document."""

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from followup._store.database import Database
+from followup._store.execution import execute_many
 from followup._store.imported import IMPORTS, OBJECTS, SCHEMA, salted_hash
 from followup._store.leases import limit_idle_time, take_lock
 from followup.imports.who import Person, words_of
@@ -188,14 +189,10 @@ class StoredState(State):
                 return False
             for batch in events:
                 self._outbox._record_all(connection, batch)
+            upsert = self._database.dialect.upsert(OBJECTS, *(name for name in Known._fields if name != "key"))
             for each in changes:
-                self._write(connection, each)
+                execute_many(connection, upsert, ({"import_id": self._id, **known._asdict()} for known in each))
         return True
-
-    def _write(self, connection: sa.Connection, changes: Sequence[Known]) -> None:
-        rows = [{"import_id": self._id, **each._asdict()} for each in changes]
-        others = (name for name in Known._fields if name != "key")
-        connection.execute(self._database.dialect.upsert(OBJECTS, *others), rows)
 
 
 def milliseconds(at: datetime) -> int:

@@ -80,7 +80,8 @@ def encoding_of(stream: BinaryIO) -> Encoding:
         if not text.isascii():
             others += len(text) - len(text.encode("ascii", "ignore"))
             invalid += len(text) - len(text.encode("utf-8", "ignore").decode())
-            words.update(_IN_A_WORD.findall(chunk))
+            if invalid:
+                words.update(_IN_A_WORD.findall(chunk))
             runs += len(_OUTSIDE_ASCII.findall(text))
             twice += len(_ENCODED_TWICE.findall(text))
     if mark == codecs.BOM_UTF8 or invalid * _TOLERATED < others or not invalid:

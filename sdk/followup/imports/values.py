@@ -36,8 +36,6 @@ _EMPTY_WORDS = "- -- --- . .. 0 s/d s/n n/a n/d null none ninguno 00/00/0000 00-
 EMPTY: Final = frozenset(_EMPTY_WORDS.split()) | {"no tiene", "não tem", "nao tem", "sin datos", "sem dados"}
 """What people and systems write where there is nothing, in lower case."""
 
-EMPTY_STARTS: Final = frozenset(each[0] for word in EMPTY for each in (word, word.upper()))
-
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"(?!..--)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"(?=.{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*")
@@ -94,11 +92,14 @@ def has_text(cells: Sequence[Cell]) -> bool:
     return any(text_of(cell).strip(_END_OF_FILE) for cell in cells)
 
 
-def cleaned(text: str) -> str:
-    """Return a text without the apostrophe or the formula that keeps a spreadsheet from changing it."""
+def without_protection(cell: Cell) -> Cell:
+    """Return a cell without the apostrophe or the formula that keeps a spreadsheet from changing a text."""
+    if not isinstance(cell, str):
+        return cell
+    text = cell.strip()
     if text.startswith("'"):
         return text[1:].strip()
-    found = _AS_FORMULA.fullmatch(text)
+    found = _AS_FORMULA.fullmatch(text) if text.startswith("=") else None
     return found[1].strip() if found else text
 
 
@@ -107,15 +108,10 @@ def is_damaged(text: str) -> bool:
     return text[-1:] in "0123456789" and _DAMAGED.fullmatch(text) is not None
 
 
-def checked_length(text: str, field: str) -> str:
-    """Return a text that is not too long for the service.
-
-    Raises:
-        Invalid: it is.
-    """
+def check_length(text: str, field: str) -> None:
+    """Raise ``Invalid`` if a text is too long for the service."""
     if len(text) > LONGEST:
         raise Invalid("field_invalid", f"{field} has more than {LONGEST:,} characters")
-    return text
 
 
 def checked(text: str, field: str) -> str:

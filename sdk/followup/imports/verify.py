@@ -24,10 +24,10 @@ _LOOKED_UP = 100
 
 _PAGE = 100
 
-_TABLES = (
-    "expected (key PRIMARY KEY, external_id, status, at, absent, line, patient, is_found DEFAULT 0)",
-    "patients (id PRIMARY KEY, patient) WITHOUT ROWID",
-)
+_TABLES = """
+CREATE TABLE expected (key PRIMARY KEY, external_id, status, at, absent, line, patient, is_found DEFAULT 0);
+CREATE TABLE patients (id PRIMARY KEY, patient) WITHOUT ROWID;
+"""
 _NOT_FOUND = """
 SELECT external_id, status, at, absent, line, patient FROM expected
   WHERE external_id IS NOT NULL AND NOT is_found ORDER BY at, external_id

@@ -42,7 +42,7 @@ class Person:
         return self.dni is not None or self.external_id is not None
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=10_000)
 def words_of(name: str) -> frozenset[str]:
     """Return the words of a name, without accents and case; those of a child are others than those of its parent."""
     bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", name)).casefold()

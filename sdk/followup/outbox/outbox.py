@@ -13,6 +13,7 @@ from followup._core.call.options import checked_deadline
 from followup._core.errors import AuthenticationError, ConfigurationError, PermissionDeniedError
 from followup._core.frames import clears_frames_of
 from followup._store.cipher import Cipher, UnreadableRows
+from followup._store.execution import execute_many
 from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async
 from followup.outbox.events import NewEvent, Recorded, Recording, checked_event, columns_of, insertion, store
 from followup.outbox.relay import Limits, Relay
@@ -132,7 +133,7 @@ class Outbox(RecordedEvents):
         """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""
         dialect = self._database.dialect
         statement = insertion(self.name, dialect, self._clock.sql(dialect))
-        connection.execute(statement, [columns_of(each, self._cipher, self._hashed) for each in events])
+        execute_many(connection, statement, (columns_of(each, self._cipher, self._hashed) for each in events))
 
     def drain(self, client: FollowUp, deadline: float | None = None) -> DrainReport:
         """Send the events that are due, until none is.
