@@ -190,7 +190,6 @@ FINAL_STEPS: tuple[Callable[[Exchange], None], ...] = (
     responding.release_idempotency_key,
     break_response,
     responding.record_call,
-    responding.report_call,
 )
 """They run for every response, also for an error."""
 

@@ -17,7 +17,7 @@ from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.world.schema.validation import Reading, Schema, Shape, decoded_json
 from followup_mockserver.world.settings import KeyRecord, Options
 from followup_mockserver.world.state.faults import Fault
-from followup_mockserver.world.state.journal import EventRemarks, JournalEntry
+from followup_mockserver.world.state.journal import EventRemarks
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.requests import IdempotencyRecord
 from followup_mockserver.world.state.tenant import Tenant
@@ -202,7 +202,6 @@ class Exchange:
         body: the decoded body of a batch, if it has been decoded.
         result: the body of the response, before it is encoded; None until the rule has run.
         response: the response.
-        entry: the entry of the journal, when the request has been recorded.
     """
 
     request: Request
@@ -227,7 +226,6 @@ class Exchange:
     body: Any = None
     result: Any = None
     response: Response = attrs.field(init=False)
-    entry: JournalEntry = attrs.field(init=False)
 
     @property
     def is_replay(self) -> bool:

@@ -131,7 +131,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def record_call(exchange: Exchange) -> None:
-    """Record the call in the journal, under its request id. A request that reached no rule gets a new one."""
+    """Record the call in the journal, under its request id, and report it."""
     request, response, tenant = exchange.request, exchange.response, exchange.tenant
     error, fault = exchange.error, exchange.fault if exchange.is_fault_applied else None
     # A fault of kind status invents the results of a batch.
@@ -140,7 +140,7 @@ def record_call(exchange: Exchange) -> None:
     with tenant.lock:
         request_id = exchange.request_id or tenant.ids.new(journal.REQUEST_ID_PREFIX)
         key, method = request.headers.get("idempotency-key"), request.method
-        exchange.entry = journal.JournalEntry(
+        entry = journal.JournalEntry(
             operation=request.operation.name,
             method=method,
             path=request.path,
@@ -158,8 +158,14 @@ def record_call(exchange: Exchange) -> None:
             ignored_keys=exchange.remarks.ignored_keys,
             changed_duplicates=exchange.remarks.changed_duplicates,
         )
+        call = journal.EndedCall(
+            entry=entry,
+            status=None if response.broken else response.status,
+            seconds=RealTime.monotonic() - exchange.began,
+            events=_events_of(exchange),
+        )
         tenant.journal.record(
-            exchange.entry,
+            call,
             journal.CallOutcome(
                 about=exchange.about or request.path_id,
                 replay_of=exchange.replay_of if is_replay else None,
@@ -172,22 +178,13 @@ def record_call(exchange: Exchange) -> None:
                 request_body=request.body,
                 response_headers=response.headers,
                 response_body=response.body,
-                seconds=RealTime.monotonic() - exchange.began,
+                seconds=call.seconds,
                 real_at=datetime.now(UTC),
             ),
         )
         tenant.notify()
     response.headers["Request-Id"] = request_id
     response.headers["Service-Version"] = SERVICE_VERSION
-
-
-def report_call(exchange: Exchange) -> None:
-    """Report the call to the observers of this process."""
-    if not journal.OBSERVERS:
-        return
-    status = None if exchange.response.broken else exchange.response.status
-    seconds = RealTime.monotonic() - exchange.began
-    call = journal.EndedCall(entry=exchange.entry, status=status, seconds=seconds, events=_events_of(exchange))
     journal.report(call)
 
 

@@ -4,7 +4,7 @@ The ``data`` of an event is any JSON object, in which some keys have a meaning.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from followup_mockserver.rules import appointments, intake_requests, patients, t
 from followup_mockserver.rules.patients import PatientReference
 from followup_mockserver.world.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.world.schema.shapes import object_shape, shape_of, shape_of_parameters
-from followup_mockserver.world.schema.validation import Path, Problem, Reading, Shape, UnknownKey, dotted, object_of
+from followup_mockserver.world.schema.validation import Problem, Reading, Shape, UnknownKey, dotted, object_of
 from followup_mockserver.world.state.tenant import Tenant
 
 
@@ -39,8 +39,7 @@ class Effect:
         Args:
             data: the ``data`` of the event, as the request has it.
             reject_mistaken: whether a key like ``full_name`` is an error where the schema knows ``fullName``, and a key
-                in another place than the schema has it: beside the object that it belongs into, or anywhere else
-                unless it is in its own place as well.
+                beside the object that it belongs into.
 
         Returns:
             The arguments of the rule, and the paths of the keys that the schema does not know, such as ``data.doctor``.
@@ -52,7 +51,7 @@ class Effect:
         found = self.shape.read(data, Reading(reject_unknown=False, omit_nulls=True, unknown=unknown), ("data",))
         if reject_mistaken:
             for each in unknown:
-                _check_key(self.shape, data, each)
+                _check_key(each)
         if isinstance(found, Problem):
             raise invalid(found.code, found.message, dotted(found.path))
         return found, [dotted(each.path) for each in unknown]
@@ -65,48 +64,21 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _check_key(shape: Shape, data: Mapping[str, Any], unknown: UnknownKey) -> None:
-    """Raise an error if an unknown key is another spelling of a known one, or belongs into another place."""
+def _check_key(unknown: UnknownKey) -> None:
+    """Raise an error if an unknown key is another spelling of a known one, or belongs into an object beside it."""
     (_, *place), key = unknown.path[:-1], str(unknown.path[-1])
     fields = unknown.shape.fields
     correct = [name for name in fields if _letters(name) == _letters(key)]
     if not correct:
-        objects = [name for name, each in fields.items() if key in _object_in(each).fields]
-        is_beside_one = any(isinstance(unknown.beside.get(name), dict) for name in objects)
-        places = [(*place, name, key) for name in objects] if is_beside_one else _own_places(shape, data, key)
-        correct = [dotted(each) for each in places]
+        correct = [dotted((*place, name, key)) for name, each in fields.items() if key in _fields_in(each)]
     if correct:
         message = f"There is no such field; did you mean {' or '.join(correct)}?"
         raise invalid("parameter_unknown", message, dotted(unknown.path))
 
 
-def _own_places(shape: Shape, value: Any, key: str) -> list[Path]:
-    """Return the places that a shape has a key in; none if the value has the key in one of them."""
-    places = [place for place in _known(shape, ()) if place[-1] == key]
-    present = {tuple(step for step in path if isinstance(step, str)) for path in _paths(value, ())} if places else set()
-    return [] if present.intersection(places) else places
-
-
-def _known(shape: Shape, path: Path) -> Iterator[Path]:
-    """Iterate over the paths that a shape knows, without positions in arrays."""
-    items = {} if shape.items is None else _object_in(shape.items).fields
-    for name, each in {**_object_in(shape).fields, **items}.items():
-        yield (*path, name)
-        yield from _known(each, (*path, name))
-
-
-def _object_in(shape: Shape) -> Shape:
-    """Return the object among the members of a union; else the shape itself."""
-    return next((each for each in shape.members if each.fields), shape)
-
-
-def _paths(value: Any, path: Path) -> Iterator[Path]:
-    """Iterate over the paths of all keys in a value whose values are not null."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        if item is not None:
-            yield (*path, key)
-            yield from _paths(item, (*path, key))
+def _fields_in(shape: Shape) -> Mapping[str, Shape]:
+    """Return the fields of a shape, or of the object among the members of a union."""
+    return next((each.fields for each in shape.members if each.fields), shape.fields)
 
 
 def _letters(key: str) -> str:

@@ -309,22 +309,17 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         SettingsFileError: the file is invalid.
         InvalidArgument: the path is not one.
     """
+    import tomllib  # imported late, because most mocks have no settings file
+
     if not isinstance(path, (str, os.PathLike)):
         raise InvalidArgument("settings", "the path of a settings file")
-    return options_in(Path(path).read_bytes(), str(path))
-
-
-def options_in(content: bytes, path: str) -> dict[str, Any]:
-    """Return the options in the text of a settings file, validated, by their names in ``MockOptions``.
-
-    Args:
-        content: the text.
-        path: the path of the file, for errors.
-
-    Raises:
-        SettingsFileError: the text is invalid.
-    """
-    document = _parsed(content, path)
+    content = Path(path).read_bytes()
+    try:
+        document = tomllib.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise SettingsFileError(f"{path}: this must be UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsFileError(f"{path}: this must be TOML: {error}") from None
     for name in document:
         if name not in (SETTINGS, ASKED):
             raise SettingsFileError(f"{path}: {name} is unknown; the tables are [{SETTINGS}] and [{ASKED}]")
@@ -340,14 +335,3 @@ def options_in(content: bytes, path: str) -> dict[str, Any]:
     except InvalidArgument as error:
         raise SettingsFileError(f"{path}: {SETTINGS}.{error.argument} must be {error.expected}") from None
     return settings
-
-
-def _parsed(content: bytes, path: str) -> dict[str, Any]:
-    import tomllib  # imported late, because most mocks have no settings file
-
-    try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise SettingsFileError(f"{path}: this must be UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsFileError(f"{path}: this must be TOML: {error}") from None

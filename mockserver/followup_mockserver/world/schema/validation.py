@@ -75,12 +75,10 @@ class UnknownKey:
     Attributes:
         path: its path.
         shape: the shape of the object.
-        beside: the object.
     """
 
     path: Path
     shape: "Shape"
-    beside: Mapping[str, Any]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -258,7 +256,7 @@ def object_of(
                 # A typo in the name of a required field is two errors; the unknown field shows what to change.
                 return Problem(UNKNOWN, "There is no such field; check its spelling.", (*path, name))
             elif how.unknown is not None:
-                how.unknown.append(UnknownKey((*path, name), shape, values))
+                how.unknown.append(UnknownKey((*path, name), shape))
         absent = next((name for name in required if name not in values), None)
         missing = None if absent is None else Problem("parameter_missing", "This field is required.", (*path, absent))
         return problem or missing or found

@@ -234,7 +234,6 @@ class IdFactory:
     seed: Any = attrs.field(validator=validator(optional(integer())))
     organization: str
     counts: dict[str, Annotated[int, Limits(0, LARGEST_INTEGER)]] = attrs.field(factory=dict)
-    _random: Iterator[str] = attrs.field(factory=lambda: _random_parts(), init=False)
 
     def copy(self) -> "IdFactory":
         """Return an independent factory, which with a seed generates the same ids from now on."""
@@ -243,25 +242,10 @@ class IdFactory:
     def new(self, prefix: str) -> str:
         """Return a new id: the prefix and 24 base-62 characters."""
         if self.seed is None:
-            return prefix + next(self._random)
+            return prefix + _base62(secrets.randbelow(len(ALPHABET) ** ID_LENGTH))
         self.counts[prefix] = self.counts.get(prefix, 0) + 1
         source = f"{self.seed}/{self.organization}/{prefix}/{self.counts[prefix]}"
         return prefix + _base62(int.from_bytes(hashlib.sha256(source.encode()).digest()))
-
-
-_BLOCK_SIZE = 4096
-"""Random bytes to read at once. A read for each id would let other threads run while this one holds a tenant's lock."""
-
-_CHARACTER_OF = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
-_REJECTED = bytes(range(256 // len(ALPHABET) * len(ALPHABET), 256))
-"""Rejection sampling: bytes beyond the last multiple of 62 are dropped, so that every character is equally likely."""
-
-
-def _random_parts() -> Iterator[str]:
-    while True:
-        text = secrets.token_bytes(_BLOCK_SIZE).translate(_CHARACTER_OF, _REJECTED).decode()
-        for start in range(0, len(text) - ID_LENGTH + 1, ID_LENGTH):
-            yield text[start : start + ID_LENGTH]
 
 
 def _base62(number: int) -> str:

@@ -188,8 +188,9 @@ class Journal:
         """Return which attempt a call with this idempotency key, method and path is; 1 without a key."""
         return 1 if key is None else self._attempts.get((_beginning(key), method, _beginning(path)), 0) + 1
 
-    def record(self, entry: JournalEntry, outcome: CallOutcome, details: CallDetails) -> None:
+    def record(self, call: "EndedCall", outcome: CallOutcome, details: CallDetails) -> None:
         """Record a call, and drop the oldest beyond the limits."""
+        entry = call.entry
         if len(self._calls) == LENGTH:
             oldest = self._calls[0].entry
             if oldest.idempotency_key is not None and self._attempts.get(_attempted(oldest)) == oldest.attempt:
@@ -199,7 +200,9 @@ class Journal:
         if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
             outcome = outcome._replace(about=_beginning(outcome.about))
         self._calls.append(RecordedCall(self._calls[-1].number + 1 if self._calls else 1, entry, outcome))
-        self.story.append((entry.at, EndedCall(entry=entry, status=entry.status or None)))
+        self.story.append(
+            (entry.at, EndedCall(entry=entry, status=call.status))
+        )  # no real time: it differs in each run
         self._details[entry.request_id] = details
         if len(self._details) > DETAILED:
             self._details.popitem(last=False)

@@ -8,7 +8,6 @@ A new attribute of ``Tenant`` belongs into ``SavedTenant`` too: see ``state/regi
 
 import base64
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -271,27 +270,10 @@ class Document:
     ids: IdFactory | None
     organizations: Annotated[list[SavedTenant], MinItems(1)]
 
-    def __attrs_post_init__(self) -> None:
-        organizations: set[str] = set()
-        keys: set[str] = set()
-        for position, each in enumerate(self.organizations):
-            if each.organization.id in organizations:
-                raise SnapshotError(f"organizations[{position}].organization.id", "This must be unique.")
-            values = {key.value for key in each.api_keys}
-            if not keys.isdisjoint(values):
-                raise SnapshotError(f"organizations[{position}].apiKeys", "The value of a key must be unique.")
-            organizations.add(each.organization.id)
-            keys |= values
-
     def state(self) -> MockState:
         """Return the state in the snapshot."""
         return MockState([each.tenant() for each in self.organizations], self.ids)
 
-
-_ID = re.compile("[A-Za-z0-9_-]{4,255}")
-
-_UNIQUE = (*((name, "id") for name in COLLECTIONS), ("api_keys", "value"), ("jobs", "number"), ("idempotency", "key"))
-"""The fields that have another value in each item of a list."""
 
 _REFERENCES = (
     ("appointments", "patient", "patients"),
@@ -309,12 +291,12 @@ _REFERENCES = (
 
 
 def check_references(saved: SavedTenant) -> None:
-    """Check what the rules rely on: unique ids, objects that exist, endpoints that webhooks may be sent to.
+    """Check what the rules rely on: objects that exist, and endpoints that webhooks may be sent to.
 
     Raises:
         SnapshotError: with the path in the tenant.
     """
-    known = {(part, field): _unique(saved, part, field) for part, field in _UNIQUE}
+    known = {part: {each.id for each in getattr(saved, part)} for part in COLLECTIONS}
     references = [
         (f"{camel(part)}[{position}].{camel(field)}", getattr(item, field), collection)
         for part, field, collection in _REFERENCES
@@ -322,29 +304,16 @@ def check_references(saved: SavedTenant) -> None:
     ]
     references += [(f"jobs[{n}].about", each.about, SUBJECT_OF_JOB[each.kind]) for n, each in enumerate(saved.jobs)]
     for path, found, collection in references:
-        if found is not None and found not in known[collection, "id"]:
+        if found is not None and found not in known[collection]:
             what = collection.replace("_", " ")
             raise SnapshotError(path, f"This must be the id of one of the {what} of the organization.")
     for position, endpoint in enumerate(saved.webhook_endpoints):
         if not is_webhook_target(endpoint.url):
             message = "This must be an https URL, or an http URL of a loopback address."
             raise SnapshotError(f"webhookEndpoints[{position}].url", message)
-    if saved.secrets.keys() != known["webhook_endpoints", "id"]:
+    if saved.secrets.keys() != known["webhook_endpoints"]:
         raise SnapshotError("secrets", "This must have a secret for each webhook endpoint.")
     for position, delivery in enumerate(saved.webhook_deliveries):
         if delivery.status == "pending" and not 0 <= delivery.attempts < MAX_WEBHOOK_ATTEMPTS:
             message = f"This must be 0 to {MAX_WEBHOOK_ATTEMPTS - 1} while the delivery is pending."
             raise SnapshotError(f"webhookDeliveries[{position}].attempts", message)
-
-
-def _unique(saved: SavedTenant, part: str, field: str) -> set[Any]:
-    """Return the values of a field of the items of a list, of which no two are the same."""
-    found: set[Any] = set()
-    for position, item in enumerate(getattr(saved, part)):
-        value, path = getattr(item, field), f"{camel(part)}[{position}].{field}"
-        if field == "id" and not _ID.fullmatch(value):
-            raise SnapshotError(path, "This must have letters, digits, _ and - only, at most 255.")
-        if value in found:
-            raise SnapshotError(path, "This must be unique.")
-        found.add(value)
-    return found
