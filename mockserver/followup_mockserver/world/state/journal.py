@@ -200,9 +200,8 @@ class Journal:
         if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
             outcome = outcome._replace(about=_beginning(outcome.about))
         self._calls.append(RecordedCall(self._calls[-1].number + 1 if self._calls else 1, entry, outcome))
-        self.story.append(
-            (entry.at, EndedCall(entry=entry, status=call.status))
-        )  # no real time: it differs in each run
+        # Without the seconds, which differ in each run.
+        self.story.append((entry.at, EndedCall(entry=entry, status=call.status)))
         self._details[entry.request_id] = details
         if len(self._details) > DETAILED:
             self._details.popitem(last=False)
