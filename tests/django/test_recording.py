@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from django.db import connection as default_connection
 from django.db import transaction
+from support.django_apps import using
 
 from followup import ConfigurationError
 from followup.django import client, outbox
+from followup.django.models import make_tables
 from followup.outbox import Outbox
 from followup_mockserver import MockService
 
@@ -108,6 +110,18 @@ def test_without_tables_the_error_names_the_migration(connection: Any, use: Call
         pytest.raises(ConfigurationError, match=r"has no tables of the outbox: run manage.py migrate followup_django"),
     ):
         use()
+
+
+def test_what_a_transaction_in_memory_has_locked_is_an_error_that_names_the_remedy() -> None:
+    memory = {"ENGINE": "django.db.backends.sqlite3", "NAME": "file:locked?mode=memory&cache=shared"}
+    with using("locked", memory) as connection:
+        with connection.schema_editor() as editor:
+            make_tables(None, editor)
+        with transaction.atomic(using="locked"):
+            assert outbox.status().waiting == 0
+            outbox.record(EVENT)
+            with pytest.raises(RuntimeError, match="use TransactionTestCase, transactional_db or followup_django"):
+                outbox.status()
 
 
 OPEN = {

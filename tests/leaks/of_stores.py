@@ -1,6 +1,7 @@
 """Scenarios of an outbox and of an inbox."""
 
 import contextlib
+import io
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
@@ -30,6 +31,10 @@ SCENARIOS: list[Scenario] = [
             f"postgresql+unknown://clinic:{PASSWORD}@127.0.0.1:1/clinic",
             f"postgresql+pg8000://clinic:{PASSWORD}@127.0.0.1:1/clinic",
             f"postgresql://clinic:{PASSWORD}@127.0.0.1:1/clinic",
+            f"postgresql://clinic:{PASSWORD}/clinic",
+            f"postgresql://clinic:a@{PASSWORD}@127.0.0.1/clinic",
+            f"postgresql://clinic:a@b/{PASSWORD}@127.0.0.1/clinic",
+            f"oracle://clinic:{PASSWORD}@127.0.0.1/clinic",
         )
     ),
     lambda place: Outbox(place.url, name=f"{ECHO}\0"),
@@ -56,6 +61,8 @@ def _recording(*events: Any, tables: bool = False) -> Scenario:
 scenario(_recording(EVENT))
 scenario(_recording({**EVENT, "occurred_at": object()}, tables=True))
 scenario(_recording({**EVENT, "data": {"a": object(), "b": ECHO}}, tables=True))
+scenario(lambda place: place.outbox().record(ECHO, EVENT))  # type: ignore[arg-type]
+scenario(lambda place: place.outbox().retry(ECHO))
 
 
 @scenario
@@ -132,6 +139,13 @@ scenario(
 
 
 @scenario
+def _dead_events_that_are_damaged(place: Place) -> None:
+    outbox = place.outbox()
+    execute(place.engine(), "UPDATE followup_outbox SET state = 'dead', event = '[' || event")
+    outbox.dead()
+
+
+@scenario
 def _a_drain_that_is_interrupted(place: Place) -> None:
     place.outbox().close()
     engine = place.engine()
@@ -184,6 +198,14 @@ def _webhooks_that_are_not_stored(place: Place) -> None:
 
 
 @scenario
+def _an_application_without_a_secret(place: Place) -> None:
+    body = body_of("whd_2", data={"patient": {"fullName": ECHO}})
+    headers = {f"HTTP_{name.upper().replace('-', '_')}": each for name, each in headers_of(body, SECRET).items()}
+    environ = {"REQUEST_METHOD": "POST", "CONTENT_LENGTH": str(len(body)), "wsgi.input": io.BytesIO(body), **headers}
+    Inbox(place.url).wsgi_app(environ, lambda *_: None)
+
+
+@scenario
 def _deliveries_that_cannot_be_read(place: Place) -> None:
     delivery = {
         "id": "whd_9",
@@ -226,6 +248,12 @@ def _fail_in_a_session(_: Place, received: Received) -> None:
         raise LookupError
 
 
+def _commit_in_a_session(_: Place, received: Received) -> None:
+    with received.session() as session:
+        session.info["patient"] = ECHO
+        session.commit()
+
+
 def _commit(_: Place, received: Received) -> None:
     received.connection.exec_driver_sql("CREATE TABLE a (b)")
     received.connection.commit()
@@ -261,7 +289,9 @@ def _add_to_a_session_without_a_bind(_: Place, __: Received) -> None:
 SCENARIOS += [
     _handling(_fail),
     _handling(_fail_in_a_session),
+    _handling(_commit_in_a_session),
     _handling(_commit),
+    _handling(lambda _, received: received.done(ECHO), transaction="own"),  # type: ignore[arg-type]
     _handling(_add_to_a_session_without_a_bind),
     _handling(_mark_in_another_database, transaction="own"),
     _handling(_mark_wrongly, transaction="own"),

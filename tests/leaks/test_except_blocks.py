@@ -30,10 +30,10 @@ FAILURES_OF_SOCKETS = "_core/http/"
 NOT_REACHED = {
     "_store/rows.py _execute: sqlite3.OperationalError": "another process has to use the file, as in tests/erasure",
     "_core/threads.py addresses_of: UnicodeError": "a base URL with such a label is rejected before",
-    "_core/threads.py run_in_thread: KeyError": "a signal handler has to raise while a thread starts",
     "_core/threads.py run_in_thread: RuntimeError": "the process has to run out of threads",
     "_store/schema.py create: DBAPIError": "an upgrade of the tables has to fail, before any data is there",
     "django/database.py _open: Error": "a project of Django is needed, as in tests/django; no data is there yet",
+    "django/database.py _check_is_readable: sqlite3.OperationalError": "the same",
     "django/late.py improperly_configured: (ConfigurationError, ImportError, TypeError, ValueError)": "the same",
     "django/late.py migrations_advised: ConfigurationError": "the same",
     "django/models.py make_tables: Error": "the same",

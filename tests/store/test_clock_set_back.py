@@ -10,6 +10,7 @@ from support.stores import receive, record
 from support.times import ManualTime
 
 from followup import FollowUp
+from followup._store.leases import retry_wait
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 from followup.outbox.relay import Relay
@@ -44,6 +45,12 @@ def test_an_event_that_waits_for_its_retry_is_sent(
         assert outbox.drain(client).failed == 1
         clock.advance(-DAY)
         assert outbox.drain(client).sent == 1
+
+
+def test_the_wait_doubles_up_to_a_limit_and_jitter_shortens_it_by_up_to_a_quarter() -> None:
+    waits = [retry_wait(attempt, 30, lambda: 0.0) for attempt in (1, 2, 3, 4, 5, 6, 7, 8, 1_000_000)]
+    assert waits == [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]
+    assert retry_wait(2, 30, lambda: 1.0) == 750
 
 
 class Killed(httpx.BaseTransport):
