@@ -1,5 +1,6 @@
 """Webhook receivers, in process and on real sockets."""
 
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ class Inbox:
 
 
 @contextmanager
-def listening(inbox: Inbox) -> Iterator[str]:
+def listening(inbox: Inbox, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve the inbox on a real socket, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -50,10 +51,12 @@ def listening(inbox: Inbox) -> Iterator[str]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/hooks"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/hooks"
     finally:
         server.shutdown()
         thread.join()

@@ -40,9 +40,9 @@ def columns_of(event: Ended) -> Columns:
         return "", JOB_TITLES[job.kind] if job.kind in MESSAGE_JOBS else "", job.about, [outcome.text]
     if not event.jobs and event.now == event.since:
         return "", "", "", ()
-    before, now = event.since.astimezone(), event.now.astimezone()
-    time = f"{now:%d %b %H:%M}" if now.year == before.year else f"{now:%d %b %Y %H:%M}"
-    return "", f"clock +{_duration(now - before)} -> {time}  {_summary_of(event)}", "", ()
+    # Not in the machine's time zone, for which Windows has no hours beyond the year 3000.
+    time = f"{event.now:%d %b %Y %H:%M} UTC"
+    return "", f"clock +{_duration(event.now - event.since)} -> {time}  {_summary_of(event)}", "", ()
 
 
 def remarks_on(call: Mapping[str, Any]) -> list[str]:

@@ -57,8 +57,7 @@ class Lifespan:
         self._messages: asyncio.Queue[Message] = asyncio.Queue()
         self._started = asyncio.Event()
         self._complete = False
-        self._cancelled = False
-        self._failure: str | None = None
+        self._failed = False
         self._error: BaseException | None = None
         self._task = self.loop.create_task(self._run(mount.receiver), name="followup-mock-lifespan")
         _running.add(self._task)
@@ -67,7 +66,7 @@ class Lifespan:
     @property
     def needs_shutdown(self) -> bool:
         """Whether the application runs, or its event loop ended and cancelled it before its shutdown."""
-        return not self._task.done() or (self._complete and self._cancelled)
+        return not self._task.done() or (self._complete and isinstance(self._error, asyncio.CancelledError))
 
     async def startup(self) -> None:
         """Return when the startup is complete, or the application has shown that it does not support lifespan.
@@ -79,9 +78,9 @@ class Lifespan:
             await asyncio.wait_for(self._started.wait(), STARTUP_TIMEOUT)
         except TimeoutError:
             raise TimeoutError(f"the startup did not complete within {STARTUP_TIMEOUT:g} s") from None
-        if self._failure is not None:
+        if self._failed and self._error is not None:
             await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
-            raise self._error or RuntimeError(f"the startup of the application failed: {self._failure}")
+            raise self._error
 
     async def shutdown(self) -> BaseException | None:
         """Shut the application down, unless its startup is not complete.
@@ -98,8 +97,6 @@ class Lifespan:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=_END_TIMEOUT)
             return None
-        if self._error is None and self._failure is not None:
-            return RuntimeError(f"the shutdown of the application failed: {self._failure}")
         return self._error
 
     async def _run(self, app: Any) -> None:
@@ -109,7 +106,6 @@ class Lifespan:
             await app(scope, self._messages.get, self._send)
         except BaseException as error:  # noqa: BLE001 - also one that would end the event loop
             self._error = error
-            self._cancelled = isinstance(error, asyncio.CancelledError)
         finally:
             self._started.set()
 
@@ -118,7 +114,9 @@ class Lifespan:
             case "lifespan.startup.complete":
                 self._complete = True
             case "lifespan.startup.failed" | "lifespan.shutdown.failed":
-                self._failure = str(message.get("message", "")).strip() or "no reason was stated"
+                self._failed = True
+                reason = str(message.get("message", "")).strip() or "no reason was stated"
+                self._error = RuntimeError(f"{message['type']}: {reason}")
             case "lifespan.shutdown.complete":
                 pass
             case other:

@@ -184,14 +184,13 @@ class Dispatcher:
 
     def _report_shutdowns(self, errors: list[BaseException]) -> None:
         """Raise the first of these exceptions in process, and log the others."""
-        raised = errors[0] if errors and self._in_process else None
-        for error in errors:
-            if error is not raised:
-                logger.error("the shutdown of a mounted application failed", exc_info=error)
-        if raised is not None:
+        raised = errors[:1] if self._in_process else []
+        for error in errors[len(raised) :]:
+            logger.error("the shutdown of a mounted application failed", exc_info=error)
+        for error in raised:
             with suppress(Exception):
-                raised.add_note("Raised by the shutdown of a mounted application.")
-            raise raised
+                error.add_note("Raised by the shutdown of a mounted application.")
+            raise error
 
 
 def _interrupted(error: BaseException) -> AttemptResult:

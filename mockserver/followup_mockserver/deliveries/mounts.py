@@ -8,7 +8,6 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -201,11 +200,7 @@ def run_wsgi(app: WSGIApp, environ: dict[str, Any]) -> tuple[int, list[tuple[str
     """
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
-    def start_response(
-        status: str,
-        headers: list[tuple[str, str]],
-        _: tuple[type[BaseException], BaseException, TracebackType] | None = None,
-    ) -> Callable[[bytes], Any]:
+    def start_response(status: str, headers: list[tuple[str, str]], *_: object) -> Callable[[bytes], object]:
         started[:] = [(status, headers)]
         return lambda _: None
 

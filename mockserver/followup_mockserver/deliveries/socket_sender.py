@@ -72,21 +72,22 @@ def connect(url: WebhookUrl, seconds: float) -> socket.socket:
 
     Args:
         url: the URL; the host of an http URL must be this machine.
-        seconds: the timeout for each address.
+        seconds: the timeout, of which each address has its share: one that hangs leaves time for the others.
 
     Raises:
         OSError: the host is not this machine although it must be; the error of the last address.
     """
     problem: OSError = NotALoopbackAddressError(f"{url.host} is not this machine")
-    for address in addresses_of(url.host, url.port):
-        if url.scheme == "https" or is_loopback_address(address):
-            try:
-                connected = socket.create_connection((address, url.port), seconds)
-            except OSError as error:
-                problem = error
-            else:
-                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                return connected
+    found = addresses_of(url.host, url.port)
+    allowed = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
+    for address in allowed:
+        try:
+            connected = socket.create_connection((address, url.port), seconds / len(allowed))
+        except OSError as error:
+            problem = error
+        else:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connected
     raise problem
 
 
@@ -197,8 +198,7 @@ class Connections:
 
     def _connected(self, url: WebhookUrl, ends: float) -> TimedSocket:
         left = time_left(ends)
-        # Half of the time for an address, so that one that hangs leaves time for another.
-        connected = result_within(left, lambda: connect(url, left / 2), "followup-mock-connect")
+        connected = result_within(left, lambda: connect(url, left), "followup-mock-connect")
         if url.scheme == "http":
             return TimedSocket(fileno=connected.detach())
         with contextlib.closing(connected):  # the TLS socket takes the connection over, unless the handshake fails
@@ -218,7 +218,7 @@ _BODY_TIMEOUT = 1.0
 """Seconds that the beginning of a response's body has to arrive after its head."""
 
 
-class Sender:
+class Sender(Connections):
     """Sends delivery attempts over sockets. Thread-safe.
 
     Args:
@@ -226,8 +226,8 @@ class Sender:
     """
 
     def __init__(self, timeout: float = WEBHOOK_ATTEMPT_TIMEOUT) -> None:
+        super().__init__()
         self._timeout = timeout
-        self._connections = Connections()
 
     def send(self, attempt: PreparedAttempt) -> AttemptResult:
         """Send an attempt, and return its result. Errors are part of the result, and not raised."""
@@ -235,22 +235,18 @@ class Sender:
         ends = began + self._timeout
         try:
             url = parse_webhook_url(attempt.url)
-            connection = self._connections.open(url, ends)
+            connection = self.open(url, ends)
             try:
                 response = connection.send_request("POST", url, attempt.headers, attempt.body, ends)
                 seconds = RealTime.monotonic() - began
                 kept = _read(connection, response, ends)
             finally:
-                self._connections.release(connection)
+                self.release(connection)
         except TimeoutError:
             return AttemptResult(Outcome(Kind.TIMED_OUT, seconds=self._timeout), RealTime.monotonic() - began)
         except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
             return AttemptResult(Outcome(Kind.UNREACHABLE, reason_of(problem)), RealTime.monotonic() - began)
         return AttemptResult(Outcome(Kind.RESPONDED, status=response.status), seconds, response=kept)
-
-    def close(self) -> None:
-        """Close all connections; attempts in progress fail."""
-        self._connections.close()
 
 
 def _read(connection: Connection, response: http.client.HTTPResponse, ends: float) -> ReceiverResponse:

@@ -1,16 +1,14 @@
 """Where webhooks may go: https with a trusted certificate, or http to this machine where it is allowed (section 8)."""
 
 import ssl
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 from support.http import Api, problem
 from support.proxies import CERTIFICATE
+from support.receivers import Inbox, listening
 
-from followup import InvalidRequestError
+from followup import InvalidRequestError, WebhookDelivery
 from followup_mockserver import MockService
 
 THIS_MACHINE = ["http://127.0.0.1", "http://localhost:8000/"]
@@ -40,70 +38,40 @@ def test_section_8_http_to_this_machine_must_be_allowed_and_only_its_error_says_
     assert ("--allow-http-webhooks" in caught.value.message) is (url in THIS_MACHINE)
 
 
-class Receiver(ThreadingHTTPServer):
-    """Takes webhooks over TLS."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.received: list[bytes] = []
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(CERTIFICATE)
-
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        try:
-            encrypted = self._context.wrap_socket(request, server_side=True)
-        except OSError:  # the mock does not trust the certificate
-            return
-        with encrypted:
-            super().finish_request(encrypted, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        receiver: Any = self.server
-        receiver.received.append(self.rfile.read(int(self.headers["content-length"])))
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Quiet."""
+@pytest.fixture
+def inbox() -> Inbox:
+    return Inbox()
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as running:
-        serving = threading.Thread(target=running.serve_forever, args=(0.02,))
-        serving.start()
-        yield running
-        running.shutdown()
-        serving.join()
+def url(inbox: Inbox) -> Iterator[str]:
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(CERTIFICATE)
+    with listening(inbox, tls) as url:
+        yield url
+
+
+def delivery_to(url: str) -> WebhookDelivery:
+    service = MockService(allow_network=True)
+    with service.client() as client:
+        client.webhook_endpoints.create(url=url, enabled_events=["*"])
+        client.patients.create(phone="+5491155550000")
+    service.advance()
+    (delivery,) = service.deliveries
+    return delivery
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_section_6_2_a_trusted_certificate_is_accepted(
-    receiver: Receiver, monkeypatch: pytest.MonkeyPatch, host: str
+    inbox: Inbox, url: str, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    service = MockService(allow_network=True)
-    with service.client() as client:
-        client.webhook_endpoints.create(url=f"https://{host}:{receiver.server_port}/hooks", enabled_events=["*"])
-        client.patients.create(phone="+5491155550000")
-        service.advance()
-    assert {each.status for each in service.deliveries} == {"succeeded"}
-    assert len(receiver.received) == 1
+    assert delivery_to(url.replace("127.0.0.1", host)).status == "succeeded"
+    assert len(inbox.requests) == 1
 
 
-def test_an_unknown_certificate_is_a_failed_attempt_and_nothing_is_sent(receiver: Receiver) -> None:
-    service = MockService(allow_network=True)
-    with service.client() as client:
-        client.webhook_endpoints.create(url=f"https://localhost:{receiver.server_port}/hooks", enabled_events=["*"])
-        client.patients.create(phone="+5491155550000")
-        service.advance()
-    (delivery,) = service.deliveries
+def test_an_unknown_certificate_is_a_failed_attempt_and_nothing_is_sent(inbox: Inbox, url: str) -> None:
+    delivery = delivery_to(url.replace("127.0.0.1", "localhost"))
     assert delivery.status == "pending"
-    assert delivery.last_error.startswith("No response (its TLS certificate is not trusted: ")
-    assert receiver.received == []
+    assert (delivery.last_error or "").startswith("No response (its TLS certificate is not trusted: ")
+    assert inbox.requests == []
