@@ -26,7 +26,6 @@ from followup._core.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._core.plain import Late
 from followup._core.results import Result
 from followup._core.time import TimeOf
-from followup.resources import all_groups
 from followup.resources.groups import AsyncGroups, SyncGroups
 
 if TYPE_CHECKING:
@@ -91,7 +90,6 @@ def _usable_telemetry() -> Any:
 def _import_all_that_calls_need() -> None:
     import_transport()
     import_module("httpx")  # which errors need
-    all_groups()
 
 
 # A lock of the import system that another thread holds during a fork is never released in the child, where a first call
@@ -149,7 +147,6 @@ class _Client(Generic[HttpClient, AnyConnections]):
                 ``FOLLOWUP_LOG`` is; the message names it.
         """
         _options.show_log()
-        all_groups()  # now, and not in a frozen test, or where an interrupt would leave one half imported
         if http_client is not None:
             import httpx
 

@@ -7,7 +7,8 @@ It has the methods of each group for either client, in a form that every editor 
 from typing import Any
 
 from followup._core.declarations import lazy
-from followup.resources import GROUPS, group_class
+from followup._core.operations import group_name
+from followup.resources import all_groups
 
 
 class _Group(lazy[Any]):
@@ -17,8 +18,4 @@ class _Group(lazy[Any]):
         return self._compute(None) if instance is None else super().__get__(instance, owner)
 
 
-def _created_on_first_access(name: str) -> _Group:
-    return _Group(lambda client: group_class(name)(client))
-
-
-SyncGroups = AsyncGroups = type("Groups", (), {name: _created_on_first_access(name) for name in GROUPS})
+SyncGroups = AsyncGroups = type("Groups", (), {group_name(each): _Group(each) for each in all_groups()})
