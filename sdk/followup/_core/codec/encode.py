@@ -7,7 +7,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
@@ -21,10 +21,6 @@ from followup._core.redaction import redacted
 
 if TYPE_CHECKING:
     from cattrs import Converter
-
-
-_LONGEST_PATH = 20
-"""Steps of a path that an error message shows."""
 
 
 def json_bytes(value: Any, path: str) -> bytes:
@@ -48,16 +44,14 @@ def json_bytes(value: Any, path: str) -> bytes:
 def _unsendable(value: Any, path: str) -> ValueError:
     """Return the error that names the part of a value that JSON cannot represent."""
     try:
-        found = _problem_in(value, ())
-    except RecursionError:
-        found = None
-    steps, problem = found or ((), "is nested too deeply, or contains itself")
-    place = path + "".join(steps) if path else "".join(steps).lstrip(".")
-    return ValueError(f"{place or 'the body'} {problem}; JSON cannot represent it")
+        problem = next(_problems(value, path))
+    except (RecursionError, StopIteration):
+        problem = f"{path or 'the body'} is nested too deeply, or contains itself"
+    return ValueError(f"{problem}; JSON cannot represent it")
 
 
-def _problem_in(value: Any, path: tuple[str, ...]) -> tuple[tuple[str, ...], str] | None:
-    """Return path and problem of the first part that JSON cannot represent; None if there is none."""
+def _problems(value: Any, path: str) -> Iterator[str]:
+    """Iterate over what JSON cannot represent in a value, each with its place."""
     problem: str | None = None
     parts: Iterable[tuple[str, Any]] = ()
     match value:
@@ -70,22 +64,20 @@ def _problem_in(value: Any, path: tuple[str, ...]) -> tuple[tuple[str, ...], str
         case float():
             problem = None if math.isfinite(value) else "is not a finite number"
         case dict():
-            problem = next((found for key in value if (found := _key_problem(key))), None)
+            problem = next((f"has a key that {found}" for key in value if (found := _key_problem(key))), None)
             parts = ((f".{redacted(str(key), max_length=64)}", item) for key, item in value.items())
         case list() | tuple():
             parts = ((f"[{position}]", item) for position, item in enumerate(value))
         case _:
             problem = f"is {kind_of(value)}"
     if problem is not None:
-        return path, problem
-    within = (_problem_in(item, (*path, step)[:_LONGEST_PATH]) for step, item in parts)
-    return next((found for found in within if found), None)
+        yield f"{path or 'the body'} {problem}"
+    for step, item in parts:
+        yield from _problems(item, (path + step).removeprefix("."))
 
 
 def _key_problem(key: object) -> str | None:
-    if not isinstance(key, str):
-        return f"has a key that is {kind_of(key)}"
-    return "has a key that is not valid Unicode" if text_problem(key) else None
+    return text_problem(key) if isinstance(key, str) else f"is {kind_of(key)}"
 
 
 def text_problem(text: str) -> str | None:
