@@ -271,34 +271,21 @@ class Sender:
         return results
 
     def _send_once(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
-        # Nearly every batch is valid, so the events are checked one by one only if it is not.
-        try:
-            call = self.make_call(events)
-        except (TypeError, ValueError) as error:
-            problem = str(error)
-        else:
-            return (yield from self._send_call(call, events, options))
-        if len(events) == 1:
-            return [_invalid(events[0], problem)]
-        return (yield from self._send_without_invalid(events, options))
-
-    def _send_without_invalid(self, events: Sequence[EventInput], options: Options) -> Steps[list[EventResult]]:
         """Send the events that can be encoded, and return ``invalid`` results for the others."""
-        problems = [self._problem(event) for event in events]
-        sendable = [event for event, problem in zip(events, problems, strict=True) if problem is None]
+        call = self._call_or_problem(events)
+        if isinstance(call, Call):  # nearly every batch is valid, so events are checked one by one only if it is not
+            return (yield from self._send_call(call, events, options))
+        checked = [(event, self._call_or_problem([event])) for event in events]
+        sendable = [event for event, found in checked if isinstance(found, Call)]
         results = iter((yield from self._send_once(sendable, options)) if sendable else [])
-        return [
-            next(results) if problem is None else _invalid(event, problem)
-            for event, problem in zip(events, problems, strict=True)
-        ]
+        return [_invalid(event, found) if isinstance(found, str) else next(results) for event, found in checked]
 
-    def _problem(self, event: EventInput) -> str | None:
-        """Return the reason why an event cannot be sent; None if it can."""
+    def _call_or_problem(self, events: Sequence[EventInput]) -> Call[EventBatch] | str:
+        """Return the call that sends events, or the reason why they cannot be sent."""
         try:
-            self.make_call([event])
+            return self.make_call(events)
         except (TypeError, ValueError) as error:
             return str(error)
-        return None
 
     def _send_call(
         self, call: Call[EventBatch], events: Sequence[EventInput], options: Options
