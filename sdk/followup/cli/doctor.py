@@ -14,16 +14,10 @@ import httpx
 import typer
 
 from followup import Account, ConfigurationError, FollowUp, FollowUpError, WebhookEndpoint
+from followup._core import errors
 from followup._core.api_rules import SERVICE_VERSION
 from followup._core.codec.wire import format_timestamp
 from followup._core.declarations import Declaration
-from followup._core.errors import (
-    APIConnectionError,
-    APIStatusError,
-    AuthenticationError,
-    InvalidRequestError,
-    parse_http_date,
-)
 from followup._core.operations import declarations_of
 from followup._core.redaction import HIDDEN, redacted
 from followup._core.threads import result_within
@@ -165,10 +159,10 @@ def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
     try:
         account = client.account.retrieve()
         headers = account.last_response.headers
-    except (AuthenticationError, InvalidRequestError) as failed:
+    except (errors.AuthenticationError, errors.InvalidRequestError) as failed:
         error, headers = failed, failed.headers
     except FollowUpError as failed:
-        if isinstance(failed, APIConnectionError) and failed.was_sent == "no":
+        if isinstance(failed, errors.APIConnectionError) and failed.was_sent == "no":
             yield no_handshake(client._options.base_url, failed)
             return
         yield from (encryption, _no_account(failed))
@@ -180,7 +174,7 @@ def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
         return
     yield ok("service", f"responds in {1000 * took:.0f} ms")
     yield _check_clock(headers, started + took / 2)
-    if isinstance(error, InvalidRequestError):  # nothing else in this request can be invalid
+    if isinstance(error, errors.InvalidRequestError):  # nothing else in this request can be invalid
         yield fail("version", f"the service rejects {SERVICE_VERSION}: {error}", _UPGRADE)
         yield Unchecked((*_ACCOUNT, "contract", "endpoints"), "the version is rejected")
         return
@@ -198,8 +192,8 @@ def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
 
 
 def _no_account(error: FollowUpError) -> Finding:
-    unreachable = isinstance(error, APIConnectionError)
-    is_down = isinstance(error, APIStatusError) and (error.status_code == 429 or error.status_code >= 500)
+    unreachable = isinstance(error, errors.APIConnectionError)
+    is_down = isinstance(error, errors.APIStatusError) and (error.status_code == 429 or error.status_code >= 500)
     advice = "Try again later; if it stays, contact whoever runs the service." if is_down else _CHECK_URL
     detail = f"connections are accepted, but: {error}" if unreachable else f"responds, but not with an account: {error}"
     return fail("service", detail, advice, ends="no usable response", unreachable=unreachable)
@@ -208,7 +202,7 @@ def _no_account(error: FollowUpError) -> Finding:
 def _check_clock(headers: Mapping[str, str], now: float) -> Finding | Unchecked:
     """Compare the clock of this computer with the ``Date`` of a response, which has whole seconds."""
     try:
-        offset = now - parse_http_date(headers["date"]) - 0.5
+        offset = now - errors.parse_http_date(headers["date"]) - 0.5
     except (KeyError, ValueError, OverflowError):
         return Unchecked(("clock",), "the response has no Date")
     shown = f"{abs(offset):,.0f} s {'ahead of' if offset > 0 else 'behind'} the service"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from followup import EventResult, InvalidRequestError, Page
-from followup._core.api_rules import MAX_PAGE_SIZE, Default
+from followup._core.api_rules import MAX_PAGE_SIZE
 from followup._core.codec.encode import encode
 from followup._core.declarations import Declaration, Parameter
 from followup._core.operations import declarations_of, group_name
@@ -157,11 +157,10 @@ def _parameter(parameter: Parameter, text: str, found_by: str) -> inspect.Parame
         text = text.replace(".", f"; or the {found_by}.") if found_by else text
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="ID")])
     if parameter.place == "whole_body":
-        text = f"{text} As JSON or JSON Lines; @FILE reads a file, - standard input."
+        text = f"{text} As JSON; @FILE reads a file, - standard input."
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="JSON")])
     default = inspect.Parameter.empty if parameter.required else None
-    assumed = parameter.kinds.mark(Default)
-    return option(name, parameter.kinds, text, default, shown_default=None if assumed is None else str(assumed.value))
+    return option(name, parameter.kinds, text, default)
 
 
 def _argument_of(parameter: Parameter, typed: Any) -> Any:

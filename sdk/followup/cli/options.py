@@ -6,14 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from followup._core.api_rules import IdPrefix
+from followup._core.api_rules import Default, IdPrefix
 from followup._core.codec.kinds import camel, kinds_of
 from followup._core.codec.wire import format_exactly, in_utc
 from followup.cli.output import file_errors, reject
@@ -88,9 +87,7 @@ _LONGEST = 32
 """Characters of the values that stand for themselves in the help; for more of them, the name of the option does."""
 
 
-def option(
-    name: str, annotation: Any, text: str, default: Any = None, *, shown_default: str | None = None
-) -> inspect.Parameter:
+def option(name: str, annotation: Any, text: str, default: Any = None) -> inspect.Parameter:
     """Return the option for an annotated parameter, as a parameter of a generated command.
 
     Args:
@@ -98,12 +95,11 @@ def option(
         annotation: its annotation.
         text: its help, which gets what the annotation says about the values.
         default: the value of an omitted option; ``inspect.Parameter.empty`` for a required one.
-        shown_default: the value that the service assumes for an omitted option.
     """
     kind = _kind_of(annotation)
     shown, text = _help_of(name, kind, annotation, text)
-    if shown_default is not None:
-        text = f"{text.removesuffix('.')}; {shown_default} if omitted."
+    if (assumed := kinds_of(annotation).mark(Default)) is not None:
+        text = f"{text.removesuffix('.')}; {assumed.value} if omitted."
     if kind.typed == list[str] and default and isinstance(default, Sequence):
         default = [",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in default)]
     flags = []
@@ -186,10 +182,10 @@ def decoded(content: bytes, where: str) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Parse JSON, or JSON Lines as a list, from the command line; ``-`` reads standard input, ``@FILE`` a file.
+    """Parse JSON from the command line; ``-`` reads standard input, ``@FILE`` a file.
 
     Raises:
-        CommandFailed: it is neither, or the file cannot be read.
+        CommandFailed: it is not JSON, or the file cannot be read.
     """
     if text.startswith("@"):
         with file_errors(f"read {text[1:]}"):
@@ -201,10 +197,6 @@ def parse_json(text: str, where: str) -> Any:
     except RecursionError:
         reject(f"{where} is nested too deeply")
     except ValueError as error:
-        with suppress(ValueError, RecursionError):
-            values = [json.loads(line) for line in text.split("\n") if line.strip()]
-            if len(values) > 1:  # the error of the whole text is clearer than that of its only line
-                return values
         reject(f"{where} is not JSON: {error}")
 
 
