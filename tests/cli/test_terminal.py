@@ -124,7 +124,7 @@ class TestTables:
         assert [(short in shown), (made.patient in shown)] == [other == "short", other == "whole"]
 
     def test_an_id_that_was_copied_from_where_it_is_short_is_rejected(self, shell: Shell, server: MockServer) -> None:
-        assert "ID must not contain" in shell.error("patients", "retrieve", "pat_mQwC…XW19")
+        assert "without spaces, line breaks" in shell.error("patients", "retrieve", "pat_mQwC…XW19")
         assert server.requests == []
 
     @pytest.mark.parametrize("width", [80, 110])

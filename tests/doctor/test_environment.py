@@ -45,9 +45,8 @@ def test_a_base_url_that_cannot_be_used(doctor: Doctor, value: str | None, expec
     assert problem.startswith(f"environment {expected}")
     assert "hidden" not in problem
     (not_checked,) = found.not_checked
-    assert not_checked == (
-        "DNS, TCP, TLS, service, clock, key, mode, scopes, lines, version, contract, endpoints "
-        "(FOLLOWUP_BASE_URL cannot be used)."
+    assert not_checked.startswith(
+        f"DNS, TCP, TLS, service, clock, key, mode, scopes, lines, version, contract, endpoints ({expected}"
     )
 
 
@@ -58,9 +57,8 @@ def test_a_key_that_cannot_be_used(doctor: Doctor, server: ScriptedServer, value
     assert found.status == 1
     (problem,) = found.problems
     assert problem.startswith(f"environment {expected}")
-    assert found.not_checked == ["key, mode, scopes, lines, version, endpoints (FOLLOWUP_API_KEY cannot be used)."]
-    assert {each.headers["authorization"] for each in server.received} == {"Bearer none"}
-    assert found.of("contract").startswith("OK")
+    assert len(found.not_checked) == 1
+    assert server.received == []
 
 
 def test_a_key_in_the_place_of_the_base_url(doctor: Doctor) -> None:

@@ -17,7 +17,7 @@ from followup._core.api_rules import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPr
 from followup._core.call.pagination import Envelope, Listing, Page, decode_envelope
 from followup._core.call.steps import Call
 from followup._core.codec.decode import decode
-from followup._core.codec.encode import LONGEST_ID, Encoder, encoder_for, json_bytes, text_problem
+from followup._core.codec.encode import LONGEST_ID, Encoder, encoder_for, json_bytes
 from followup._core.codec.kinds import NOT_GIVEN, Kinds, annotations_of, camel, kind_of, kinds_in
 from followup._core.errors import APIStatusError
 from followup._core.results import Model
@@ -77,7 +77,8 @@ def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
 LONGEST_QUERY = 32_768
 """Characters, once encoded. httpx rejects URLs of more than 65,536."""
 
-_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%…\x00-\x1f\x7f]")
+_NOT_IN_AN_ID = re.compile(r"[\s/\\?#%…\x00-\x1f\x7f\ud800-\udfff]")
+_WITHOUT = "without spaces, line breaks, half characters or any of / \\ ? # % …"
 _KEY = re.compile(IDEMPOTENCY_KEY)
 
 
@@ -90,12 +91,8 @@ def checked_path_id(operation: str, kind: IdPrefix, value: Any) -> str:
     if not isinstance(value, str) or not value.startswith(kind.prefix):
         found = "; it is empty" if value == "" else "" if isinstance(value, str) else f", not {kind_of(value)}"
         raise ValueError(f"{operation}: id must be a string that begins with {kind.prefix!r}{found}")
-    if len(value) > LONGEST_ID:
-        raise ValueError(f"{operation}: id must have at most {LONGEST_ID} characters")
-    if _NOT_IN_AN_ID.search(value):
-        raise ValueError(f"{operation}: id must not contain spaces, line breaks or any of / \\ ? # % …")
-    if problem := text_problem(value):
-        raise ValueError(f"{operation}: id {problem}")
+    if len(value) > LONGEST_ID or _NOT_IN_AN_ID.search(value):
+        raise ValueError(f"{operation}: id must have at most {LONGEST_ID} characters, {_WITHOUT}")
     return quote(value, safe="")
 
 

@@ -11,9 +11,8 @@ All that a module of ``resources`` needs, besides types of its fields, is import
 
 import functools
 import inspect
-import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol, Self, overload
 
 import attrs
@@ -136,7 +135,7 @@ class Operation(Declaration):
             try:
                 declared(resource, *args, **kwargs)  # it has no body, so this only checks the arguments
             except TypeError as error:
-                raise TypeError(f"{error}{self._suggestion(str(error), kwargs)}") from None
+                raise TypeError(str(error)) from None
             client = resource._client
             if self.item_type is None:
                 return client._perform(self.call(args, kwargs))
@@ -152,17 +151,6 @@ class Operation(Declaration):
     def __call__(self, resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
         """Perform the operation; like any method, ``Patients.create`` takes its object as its first argument."""
         return self._bound_method(resource, *args, **kwargs)
-
-    def _suggestion(self, error: str, kwargs: Mapping[str, object]) -> str:
-        """Return the keyword that an unknown one may stand for, as a sentence; empty if there is none."""
-        unknown = next((each for each in kwargs if each not in self._signature), None)
-        if unknown is None or "Did you mean" in error:  # Python 3.13 suggests one itself
-            return ""
-        import difflib
-
-        in_snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", unknown).lower()
-        close = difflib.get_close_matches(in_snake_case, self._signature, n=1)
-        return f". Did you mean {close[0]!r}?" if close else ""
 
     @overload
     def __get__(self, resource: None, owner: object) -> Self: ...

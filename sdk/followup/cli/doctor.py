@@ -26,7 +26,6 @@ from followup.cli.doctor_network import (
     API_KEY,
     BASE_URL,
     Finding,
-    Unchecked,
     check_encryption,
     check_variable,
     check_way,
@@ -59,45 +58,42 @@ def doctor(
     if not 0 < timeout < float("inf"):
         reject("--timeout must be a positive number of seconds")
     findings: list[Finding] = []
-    unchecked: list[Unchecked] = []
     for found in examine(timeout):
-        if isinstance(found, Unchecked):
-            unchecked.append(found)
-            continue
         findings.append(found)
         if not as_json:
             sentences = filter(None, (found.detail, found.advice))
             say_wrapped(f"{found.outcome:4}  {found.check:11}  ", *sentences, between=". ")
-    _conclude(findings, unchecked, as_json=as_json)
+    _conclude(findings, as_json=as_json)
 
 
-def _conclude(findings: Sequence[Finding], unchecked: Sequence[Unchecked], *, as_json: bool) -> None:
+def _conclude(findings: Sequence[Finding], *, as_json: bool) -> None:
     """Print the checks that were not made, or everything as a JSON object, and exit with the status."""
     count = [each.outcome for each in findings].count
     reachable = not any(each.unreachable for each in findings)
+    reason = findings[-1].ends
+    made = {each.check for each in findings}
+    unchecked = [check for check in CHECKS if check not in made]
     if as_json:
         fields = attrs.filters.include("check", "outcome", "detail", "advice")
         report = {
             "checks": [attrs.asdict(each, filter=fields) for each in findings],
-            "notChecked": [{"check": check, "reason": each.reason} for each in unchecked for check in each.checks],
+            "notChecked": [{"check": check, "reason": reason} for check in unchecked],
             "ok": count("OK"),
             "warnings": count("WARN"),
             "failures": count("FAIL"),
             "reachable": reachable,
         }
         write_line(json_line(report))
-    else:
-        for each in unchecked:
-            say_wrapped("Not checked: ", f"{', '.join(each.checks)} ({each.reason}).")
+    elif unchecked:
+        say_wrapped("Not checked: ", f"{', '.join(unchecked)} ({reason}).")
     raise typer.Exit(FAILURE * bool(count("FAIL")) if reachable else 2)
 
 
-_CONNECTION = ("environment", "DNS", "TCP", "TLS", "service", "clock")
-_ACCOUNT = ("key", "mode", "scopes", "lines")
-CHECKS = (*_CONNECTION, *_ACCOUNT, "version", "contract", "endpoints")
+CHECKS = (
+    *("environment", "DNS", "TCP", "TLS", "service", "clock", "key", "mode", "scopes", "lines", "version", "contract"),
+    "endpoints",
+)
 """The checks, in the order in which they are made."""
-
-Steps = Generator[Finding | Unchecked]
 
 _SHORTEST_SECRET = 6
 """Characters. A shorter value is no secret, and hiding it would make the texts unreadable."""
@@ -106,7 +102,7 @@ _CHECK_URL = "Check the host, the port and the path in FOLLOWUP_BASE_URL: someth
 _UPGRADE = "Upgrade followup."
 
 
-def examine(seconds: float) -> Steps:
+def examine(seconds: float) -> Iterator[Finding]:
     """Make the checks one after another, and yield what they find, until one ends them.
 
     The key and the secret are hidden wherever they are: a service or a receiver may quote them.
@@ -118,38 +114,31 @@ def examine(seconds: float) -> Steps:
     secrets = [each.strip() for each in values.split(",") if len(each) >= _SHORTEST_SECRET]
     with contextlib.closing(_examine(seconds)) as steps:
         for found in steps:
-            if isinstance(found, Unchecked):
-                yield found
-                continue
             detail = found.detail
             for each in secrets:
                 detail = detail.replace(each, HIDDEN)
             yield attrs.evolve(found, detail=detail)
             if found.ends:
-                yield Unchecked(CHECKS[CHECKS.index(found.check) + 1 :], found.ends)
                 return
 
 
-def _examine(seconds: float) -> Steps:
-    base_url, key = check_variable(BASE_URL), check_variable(API_KEY)
-    yield from (base_url, key)
+def _examine(seconds: float) -> Generator[Finding]:
     if os.environ.get(SECRET_VARIABLE):
         yield check_variable(SECRET_VARIABLE)
-    if base_url.outcome == "FAIL":
-        yield Unchecked(CHECKS[1:], f"{BASE_URL} cannot be used")
-        return
-    has_key = key.outcome == "OK"
+    base_url, key = check_variable(BASE_URL), check_variable(API_KEY)
+    unusable = next((each.detail for each in (base_url, key) if each.outcome == "FAIL"), "")
+    yield base_url
+    yield attrs.evolve(key, ends=unusable)
     try:
-        client = FollowUp(api_key=None if has_key else "none", timeout=seconds, max_retries=0)
-        with client:
+        with FollowUp(timeout=seconds, max_retries=0) as client:
             url, proxy = client._options.base_url, client._connections.route().proxy
             yield from check_way(url, None if proxy is None else str(proxy), seconds)
-            yield from _check_service(client, seconds, has_key=has_key)
+            yield from _check_service(client, seconds)
     except ConfigurationError as error:
         yield fail("environment", str(error), "Correct or unset it.", ends="the environment cannot be used")
 
 
-def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
+def _check_service(client: FollowUp, seconds: float) -> Iterator[Finding]:
     """Retrieve the account: TLS, what responds, its clock, the key and its permissions; then contract and endpoints."""
     encryption = check_encryption(client._options.base_url)
     if encryption.ends:
@@ -164,7 +153,6 @@ def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
     except FollowUpError as failed:
         if isinstance(failed, errors.APIConnectionError) and failed.was_sent == "no":
             yield no_handshake(client._options.base_url, failed)
-            return
         yield from (encryption, _no_account(failed))
         return
     yield encryption
@@ -175,20 +163,14 @@ def _check_service(client: FollowUp, seconds: float, *, has_key: bool) -> Steps:
     yield ok("service", f"responds in {1000 * took:.0f} ms")
     yield _check_clock(headers, started + took / 2)
     if isinstance(error, errors.InvalidRequestError):  # nothing else in this request can be invalid
-        yield fail("version", f"the service rejects {SERVICE_VERSION}: {error}", _UPGRADE)
-        yield Unchecked((*_ACCOUNT, "contract", "endpoints"), "the version is rejected")
-        return
-    if has_key:
-        yield from _check_key(account, error, headers)
+        problem = f"the service rejects {SERVICE_VERSION}: {error}"
+        yield fail("version", problem, _UPGRADE, ends="the version is rejected")
+    yield from _check_key(account, error, headers)
     yield _check_contract(client, seconds)
-    if not has_key:
-        yield Unchecked((*_ACCOUNT, "version", "endpoints"), f"{API_KEY} cannot be used")
-    elif account is None:
-        yield Unchecked((*_ACCOUNT[1:], "version", "endpoints"), "the key shows no account")
-    elif LISTS_ENDPOINTS not in account.api_key.scopes:
-        yield Unchecked(("endpoints",), f"the key lacks {LISTS_ENDPOINTS}")
-    else:
+    if account is not None and LISTS_ENDPOINTS in account.api_key.scopes:
         yield from _check_endpoints(client)
+    else:
+        yield Finding("endpoints", "WARN", f"not checked, because the key lacks {LISTS_ENDPOINTS}")
 
 
 def _no_account(error: FollowUpError) -> Finding:
@@ -199,12 +181,12 @@ def _no_account(error: FollowUpError) -> Finding:
     return fail("service", detail, advice, ends="no usable response", unreachable=unreachable)
 
 
-def _check_clock(headers: Mapping[str, str], now: float) -> Finding | Unchecked:
+def _check_clock(headers: Mapping[str, str], now: float) -> Finding:
     """Compare the clock of this computer with the ``Date`` of a response, which has whole seconds."""
     try:
         offset = now - errors.parse_http_date(headers["date"]) - 0.5
     except (KeyError, ValueError, OverflowError):
-        return Unchecked(("clock",), "the response has no Date")
+        return ok("clock", "not compared, because the response has no Date")
     shown = f"{abs(offset):,.0f} s {'ahead of' if offset > 0 else 'behind'} the service"
     if abs(offset) <= WEBHOOK_TOLERANCE:
         return ok("clock", "in time with the service" if abs(offset) < 2 else shown)
@@ -216,7 +198,7 @@ def _check_key(account: Account | None, error: FollowUpError | None, headers: Ma
     """Check that the service accepts the key, what the key may do, and the version that the service confirms."""
     if account is None:
         advice = f"It may be incomplete, revoked, expired, or of another environment than {BASE_URL}: check {API_KEY}."
-        yield fail("key", f"the service rejects the key: {error}", advice)
+        yield fail("key", f"the service rejects the key: {error}", advice, ends="the key shows no account")
         return
     yield ok("key", f"{account.api_key.name!r} of {account.name} ({account.id})")
     to_patients = "production (livemode true): the service writes to real patients"

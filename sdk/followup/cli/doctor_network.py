@@ -3,7 +3,7 @@
 import os
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -36,14 +36,6 @@ class Finding:
     advice: str | None = None
     ends: str = ""
     unreachable: bool = False
-
-
-@attrs.frozen
-class Unchecked:
-    """Checks that were not made, and the reason."""
-
-    checks: Sequence[str]
-    reason: str
 
 
 def ok(check: str, detail: str) -> Finding:
