@@ -35,20 +35,6 @@ class TestControls:
         after = client.intake_requests.retrieve(created.id)
         assert (after.status, after.data["coverage"]) == ("loaded", {"insurer": "OSDE"})
 
-    def test_a_patient_opts_out_and_in_and_changes_stage(self, tab: Page, go: Open, client: FollowUp) -> None:
-        created = client.patients.create(phone=ANA["phone"])
-        go(f"patients/{created.id}")
-        tab.get_by_role("button", name="Opt out").click()
-        expect_report(tab, "The patient no longer receives messages.")
-        assert client.patients.retrieve(created.id).opted_out is True
-        tab.get_by_role("button", name="Opt in").click()
-        expect_report(tab, "The patient receives messages again.")
-        tab.get_by_label("Stage").select_option("lost")
-        tab.get_by_role("button", name="Set").click()
-        expect_report(tab, "The stage is now lost.")
-        after = client.patients.retrieve(created.id)
-        assert (after.opted_out, after.stage) == (False, "lost")
-
     def test_the_patient_and_the_staff_act_without_a_mouse_and_python_does_the_same(
         self, tab: Page, go: Open, client: FollowUp, mock: MockServer
     ) -> None:
@@ -77,6 +63,16 @@ class TestControls:
         act("Fall silent", None, "", f"The stage is now lost. {unsent}")
         handed_off = "Handed off. The stage is now in_conversation. 1 webhook not sent."
         act("Hand off", "Reason", 'asks for "Dra. Ñ"', handed_off)
+        for button, report in (
+            ("Opt out of messages", "The patient no longer receives messages."),
+            ("Opt in to messages", "The patient receives messages again."),
+        ):
+            tab.get_by_role("button", name=button).click()
+            expect_report(tab, report)
+        tab.get_by_label("Stage").select_option("lost")
+        tab.get_by_role("button", name="Set stage").click()
+        expect_report(tab, "The stage is now lost.")
+        assert client.patients.retrieve(booked.patient).stage == "lost"
         go(f"appointments/{booked.id}")
         expect(tab.get_by_role("button", name="Confirm")).to_be_disabled()
         moved = "1 webhook pending, 2 reminders moved, 2 reminders due."
@@ -123,31 +119,27 @@ class TestControls:
         assert (after.specialty, after.license_number, after.active) == ("oncology", None, False)
 
 
-class TestSearchAndLinks:
-    def test_search(self, tab: Page, go: Open, client: FollowUp) -> None:
-        created = client.patients.create(**ANA)  # type: ignore[arg-type]
-        go("calls")
-        tab.get_by_role("searchbox").fill("perez")
-        tab.get_by_role("searchbox").press("Enter")
-        # The only result is opened at once, and Back leads to the view before the search.
-        expect(tab.locator("#own-id")).to_have_text(created.id)
-        tab.go_back()
-        expect(tab.get_by_role("heading", level=1)).to_contain_text("API calls")
-
-    def test_results_appear_while_typing(self, tab: Page, go: Open, client: FollowUp) -> None:
-        created = client.patients.create(**ANA)  # type: ignore[arg-type]
-        client.patients.create(phone="+5491155550002", full_name="Eva Pérez")
-        go("overview")
-        tab.get_by_role("searchbox").press_sequentially("per")
-        found = tab.locator("[role=search]").get_by_role("link")
-        expect(found).to_have_text([re.compile("Ana .*0001"), re.compile("Eva Pérez.*0002")])
-        tab.keyboard.press("Escape")
-        expect(found).to_have_count(0)
-        tab.get_by_role("searchbox").fill("pérez")
-        expect(found).to_have_count(2)
-        tab.keyboard.press("ArrowDown")
-        tab.keyboard.press("Enter")
-        expect(tab.locator("#own-id")).to_have_text(created.id)
+def test_search(tab: Page, go: Open, client: FollowUp) -> None:
+    created = client.patients.create(**ANA)  # type: ignore[arg-type]
+    go("calls")
+    search = tab.get_by_role("searchbox")
+    search.fill("perez")
+    search.press("Enter")
+    # The only result is opened at once, and Back leads to the view before the search.
+    expect(tab.locator("#own-id")).to_have_text(created.id)
+    tab.go_back()
+    expect(tab.get_by_role("heading", level=1)).to_contain_text("API calls")
+    client.patients.create(phone="+5491155550002", full_name="Eva Pérez")
+    search.press_sequentially("per")
+    found = tab.locator("[role=search]").get_by_role("link")
+    expect(found).to_have_text([re.compile("Ana .*0001"), re.compile("Eva Pérez.*0002")])
+    tab.keyboard.press("Escape")
+    expect(found).to_have_count(0)
+    search.fill("pérez")
+    expect(found).to_have_count(2)
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#own-id")).to_have_text(created.id)
 
 
 def test_a_mark_separates_later_calls(tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
@@ -239,25 +231,21 @@ def test_every_view_is_accessible_and_fits_the_window(
 
 
 class TestLive:
-    def test_a_live_update_keeps_input_and_focus(self, tab: Page, go: Open, client: FollowUp) -> None:
-        """Typed text and the focus survive an update of the page."""
-        go("simulate")
-        tab.get_by_label("Data (JSON)").fill('{"a": 1}')
-        before = tab.locator("#page").get_attribute("data-version") or ""
-        client.patients.create(phone=ANA["phone"])
-        expect(tab.locator("#page")).not_to_have_attribute("data-version", before)
-        expect(tab.get_by_label("Data (JSON)")).to_have_value('{"a": 1}')
-        expect(tab.get_by_label("Data (JSON)")).to_be_focused()
-
-    def test_a_live_update_keeps_what_was_opened(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+    def test_a_live_update_keeps_input_focus_and_what_was_opened(
+        self, tab: Page, go: Open, client: FollowUp, mock: MockServer
+    ) -> None:
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.upserted"])
         patient = client.patients.create(phone=ANA["phone"])
         mock.advance(minutes=1)
         go(f"patients/{patient.id}")
         tab.get_by_text("2 attempts", exact=True).click()
         expect(tab.get_by_text("attempt 2: 500")).to_be_visible()
+        tab.get_by_text("Hand off …", exact=True).click()
+        tab.get_by_label("Reason").fill("asks for a person")
         mock.advance(minutes=5)
         expect(tab.get_by_text("attempt 3: 500")).to_be_visible()
+        expect(tab.get_by_label("Reason")).to_have_value("asks for a person")
+        expect(tab.get_by_label("Reason")).to_be_focused()
 
     def test_a_reset_while_the_connection_was_lost_is_no_restart(self, browser: Browser, mock: MockServer) -> None:
         page = browser.new_page()
@@ -321,11 +309,6 @@ class TestTimes:
         go(f"appointments/{booked.id}")
         expect(tab.locator("#now")).to_have_text("30 Sep 14:00:00Z")
 
-    def test_the_clock_has_the_year_if_it_is_not_that_of_real_time(self, tab: Page, go: Open) -> None:
-        tab.clock.set_system_time("2031-02-03T00:00:00Z")
-        go("overview")
-        expect(tab.locator("#now")).to_have_text("28 Sep 2026 09:00:00 GMT-3")
-
     def test_a_column_names_the_zone_and_a_time_only_another_one(
         self, tab: Page, go: Open, client: FollowUp, mock: MockServer
     ) -> None:
@@ -336,32 +319,33 @@ class TestTimes:
         expect(tab.get_by_role("columnheader", name="start")).to_have_text("start GMT+2")
         starts = tab.get_by_role("row").locator("td:nth-child(2)")
         expect(starts).to_have_text(["26 Oct 13:00 GMT+1", "24 Oct 14:00"])
+        tab.clock.set_system_time("2031-02-03T00:00:00Z")  # the clock has the year if it is not that of real time
+        tab.reload()
+        expect(tab.locator("#now")).to_have_text("28 Sep 2026 14:00:00 GMT+2")
 
 
-class TestKeyboard:
-    def test_letters_open_views_and_search(self, tab: Page, go: Open) -> None:
-        go("overview")
-        for letter, heading in (("p", "Patients"), ("d", "Webhook deliveries"), ("f", "Faults"), ("o", "Overview")):
-            tab.keyboard.press("g")
-            tab.keyboard.press(letter)
-            expect(tab.get_by_role("heading", level=1)).to_contain_text(heading)
-        tab.keyboard.press("/")
-        expect(tab.get_by_role("searchbox")).to_be_focused()
-        tab.keyboard.type("g p")
-        expect(tab.get_by_role("searchbox")).to_have_value("g p")
-
-    def test_rows_are_selected_opened_and_copied(self, tab: Page, go: Open, client: FollowUp) -> None:
-        first = client.patients.create(phone=ANA["phone"], full_name="Ana")
-        second = client.patients.create(phone="+5491155550002", full_name="Bruno")
-        go("patients")
-        expect(tab.get_by_role("row")).to_have_count(3)
-        for key, patient in (("j", second), ("j", first), ("k", second)):
-            tab.keyboard.press(key)
-            expect(tab.locator(f'tr[data-key="{patient.id}"] a:focus')).to_have_count(1)
-        tab.keyboard.press("c")
-        wait_for(lambda: tab.evaluate("navigator.clipboard.readText()") == second.id)
-        tab.keyboard.press("Enter")
-        expect(tab).to_have_url(re.compile(f"#/patients/{second.id}$"))
+def test_keys_open_views_search_and_select_rows(tab: Page, go: Open, client: FollowUp) -> None:
+    first = client.patients.create(phone=ANA["phone"], full_name="Ana")
+    second = client.patients.create(phone="+5491155550002", full_name="Bruno")
+    go("overview")
+    tab.keyboard.press("/")
+    expect(tab.get_by_role("searchbox")).to_be_focused()
+    tab.keyboard.type("g p")
+    expect(tab.get_by_role("searchbox")).to_have_value("g p")
+    tab.keyboard.press("Escape")
+    tab.get_by_role("heading", level=1).focus()
+    for letter, heading in (("d", "Webhook deliveries"), ("p", "Patients")):
+        tab.keyboard.press("g")
+        tab.keyboard.press(letter)
+        expect(tab.get_by_role("heading", level=1)).to_contain_text(heading)
+    expect(tab.get_by_role("row")).to_have_count(3)
+    for key, patient in (("j", second), ("j", first), ("k", second)):
+        tab.keyboard.press(key)
+        expect(tab.locator(f'tr[data-key="{patient.id}"] a:focus')).to_have_count(1)
+    tab.keyboard.press("c")
+    wait_for(lambda: tab.evaluate("navigator.clipboard.readText()") == second.id)
+    tab.keyboard.press("Enter")
+    expect(tab).to_have_url(re.compile(f"#/patients/{second.id}$"))
 
 
 class TestAccess:
@@ -469,7 +453,7 @@ class TestClock:
 
 
 class TestTools:
-    def test_trigger(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
+    def test_trigger_and_reset_which_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         go("simulate")
         tab.get_by_label("Event type").first.select_option("patient.silent")
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
@@ -480,6 +464,13 @@ class TestTools:
         tab.get_by_role("button", name="Send").click()
         expect_report(tab, "1 delivery queued.")
         assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        assert len(mock.deliveries) == 1
+        tab.get_by_role("button", name="Reset").click()
+        tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
+        expect_report(tab, "Reset to the initial state.")
+        assert mock.deliveries == []
 
     def test_a_fault_is_added_and_a_single_one_removed(self, tab: Page, go: Open, mock: MockServer) -> None:
         mock.add_fault(operation="visits.create", kind="disconnect")
@@ -512,17 +503,6 @@ class TestTools:
         tab.get_by_role("button", name="Remove: patient.upserted: late").click()
         expect(tab.get_by_role("button", name="Remove:")).to_have_count(4)
         assert [each.kind for each in mock.webhook_faults] == ["duplicate"]
-
-    def test_reset_asks_first(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
-        client.patients.create(phone=ANA["phone"])
-        go("simulate")
-        tab.get_by_role("button", name="Reset").click()
-        tab.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-        assert len([*client.patients.list()]) == 1
-        tab.get_by_role("button", name="Reset").click()
-        tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
-        expect_report(tab, "Reset to the initial state.")
-        assert [*client.patients.list()] == []
 
 
 class TestDeliveries:
@@ -570,39 +550,33 @@ class TestDeliveries:
         assert not [each for each in sent if (endpoint.secret or "-") in each]
 
 
-class TestStrip:
-    @pytest.fixture
-    def columns(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> Any:
-        client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T12:00:00Z")
-        mock.advance(days=1, hours=4)
-        go("overview")
-        return tab.get_by_role("group", name="What happened when").get_by_role("link")
-
-    def test_a_click_selects_a_time(self, tab: Page, columns: Any, mock: MockServer) -> None:
-        assert columns.evaluate_all("all => all.map((each) => each.getAttribute('aria-label'))") == [
-            "28 Sep 09:00 to 28 Sep 10:00. API calls: 1 done; Test controls: 1 advanced",
-            "29 Sep 09:00 to 29 Sep 10:00. Messages: 1 done",
-            "30 Sep 06:00 to 30 Sep 07:00. Messages: 1 due",
-        ]
-        columns.nth(1).click()
-        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
-        expect(tab.get_by_role("region", name="Timeline")).to_contain_text("reminder 24 h before the start")
-        mock.advance(seconds=1)  # a live update keeps the selection
-        expect(tab.get_by_text("29 Sep 09:00 to 29 Sep 10:00 Show all")).to_be_visible()
-        tab.get_by_role("link", name="Show all").click()
-        expect(columns).to_have_count(3)
-        expect(tab.get_by_role("region", name="Timeline")).to_be_hidden()
-
-    def test_the_keyboard_is_enough(self, tab: Page, columns: Any) -> None:
-        columns.first.focus()
-        tab.keyboard.press("ArrowRight")
-        tab.keyboard.press("ArrowRight")
-        tab.keyboard.press("ArrowRight")  # there is no further one
-        expect(columns.nth(2)).to_be_focused()
-        tab.keyboard.press("ArrowLeft")
-        tab.keyboard.press("Enter")
-        expect(columns.nth(1)).to_have_attribute("aria-current", "true")
-        expect(columns.nth(1)).to_be_focused()
+def test_the_strip_selects_a_time_with_mouse_and_keyboard(
+    tab: Page, go: Open, client: FollowUp, mock: MockServer
+) -> None:
+    client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-30T12:00:00Z")
+    mock.advance(days=1, hours=4)
+    go("overview")
+    columns = tab.get_by_role("group", name="What happened when").get_by_role("link")
+    assert columns.evaluate_all("all => all.map((each) => each.getAttribute('aria-label'))") == [
+        "28 Sep 09:00 to 28 Sep 10:00. API calls: 1 done; Test controls: 1 advanced",
+        "29 Sep 09:00 to 29 Sep 10:00. Messages: 1 done",
+        "30 Sep 06:00 to 30 Sep 07:00. Messages: 1 due",
+    ]
+    columns.nth(1).click()
+    expect(columns.nth(1)).to_have_attribute("aria-current", "true")
+    expect(tab.get_by_role("region", name="Timeline")).to_contain_text("reminder 24 h before the start")
+    mock.advance(seconds=1)  # a live update keeps the selection
+    expect(tab.get_by_text("29 Sep 09:00 to 29 Sep 10:00 Show all")).to_be_visible()
+    tab.get_by_role("link", name="Show all").click()
+    expect(tab.get_by_role("region", name="Timeline")).to_be_hidden()
+    columns.first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight"):  # there is no third one
+        tab.keyboard.press(key)
+    expect(columns.nth(2)).to_be_focused()
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("Enter")
+    expect(columns.nth(1)).to_have_attribute("aria-current", "true")
+    expect(columns.nth(1)).to_be_focused()
 
 
 def test_the_colours_of_json_leave_its_characters(tab: Page, go: Open, client: FollowUp) -> None:

@@ -77,7 +77,11 @@ def _demonstrate(server: "MockServer", client: "FollowUp") -> None:
     say(f"  Receiver:  {_URL} (in this process)")
 
     write_line(f"\n2. Create {len(_BOOKINGS)} patients and book {len(_BOOKINGS)} appointments")
-    booked = [_book(client, *each) for each in _BOOKINGS]
+    booked = []
+    for name, phone, dni, start_at, what, doctor in _BOOKINGS:
+        patient = client.patients.create(full_name=name, phone=phone, dni=dni)
+        at: Any = {"start_at": start_at, "type": what, "doctor": {"external_id": doctor}}
+        booked.append((patient, client.appointments.create(patient=patient.id, **at)))
     server.advance()  # delivers what is due now
     _print_table(booked, {event.ref for event in events.values()})
 
@@ -89,14 +93,6 @@ def _demonstrate(server: "MockServer", client: "FollowUp") -> None:
     first, *others = server.messages
     say(f"  {1 + len(others)} reminders sent, in the time zone of the clinic. The first:")
     say_wrapped(f"  {first.phone}: ", first.text)
-
-
-def _book(
-    client: "FollowUp", name: str, phone: str, dni: str, start_at: str, type: str, doctor: str
-) -> "tuple[Patient, Appointment]":
-    patient = client.patients.create(full_name=name, phone=phone, dni=dni)
-    by_id: Any = {"external_id": doctor}
-    return patient, client.appointments.create(patient=patient.id, start_at=start_at, type=type, doctor=by_id)
 
 
 def _print_table(booked: "list[tuple[Patient, Appointment]]", announced: set[str]) -> None:

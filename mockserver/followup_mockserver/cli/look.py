@@ -15,25 +15,10 @@ import typer
 
 from followup import WebhookDelivery
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, camel, visible
+from followup.cli import output as terminal
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, Row
 from followup.cli.options import parts_of
-from followup.cli.output import (
-    CommandFailed,
-    fitting,
-    flush,
-    interrupt_on_signals,
-    painted,
-    reject,
-    say,
-    short_ids,
-    style_of,
-    terminal_width,
-    warn,
-    with_local_times,
-    write_line,
-    zone_at,
-)
 from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.control import Control, PendingReminder
 from followup_mockserver.control.log_lines import remarks_on
@@ -72,14 +57,14 @@ def follow(
         last: number of rows that are reported of those that are there at first; None: all.
         identity: returns what distinguishes a row from one that is new or has changed.
     """
-    interrupt_on_signals()
+    terminal.interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt):
         version = remote.call(routes.changes)["version"]
         rows = fetch()
         for row in rows if last is None else rows[-last:]:
             write(row)
         while True:
-            flush()
+            terminal.flush()
             known = Counter(map(identity, rows))
             before = version
             while version == before:
@@ -125,7 +110,7 @@ def _add(
         last = rows if all_of_them else rows[-limit:]
         output.print(last)
         if len(last) < len(rows):
-            warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
+            terminal.warn(f"Showing the last {len(last)} of {len(rows)}; --all or --limit shows further ones.")
 
     control(commands, route.__name__, route)(command)
 
@@ -177,8 +162,8 @@ def explain(
     On a terminal it is a tree: each line stands below what caused it. What is due later stands after "now".
     """
     if output.format == "table" and (lines := remote.call(routes.timeline, id=id)["data"]):
-        for line in tree_of(lines, terminal_width(), full_ids=full_ids):
-            write_line(line)
+        for line in tree_of(lines, terminal.terminal_width(), full_ids=full_ids):
+            terminal.write_line(line)
         return
     output.print(remote.call(Control.explain, id=id)["data"])
 
@@ -199,26 +184,26 @@ def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str
         width: the width of the terminal. A line that is longer ends with an ellipsis after a word.
         full_ids: whether ids are whole. Then each line has its id, and is wrapped between words if it is longer.
     """
-    zone, room = zone_at(lines[0]["at"]), width - _TIME
-    shorten: Callable[[str], str] = str if full_ids else short_ids
+    zone, room = terminal.zone_at(lines[0]["at"]), width - _TIME
+    shorten: Callable[[str], str] = str if full_ids else terminal.short_ids
     parts = []
     for line, branch in zip(lines, _branches([line["depth"] for line in lines]), strict=True):
-        outcome = visible(shorten(with_local_times(line["outcome"], zone)))
+        outcome = visible(shorten(terminal.with_local_times(line["outcome"], zone)))
         times = f", {line['times']} times" if line["times"] > 1 else ""
         parts.append((branch + visible(line["title"]), outcome + times, visible(shorten(line["id"] or ""))))
     ends = [(len(head), room - len(_GAP + outcome + _GAP + own_id)) for head, outcome, own_id in parts]
     # The outcomes begin in the column where most of them, and their ids, have room.
     column = max(sorted({end for end, _ in ends}), key=lambda at: sum(end <= at <= last for end, last in ends))
-    yield painted(f"{f'at ({zone})':{_TIME}}{'what':{column}}{_GAP}outcome", "bold")
+    yield terminal.painted(f"{f'at ({zone})':{_TIME}}{'what':{column}}{_GAP}outcome", "bold")
     last_at, is_past = "", True
     for line, each in zip(lines, parts, strict=True):
         if line["upcoming"] and is_past:
             is_past = False
             yield _NOW
-        at = with_local_times(line["at"], zone)
+        at = terminal.with_local_times(line["at"], zone)
         shown = "" if at == last_at and line["depth"] else at
         last_at = at
-        for text in _printed(*each, style_of(line["tone"]), column, room, full_ids):
+        for text in _printed(*each, terminal.style_of(line["tone"]), column, room, full_ids):
             yield f"{shown:{_TIME}}{text}"
             shown = ""
 
@@ -231,14 +216,14 @@ def _printed(head: str, outcome: str, id: str, style: str, column: int, room: in
     for begin in (f"{head:{column}}", head):
         gap = room - len(f"{begin}{_GAP}{outcome}{id}")
         if gap >= len(_GAP) * bool(id):
-            yield f"{begin}{_GAP}{painted(outcome, style)}{' ' * gap}{painted(id, 'dim')}".rstrip()
+            yield f"{begin}{_GAP}{terminal.painted(outcome, style)}{' ' * gap}{terminal.painted(id, 'dim')}".rstrip()
             return
     begin = f"{head:{column}}" if column + len(_GAP + outcome) <= room and not needs_id else head
     whole = _GAP.join(filter(None, (begin, outcome, id if needs_id else "")))
     indent = " " * (len(head) - len(head.lstrip(" │├└")) + 2)
-    first, *others = fitting(whole, room, indent) if needs_id or len(whole) <= room else [_cut(whole, room)]
-    yield first[: len(head)] + painted(first[len(head) :], style)
-    yield from (painted(each, style) for each in others)
+    first, *others = terminal.fitting(whole, room, indent) if needs_id or len(whole) <= room else [_cut(whole, room)]
+    yield first[: len(head)] + terminal.painted(first[len(head) :], style)
+    yield from (terminal.painted(each, style) for each in others)
 
 
 def _cut(text: str, width: int) -> str:
@@ -283,29 +268,30 @@ def listen(
     """
     chosen = parts_of(events or (EVERY_TYPE,))
     if unknown := [each for each in chosen if each not in (EVERY_TYPE, *OUTBOUND_TYPES)]:
-        reject(f"--events: there is no event type {unknown[0]!r}; * stands for all, {', '.join(OUTBOUND_TYPES)}")
+        known = ", ".join(OUTBOUND_TYPES)
+        terminal.reject(f"--events: there is no event type {unknown[0]!r}; * stands for all, {known}")
     if not is_webhook_target(forward_to):
-        reject("--forward-to must be an https URL, or an http URL of a loopback address such as http://127.0.0.1:8000")
+        terminal.reject("--forward-to must be an https URL, or an http URL of a loopback address")
     if secret is not None and not is_valid_secret(secret):
-        reject(f"--secret must be {SECRET_RULE}")
-    interrupt_on_signals()
+        terminal.reject(f"--secret must be {SECRET_RULE}")
+    terminal.interrupt_on_signals()
     settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)
 
     def attempts() -> list[Row]:
         try:
             found: list[Row] = remote.call(routes.attempts, webhook_endpoint=endpoint["id"])["data"]
-        except CommandFailed as error:
+        except terminal.CommandFailed as error:
             if error.code != "resource_missing":
                 raise
             endpoint.update(remote.call(routes.add_webhook_endpoint, **settings))
-            warn("The endpoint was gone, as after a reset: it is registered again, with the same secret.")
+            terminal.warn("The endpoint was gone, as after a reset: it is registered again, with the same secret.")
             return []
         return found
 
     with contextlib.suppress(KeyboardInterrupt, SystemExit):  # Ctrl-C, or the reader of the pipe is gone
         _write_now(f"signing secret  {endpoint['secret']}")
-        warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
+        terminal.warn(f"Forwarding {', '.join(endpoint['enabledEvents'])} to {forward_to}. Ctrl-C stops it.")
         follow(
             remote,
             attempts,
@@ -325,13 +311,13 @@ def secret_of(url: str) -> str:
 
 
 def _write_now(line: str) -> None:
-    say(line)
-    flush()
+    terminal.say(line)
+    terminal.flush()
 
 
 def _line_of(attempt: Mapping[str, Any]) -> str:
     """Return the line of an attempt: what the receiver responded."""
-    at = with_local_times(attempt["at"], live=True) if sys.stdout.isatty() else attempt["at"]
+    at = terminal.with_local_times(attempt["at"], live=True) if sys.stdout.isatty() else attempt["at"]
     again = "" if attempt["trigger"] == "schedule" else f" ({attempt['trigger']})"
     outcome = str(attempt["error"] or attempt["statusCode"])
     first = (attempt["response"] or {}).get("body", "").strip().partition("\n")[0].rstrip()

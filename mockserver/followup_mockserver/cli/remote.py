@@ -58,18 +58,15 @@ class Remote:
     """
 
     def __init__(self, url: str, key: str | None, token: str | None, options: Mapping[str, str] | None = None) -> None:
+        from followup_mockserver.web.control_routes import TOKEN_HEADER
+
         self._url = url.rstrip("/")
         self._options = options or {}
-        self._headers: dict[str, str] = {}
         for shown, value in (("--api-key", key), ("--token", token)):
             if value is not None and not value.strip():
                 reject(f"{shown} must not be empty")
-        if key is not None:
-            self._headers["Authorization"] = f"Bearer {key}"
-        if token is not None:
-            from followup_mockserver.web.control_routes import TOKEN_HEADER
-
-            self._headers[TOKEN_HEADER] = token
+        sent = {"Authorization": None if key is None else f"Bearer {key}", TOKEN_HEADER: token}
+        self._headers = {name: value for name, value in sent.items() if value is not None}
 
     def call(self, function: Callable[..., Any], /, **arguments: Any) -> Any:
         """Call a function of the control API.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 import attrs
 
-from followup import NOT_GIVEN, DeletedObject, NotGiven, WebhookDelivery, WebhookEndpoint
+from followup import DeletedObject, WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import EnabledEvent, Limits, OutboundEventType, WebhookDeliveryStatus
 from followup_mockserver.control import (
     ClockState,
@@ -19,7 +19,6 @@ from followup_mockserver.control import (
     PendingJob,
     PendingReminder,
     access_to,
-    pending_jobs,
     pending_reminders,
 )
 from followup_mockserver.control.occurrences import TimelineLine
@@ -27,7 +26,7 @@ from followup_mockserver.control.traffic import all_attempts
 from followup_mockserver.deliveries import EVERY_TYPE, OUTBOUND_TYPES
 from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.rules import account, triggered_events, webhook_endpoints
-from followup_mockserver.world.schema.errors import integer, list_of, matching, missing, one_of, optional
+from followup_mockserver.world.schema.errors import list_of, matching, missing, one_of, optional
 from followup_mockserver.world.schema.formats import SECRET_RULE, is_valid_secret
 from followup_mockserver.world.settings import webhook_target
 from followup_mockserver.world.state.faults import Fault, WebhookFault
@@ -67,17 +66,9 @@ def clock(control: Control) -> ClockState:
     return control.clock
 
 
-def jobs(control: Control, *, limit: int | NotGiven = NOT_GIVEN) -> list[PendingJob]:
-    """List the pending jobs, in the order in which they are due; all of them unless there is a limit.
-
-    Args:
-        control: the test controls of the organization.
-        limit: the maximum number of jobs.
-    """
-    if isinstance(limit, NotGiven):
-        return control.jobs
-    integer(1)("limit", limit)
-    return pending_jobs(access_to(control).tenant, limit)
+def jobs(control: Control) -> list[PendingJob]:
+    """List the pending jobs, in the order in which they are due."""
+    return control.jobs
 
 
 def changes(control: Control, *, since: int = 0, wait: Annotated[float, Limits(0, LONGEST_WAIT)] = 0) -> Changes:

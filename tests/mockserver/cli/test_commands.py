@@ -152,7 +152,6 @@ def test_the_commands_that_talk_to_it(server: MockServer) -> None:
         assert lines_of(url, "requests")[0]["operation"] == "appointments.create"
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
         assert lines_of(url, "trigger", "order.issued", "--data", '{"x": 1}')[0]["eventType"] == "order.issued"
-        assert len(output_of(url, "trigger")) == 13
         assert [each["eventType"] for each in lines_of(url, "deliveries")] == ["order.issued"]
         assert lines_of(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
         with pytest.raises(InternalServerError, match="503"):
@@ -173,7 +172,7 @@ def test_the_commands_that_talk_to_it(server: MockServer) -> None:
             ("wait", "--timeout", "0", "--url", "http://ana:hidden@127.0.0.1:9"),
             "no mock responded at http://127.0.0.1:9 ",
         ),
-        (("advance", "-1h"), "time only moves forward"),
+        (("trigger",), "TYPE must be one of intake.requested, "),
         (("serve", "--forward-to", "http://clinic.example"), "--forward-to must be an https URL"),
         (("serve", "--idempotency-hours", "a day"), "'--idempotency-hours'"),
         (("serve", "--reminder-hours", "24,-3"), "--reminder-hours[1] must be from 0"),

@@ -237,7 +237,6 @@ class TestListen:
         ("clock", "about"),
         ("fault", "id"),
         ("webhook-fault", "id"),
-        ("trigger", "type"),
     ],
 )
 def test_every_list_has_csv_and_ids(shell: Shell, server: MockServer, command: str, identifier: str) -> None:

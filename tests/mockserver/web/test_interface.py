@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -13,7 +12,6 @@ from werkzeug.test import EnvironBuilder
 
 from followup import AsyncFollowUp, FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
-from followup_mockserver.service import InProcessTransport
 from followup_mockserver.world.settings import ClientOptions
 from followup_mockserver.world.state.journal import OBSERVERS
 
@@ -21,80 +19,40 @@ NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
 
 
-@pytest.fixture(params=[MockService, pytest.param(MockServer, marks=pytest.mark.nightly)])
-def mock(request: pytest.FixtureRequest) -> Iterator[MockService | MockServer]:
-    with request.param(start_time=NOON, rate_limit=0) as running:
-        running.mount(HOOKS, lambda _: httpx.Response(204))
-        yield running
-
-
-@pytest.fixture
-def api(mock: MockService | MockServer) -> Iterator[Api]:
-    transport = InProcessTransport(mock._wsgi_app) if isinstance(mock, MockService) else None
-    with httpx.Client(transport=transport, base_url=mock.url, trust_env=False) as http:
-        yield Api(http, mock.api_key)
-
-
-@pytest.fixture
-def client(mock: MockService | MockServer) -> Iterator[FollowUp]:
-    with mock.client(max_retries=0) as client:
-        yield client
-
-
-def ok(response: httpx.Response) -> Any:
-    assert response.status_code == 200, response.text
-    return response.json()
-
-
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("control", "arguments", "text"),
     [
-        ({"operation": "patients.eat"}, "operation must be the name of an operation"),
-        ({"kind": "explode"}, "kind must be one of status, delay, disconnect, truncate"),
-        ({"status": 200}, "status must be an HTTP status from 400 to 599"),
-        ({"kind": "delay", "seconds": 0.0}, "seconds must be more than 0"),
-        ({"times": 0}, "times must be 1 or more"),
-        ({"skip": -1}, "skip must be a whole number, 0 or more"),
-        ({"probability": float("nan")}, "probability must be from 0 to 1"),
-        ({"retry_after": -1}, "retry_after must be from 0 to 86400 seconds"),
+        ("add_fault", {"operation": "patients.eat"}, "operation must be the name of an operation"),
+        ("add_fault", {"kind": "explode"}, "kind must be one of status, delay, disconnect, truncate"),
+        ("add_fault", {"status": 200}, "status must be an HTTP status from 400 to 599"),
+        ("add_fault", {"kind": "delay", "seconds": 0.0}, "seconds must be more than 0"),
+        ("add_fault", {"times": 0}, "times must be 1 or more"),
+        ("add_fault", {"skip": -1}, "skip must be a whole number, 0 or more"),
+        ("add_fault", {"probability": float("nan")}, "probability must be from 0 to 1"),
+        ("add_fault", {"retry_after": -1}, "retry_after must be from 0 to 86400 seconds"),
+        ("disturb", {"kind": "lost"}, "kind must be one of duplicate, reorder, late, wrong_signature, old_signature"),
+        ("disturb", {"times": 0}, "times must be a whole number, 1 or more"),
+        ("disturb", {"seconds": -1}, "seconds must be from 0 to 2592000 seconds"),
     ],
 )
-def test_a_fault_is_checked_in_python_as_over_http(arguments: Any, text: str) -> None:
+def test_a_fault_is_checked_in_python_as_over_http(control: str, arguments: Any, text: str) -> None:
     service = MockService()
+    valid = {"operation": "*", "kind": "status"} if control == "add_fault" else {"kind": "late"}
     with pytest.raises(ValueError, match="must be") as caught:
-        service.add_fault(**{"operation": "*", "kind": "status", **arguments})
+        getattr(service, control)(**{**valid, **arguments})
     assert str(caught.value).startswith(text)
-    assert service.faults == []
+    assert service.faults == service.webhook_faults == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"kind": "lost"}, "kind must be one of duplicate, reorder, late, wrong_signature, old_signature"),
-        ({"times": 0}, "times must be a whole number, 1 or more"),
-        ({"seconds": -1}, "seconds must be from 0 to 2592000 seconds"),
-    ],
-)
-def test_a_webhook_fault_is_checked_in_python_as_over_http(arguments: Any, text: str) -> None:
-    service = MockService()
-    with pytest.raises(ValueError, match="must be") as caught:
-        service.disturb(**{"kind": "late", **arguments})
-    assert str(caught.value).startswith(text)
-    assert service.webhook_faults == []
-
-
-def test_webhook_faults_that_wait_are_listed_and_removed(api: Api, mock: MockService | MockServer) -> None:
+def test_webhook_faults_that_wait_are_listed_and_removed(api: Api, service: MockService) -> None:
     fault = {"kind": "late", "type": "visit.completed", "times": 2, "seconds": 60.0, "optional": True}
-    added = ok(api.post("/_mock/deliveries/disturb", fault))
+    added = api.post("/_mock/deliveries/disturb", fault).json()
     fault |= {"matched": 0, "id": added["id"]}
     assert added == fault
-    assert ok(api.get("/_mock/deliveries/disturb")) == {"data": [fault]}
-    assert [each.times for each in mock.webhook_faults] == [2]
-    assert ok(api.delete("/_mock/deliveries/disturb")) == {"status": "ok"}
-    assert mock.webhook_faults == []
-    mock.disturb(kind="duplicate")
-    mock.clear_webhook_faults()
-    assert ok(api.get("/_mock/deliveries/disturb")) == {"data": []}
+    assert api.get("/_mock/deliveries/disturb").json() == {"data": [fault]}
+    assert [each.times for each in service.webhook_faults] == [2]
+    assert api.delete("/_mock/deliveries/disturb").json() == {"status": "ok"}
+    assert service.webhook_faults == []
 
 
 @pytest.mark.parametrize(

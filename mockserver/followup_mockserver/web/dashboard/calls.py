@@ -86,16 +86,14 @@ def _contains(call: RecordedCall, text: str) -> bool:
 
 
 def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:
-    """Return what a call was about in the caller's words: an external id, a number of events, or the query."""
+    """Return the external id in the request of a call; or the query of a list, the number of events of a batch."""
     if details is None:
         return None
-    if entry.method == "GET":
-        return ", ".join(f"{name} {value}" for name, value in details.query) or None
     body = json_body(details.request_body, details.request_is_whole)
     if is_batch(entry.operation):
-        events = events_in(body)
-        return f"{len(events)} events" if len(events) != 1 else _text(events[0], "id")
-    return _text(body, "externalId") or (_text(body.get("patient"), "externalId") if isinstance(body, dict) else None)
+        return f"{len(events_in(body))} events"
+    query = ", ".join(f"{name} {value}" for name, value in details.query)
+    return query or _text(body, "externalId")
 
 
 def _text(value: Any, name: str) -> str | None:

@@ -113,10 +113,6 @@ def _own_name(heading: str, hidden_by: str | None = None) -> Column:
     return Column(heading, "id", "name", classes="at-main wide", hidden_by=hidden_by)
 
 
-def _flag(heading: str, value: Value, classes: str) -> Column:
-    return Column(heading, value, "flag", classes, is_optional=True)
-
-
 _ID = Column("id", "id", "id", classes="p3")
 _CREATED = Column("created", "created_at", "time", classes="p3")
 _CREATED_ON_PHONE = Column("created", "created_at", "time", classes="at-when")
@@ -200,7 +196,7 @@ TABLES: Mapping[str, Table] = {
             Column("phone", "phone", classes="at-detail"),
             Column("stage", "stage", "status", classes="at-state"),
             Column("next appointment", "id", "time", classes="p2", lookup=lambda tenant, _: next_starts(tenant)),
-            _flag("opted out", lambda patient: "opted out" if patient.opted_out else None, "p2"),
+            Column("opted out", lambda each: "opted out" if each.opted_out else None, "flag", "p2", is_optional=True),
             _EXTERNAL_ID,
             _CREATED_ON_PHONE,
             _ID,
@@ -238,7 +234,7 @@ TABLES: Mapping[str, Table] = {
             _own_name("treatment"),
             Column("kind", "kind", classes="p2"),
             _PATIENT,
-            _flag("active", lambda treatment: None if treatment.active else "ended", "at-state"),
+            Column("active", lambda each: None if each.active else "ended", "flag", "at-state", is_optional=True),
             _CREATED_ON_PHONE,
             _ID,
         )
@@ -274,7 +270,7 @@ TABLES: Mapping[str, Table] = {
         (
             _own_name("name"),
             Column("specialty", "specialty", classes="at-detail wide"),
-            _flag("attends", lambda doctor: None if doctor.active else "inactive", "at-state"),
+            Column("attends", lambda each: None if each.active else "inactive", "flag", "at-state", is_optional=True),
             _EXTERNAL_ID,
             _CREATED,
             _ID,

@@ -66,11 +66,9 @@ def span_in(query: Mapping[str, str]) -> Span | None:
     return start, end
 
 
-def items_of(tenant: Tenant, about: Container[str | None] | None = None) -> list[Item]:
-    """Return all that happened or is due; with ``about``, only what is about objects with these ids."""
-    calls = tenant.journal.recorded_newest_first()
-    found: list[Item] = [occurrences.of_call(each) for each in calls if about is None or each.outcome.about in about]
-    return [*found, *(each for each in tenant.history.records if about is None or each.about in about)]
+def items_of(tenant: Tenant) -> list[Item]:
+    """Return all that happened or is due."""
+    return [*map(occurrences.of_call, tenant.journal.recorded_newest_first()), *tenant.history.records]
 
 
 def occurrences_in(tenant: Tenant, items: Sequence[Item], span: Span) -> list[Occurrence]:

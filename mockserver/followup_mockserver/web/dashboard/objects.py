@@ -103,17 +103,10 @@ def page_of(tenant: Tenant, name: str, query: Mapping[str, str], rows: int = ROW
     )
 
 
-def selected(
-    items: Iterable[T], facets: Mapping[str, Callable[[T], str]], query: Mapping[str, str]
-) -> tuple[list[T], dict[str, str], dict[str, dict[str, int]]]:
-    """Return the items that match the filters of a query, these filters, and the numbers for each choice of a filter.
-
-    Args:
-        items: the items.
-        facets: the filters by name, each a function that returns the value of an item.
-        query: the query of the page.
-    """
-    filters = {name: value for name in facets if (value := query.get(name, "").strip())}
+def _selected(
+    items: Iterable[T], facets: Mapping[str, Callable[[T], str]], filters: Mapping[str, str]
+) -> tuple[list[T], dict[str, dict[str, int]]]:
+    """Return the items that match the filters, and the numbers for each choice of a filter."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in facets}
     found = []
     for item in items:
@@ -123,7 +116,7 @@ def selected(
             found.append(item)
         for name in wrong if len(wrong) == 1 else () if wrong else facets:
             counts[name][values[name]] += 1
-    return found, filters, {name: _choices(count, filters.get(name)) for name, count in counts.items()}
+    return found, {name: _choices(count, filters.get(name)) for name, count in counts.items()}
 
 
 def _choices(counts: Counter[str], chosen: str | None) -> dict[str, int]:
@@ -148,15 +141,16 @@ def list_page(
         items: the items, in the order of the list.
         query: the filters by name, and the key ``after`` which the page begins; an unknown one selects the first page.
         key_of: returns the key of an item.
-        facets: the filters, as in ``selected``.
+        facets: the filters by name, each a function that returns the value of an item.
         tabs: the choices of the further filter ``show``, which may overlap; the empty one shows all.
         rows: rows per page.
     """
-    found, filters, counts = selected(items, facets, query)
+    filters = {name: value for name in facets if (value := query.get(name, "").strip())}
+    found, counts = _selected(items, facets, filters)
     if tabs is not None:
         show = query.get("show", "") if query.get("show") in tabs else ""
         counts_of_tabs = {tab: sum(map(shows, found)) for tab, shows in tabs.items()}
-        found, _, counts = selected(filter(tabs[show], items), facets, query)
+        found, counts = _selected(filter(tabs[show], items), facets, filters)
         counts = {"show": counts_of_tabs, **counts}
         filters = {"show": show, **filters} if show else filters
     after = query.get("after")

@@ -8,7 +8,7 @@ import re
 import secrets
 import weakref
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from operator import attrgetter
 from typing import Any, get_args
@@ -16,7 +16,7 @@ from typing import Any, get_args
 import attrs
 from flask import g
 
-from followup import Event, Patient, WebhookDelivery, WebhookEndpoint
+from followup import Event, Patient, WebhookDelivery
 from followup._for_mockserver import PatientStage, encode, format_timestamp, wire_fields
 from followup_mockserver.control import Control, PendingJob, access_to, pending_jobs
 from followup_mockserver.control.causes import occurrences_of
@@ -25,30 +25,17 @@ from followup_mockserver.control.engine import forecast
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.operations import OPERATIONS
-from followup_mockserver.web.dashboard import calls, has_secret, history, messages, search, webhooks
-from followup_mockserver.web.dashboard.columns import (
-    TABLES,
-    day_in,
-    next_starts,
-    noun_of,
-    records_of_events,
-    title_of_view,
-)
-from followup_mockserver.web.dashboard.history import items_of, occurrences_in, span_in, strip_of, timeline_of
-from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of, name_of, page_of, selected
-from followup_mockserver.web.dashboard.webhooks import delivery_details, endpoint_details, last_result
+from followup_mockserver.web.dashboard import calls, columns, has_secret, history, messages, objects, search, webhooks
 from followup_mockserver.world.schema.errors import ServiceError, missing
-from followup_mockserver.world.settings import KeyRecord
 from followup_mockserver.world.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.tenant import Tenant
 
-MAX_JOBS = 50
-"""The clock view shows at most this many pending jobs."""
-
-VIEW_OF_ID = {**VIEW_OF_PREFIX, REQUEST_ID_PREFIX: calls.CALLS, **dict.fromkeys(history.PREFIXES, history.HISTORY)}
+VIEW_OF_ID = (
+    objects.VIEW_OF_PREFIX | {REQUEST_ID_PREFIX: calls.CALLS} | dict.fromkeys(history.PREFIXES, history.HISTORY)
+)
 """Prefix of any id to the name of the view that shows what it names."""
 
 Template = tuple[str, dict[str, Any]]
@@ -84,7 +71,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
 """Title of a group to its views, each with the letter that opens it after ``g``."""
 
 
-TITLES = {view: title_of_view(view) for views in _GROUPS.values() for view in views}
+TITLES = {view: columns.title_of_view(view) for views in _GROUPS.values() for view in views}
 """Name of a view to its title."""
 
 
@@ -164,10 +151,10 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
             event = webhooks.one_event(tenant, id)
             return "outbound_event.html", {"event": event, **_history(tenant, name, event["record"].id, query)}
         return "outbound_events.html", {"page": webhooks.list_of_events(tenant, query)}
-    if name in TABLES:
+    if name in columns.TABLES:
         if id is None:
             refused = {"refused": calls.refused_events(tenant)} if name == "events" else {}
-            return "list.html", {"page": page_of(tenant, name, query), **refused}
+            return "list.html", {"page": objects.page_of(tenant, name, query), **refused}
         return _object(tenant, name, id, query)
     if name == history.HISTORY and id is not None:
         return "history.html", history.moment_of(tenant, id, query)
@@ -177,16 +164,13 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
 
 
 def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Template:
-    obj = collection_of(tenant, name).get(id)
+    obj, noun = objects.collection_of(tenant, name).get(id), columns.noun_of(name)
     if obj is None:
-        raise missing(noun_of(name), param="id")
+        raise missing(noun, param="id")
     details = DETAILS[name](tenant, obj) if name in DETAILS else {}
-    variables = {"object": obj, "view": name, "noun": noun_of(name), "name": name_of(tenant, id), **details}
+    variables = {"object": obj, "view": name, "noun": noun, "name": objects.name_of(tenant, id), **details}
     if name not in _WITHOUT_TIMELINE:
         variables |= _history(tenant, name, id, query)
-    if name == "webhook_endpoints":
-        deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", id)
-        variables |= _strip(tenant, query, {id, *(each.id for each in deliveries)})
     template = "object" if name in _PLAIN else name
     return f"{template}.html", {**variables, "fields": fields_of(obj)}
 
@@ -194,20 +178,19 @@ def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Tem
 def _history(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> dict[str, Any]:
     """Return what happened to an object: its timeline, and the messages about it."""
     occurrences = occurrences_of(tenant, id)
-    variables: dict[str, Any] = {"timeline": timeline_of(tenant, id, occurrences, query)}
+    variables: dict[str, Any] = {"timeline": history.timeline_of(tenant, id, occurrences, query)}
     if name == "patients":
         variables["conversation"] = history.conversation_of(tenant, id, occurrences)
-        variables["strip"] = strip_of(tenant, occurrences)
         variables["opted_out_by"] = messages.opted_out_by(tenant, id)
     return variables
 
 
-def _strip(tenant: Tenant, query: Mapping[str, str], about: Container[str | None] | None = None) -> dict[str, Any]:
-    """Return the strip of a page without a timeline, and the timeline of the time that was selected on it."""
-    items = items_of(tenant, about)
-    variables: dict[str, Any] = {"strip": strip_of(tenant, items)}
-    if (span := span_in(query)) is not None:
-        variables["timeline"] = timeline_of(tenant, "", occurrences_in(tenant, items, span), query)
+def _strip(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the strip of the overview, and the timeline of the time that was selected on it."""
+    items = history.items_of(tenant)
+    variables: dict[str, Any] = {"strip": history.strip_of(tenant, items)}
+    if (span := history.span_in(query)) is not None:
+        variables["timeline"] = history.timeline_of(tenant, "", history.occurrences_in(tenant, items, span), query)
     return variables
 
 
@@ -230,21 +213,21 @@ def _faults(_: Tenant, control: Control, query: Mapping[str, str]) -> dict[str, 
     }
 
 
-def _jobs(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
-    """Return the pending jobs of a kind, or of all kinds, and the number of each kind."""
-    found, filters, counts = selected(pending_jobs(tenant), {"kind": lambda job: job_title(job.kind)}, query)
-    return {"jobs": found[:MAX_JOBS], "matching": len(found), "kind": filters.get("kind", ""), "kinds": counts["kind"]}
+def _clock(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+    kinds: dict[str, Callable[[PendingJob], str]] = {"kind": lambda job: job_title(job.kind)}
+    page = objects.list_page("clock", pending_jobs(tenant), query, lambda job: f"{job.at} {job.about}", kinds)
+    return {"page": attrs.evolve(page, tabs="kind"), "last_run": history.last_run(tenant)}
 
 
 def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
     shared = {"text": text, "max_results": search.MAX_RESULTS}
-    return {**shared, "results": search.search(tenant, text), "next_starts": next_starts(tenant)}
+    return {**shared, "results": search.search(tenant, text), "next_starts": columns.next_starts(tenant)}
 
 
 _OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
     OVERVIEW: lambda tenant, _, query: {**overview(tenant), **_strip(tenant, query)},
-    "clock": lambda tenant, _, query: {**_jobs(tenant, query), "last_run": history.last_run(tenant)},
+    "clock": _clock,
     "faults": _faults,
     "messages": lambda tenant, _, query: {"page": messages.list_of_messages(tenant, query)},
     "simulate": lambda *_: {"event_types": OUTBOUND_TYPES},
@@ -267,8 +250,7 @@ def overview(tenant: Tenant) -> dict[str, Any]:
     return {
         "max_rows": OVERVIEW_ROWS,
         "is_new": not (tenant.journal or len(tenant.patients) or len(tenant.webhook_endpoints)),
-        "key": next((each for each in tenant.keys.values() if _is_usable(tenant, each)), None),
-        "calls": len(tenant.journal),
+        "key": next((each for each in tenant.keys.values() if not each.revoked), None),
         "latest": [(each, tenant.journal.details(each)) for each in entries[:OVERVIEW_ROWS]],
         "errors": errors,
         "suspects": suspects,
@@ -277,26 +259,13 @@ def overview(tenant: Tenant) -> dict[str, Any]:
         "events": Counter(each.status for each in tenant.events),
         "refused": calls.refused_events(tenant)["events"],
         "messages": Counter(map(messages.tab_of, messages.messages_of(tenant))),
-        "endpoints": len(tenant.webhook_endpoints),
-        "endpoint_problems": [_problem(tenant, endpoint) for endpoint in problems[:OVERVIEW_ROWS]],
+        "endpoint_problems": problems[:OVERVIEW_ROWS],
         "endpoints_with_problems": Counter(map(state_of, problems)),
         "failed_deliveries": _failed_deliveries(tenant),
         "retried_deliveries": retried,
         "failed_events": tenant.events.page(limit=OVERVIEW_ROWS, where={"status": "failed"})[0],
-        "faults": tenant.faults.pending,
-        "webhook_faults": tenant.webhook_faults.pending,
         "jobs": pending_jobs(tenant, OVERVIEW_ROWS),
     }
-
-
-def _is_usable(tenant: Tenant, key: KeyRecord) -> bool:
-    return not key.revoked and (key.expires_at is None or key.expires_at > tenant.now())
-
-
-def _problem(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
-    deliveries = tenant.webhook_deliveries.find_all("webhook_endpoint", endpoint.id)
-    state = state_of(endpoint)
-    return {"endpoint": endpoint, "state": state, "deliveries": Counter(map(state_of, deliveries))}
 
 
 RELATED_ROWS = 10
@@ -316,7 +285,7 @@ def fields_of(obj: Any) -> dict[str, Any]:
 
 def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
     """Return the stages, and the tables of the patient's objects: those with rows, and the others."""
-    pages = [page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
+    pages = [objects.page_of(tenant, name, {"patient": patient.id}, RELATED_ROWS) for name in _OF_PATIENT]
     return {
         "stages": get_args(PatientStage),
         "related": [page for page in pages if page.rows],
@@ -325,7 +294,7 @@ def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
 
 
 def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
-    records = [*records_of_events(tenant, {event.id})]
+    records = [*columns.records_of_events(tenant, {event.id})]
     causes = [record.cause for record in records if record.cause is not None]
     outcome = next((record.outcome for record in reversed(records) if record.outcome), None)
     return {
@@ -340,8 +309,8 @@ DETAILS: Mapping[str, Callable[[Tenant, Any], dict[str, Any]]] = {
     "appointments": lambda tenant, appointment: {"twin": twins_of(tenant).get(appointment.id)},
     "events": _event_details,
     "patients": _patient_details,
-    "webhook_deliveries": delivery_details,
-    "webhook_endpoints": endpoint_details,
+    "webhook_deliveries": webhooks.delivery_details,
+    "webhook_endpoints": webhooks.endpoint_details,
 }
 
 
@@ -365,19 +334,19 @@ def _words(name: str) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    "as_day": lambda instant: date.fromisoformat(day_in(g.tenant, instant)),
+    "as_day": lambda instant: date.fromisoformat(columns.day_in(g.tenant, instant)),
     "as_body": calls.body_text,
     "as_date_and_time": lambda instant: f"{instant:%Y-%m-%d %H:%M:%S}",
     "as_delivery": lambda named: g.tenant.webhook_deliveries.get(named or ""),
     "as_forecast": _forecast,
     "as_job": job_title,
     "as_json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
-    "as_name": lambda named: name_of(g.tenant, named),
+    "as_name": lambda named: objects.name_of(g.tenant, named),
     "as_timestamp": format_timestamp,
     "as_words": _words,
     "has_secret": has_secret,
     "is_binary": webhooks.is_binary,
-    "last_result": lambda delivery: last_result(g.tenant, delivery),
+    "last_result": lambda delivery: webhooks.last_result(g.tenant, delivery),
     "redacted": calls.redacted_headers,
     "result_of": webhooks.result_of,
     "sent_at": lambda attempt: datetime.fromtimestamp(attempt.timestamp, UTC),
