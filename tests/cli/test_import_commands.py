@@ -91,7 +91,7 @@ class TestInit:
                     ),
                     (
                         'start_at = { column = "Fecha y hora", format = "%d/%m/%Y %H:%M" }  # check this: '
-                        '"%m/%d/%Y %H:%M" fits as many values; here 03/04/2030 10:00 is 03 April 2030'
+                        '"%m/%d/%Y %H:%M" fits as many values'
                     ),
                 ],
             ),
@@ -122,21 +122,13 @@ class TestInit:
                 [
                     'kind = "patients"  # guess: no column has times. Or: "appointments", "patients", "visits"',
                     '"patient.external_id" = "HC"',
-                    (
-                        '"patient.full_name" = "Apellido y nombre"  # check this: messages show names as they are '
-                        "written here, surname first or in capitals"
-                    ),
-                    '# "patient.phone" = "Datos"  # guess by the values: if it is right, remove the first #',
+                    '"patient.full_name" = "Apellido y nombre"',
+                    '# Not sent: "Datos"',
                 ],
             ),
             (
-                "Código;Fecha de atención;Diagnóstico\n1;12/05/25;I10\n2;31/05/25;",
-                [
-                    (
-                        'visited_at = { template = "{Fecha de atención} 12:00", format = "%d/%m/%y %H:%M" }'
-                        "  # check this: no column has the time of day, so it is noon"
-                    )
-                ],
+                "Código;Fecha de atención;Hora;Diagnóstico\n1;12/05/25;9:00;I10\n2;31/05/25;10:30;",
+                ['visited_at = { columns = ["Fecha de atención", "Hora"], format = "%d/%m/%y %H:%M" }'],
             ),
             (
                 "Paciente;Hora;Sala\nAna;10:00;1\nAna;11:00;2",
@@ -146,9 +138,9 @@ class TestInit:
                 ],
             ),
             (
-                "IdTurno;Fecha;Hora;Paciente\n9;13/05/2030 0:00:00;30/12/1899 10:30:00;PRUEBA, Ana",
+                "IdTurno;Fecha;Hora;Paciente\n9;13/05/2030 10:30:00;30/12/1899 10:30:00;PRUEBA, Ana",
                 [
-                    ('start_at = { columns = ["Fecha", "Hora"], format = "%d/%m/%Y %H:%M:%S %d/%m/%Y %H:%M:%S" }'),
+                    ('start_at = { column = "Fecha", format = "%d/%m/%Y %H:%M:%S" }  # guess: it could also be "Hora"'),
                     (
                         '"patient.full_name" = { column = "Paciente", order = "surname, name" }  # check this: the '
                         "surname is first, so it is turned round"

@@ -99,7 +99,6 @@ class Format:
 
     def __init__(self, text: str, *, has_time: bool) -> None:
         self.text = text
-        self._names: list[str] = []
         self._pattern = re.compile("")
         self.date_part: str | None = _part(text, "aAbBdmyY")
         self.time_part: str | None = _part(text, "HIMSfp")
@@ -124,7 +123,6 @@ class Format:
             pattern += _PATTERNS[piece].format(name=name)
         if "%" in "".join(pieces[::2]):
             raise FormatError(f"{_needs(has_time=has_time)}; a % has nothing after it")
-        self._names = list(dict.fromkeys(f"{each}{number}" for each in used for number in range(used.count(each))))
         self._check(used, "".join(pieces[::2]), has_time=has_time)
         self._pattern = re.compile(pattern + (r"(?:.*)" if text.endswith("*") else ""), re.IGNORECASE | re.DOTALL)
 
@@ -158,7 +156,7 @@ def _needs(*, has_time: bool) -> str:
     return f"must have {needs} in the notation of strptime, such as %d/%m/%Y %H:%M; %z is an offset"
 
 
-@lru_cache(maxsize=200)
+@lru_cache(maxsize=1_000)
 def format_of(text: str, *, has_time: bool) -> Format:
     """Return the format that a text describes; raises ``FormatError``."""
     return Format(text, has_time=has_time)

@@ -1,8 +1,6 @@
 """Proposes the map of a file from its headers and values, with a comment at each guess and at each alternative."""
 
 import contextlib
-import functools
-import itertools
 import json
 import os
 import re
@@ -43,53 +41,36 @@ _LOOKS = {field: re.compile(form, re.IGNORECASE) for field, form in _WORDS["look
 _SAMPLE = 1_000
 """Values of a column that are examined closely."""
 
+_TRIED = 30
+"""Values of a column that are read in all formats; the others only in those that one of these has."""
+
 _MOST = 0.6
 """The part of the values that must look like those of a field."""
 
 _DATES, _CLOCKS = (tuple(_WORDS["formats"][each]) for each in ("dates", "clocks"))
 _OFFSET = "ISO 8601 with an offset"
 _MOMENTS = (*(day + f" {clock}" for day in _DATES for clock in _CLOCKS), "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", _OFFSET)
+_FORMATS = (*_DATES, *_CLOCKS, *_MOMENTS)
 _NEVER, _SPECIFIC = (re.compile(_WORDS["times"][each]) for each in ("never", "specific"))
 _BOOKING = re.compile(rf"\b({_WORDS['parts']['booking']}s?|hora|horario)\b")
 _LINE_NUMBERS = {"", "n", "no", "nro", "orden", "item", "sr", "linea", "linha"}
 """Headers such as # and Nº, without punctuation."""
 
+_EXCHANGED = str.maketrans("dm", "md")
 _A_DAY = "01/02/2000"
-_IS_MIDNIGHT = re.compile(r".*\d[T ]0?0:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?")
-_HAS_CLOCK_YEAR = re.compile(r".*\b(1899|1900)\b.*\d:\d\d.*")
-
-
-def _shape(text: str) -> str:
-    """Return what texts of one format have in common, such as ``d/d/yyyy d:d``."""
-    text = re.sub(r"[^\W\d_]{3,}(-feira)?\.?", "w", re.sub(r"(?<=[\s\d])[ap]\s*\.?\s*m\.?$", "p", text.lower()))
-    text = re.sub(r"(?<=\d)\s*p$", " p", re.sub(r"(?<=\d) (-|a) .*", r" \1 *", text))
-    return re.sub(r"\d+", lambda found: "d" if len(found[0]) <= 2 else "y" * len(found[0]), text)
-
-
-_SHAPES = {each: _shape(f"{datetime(2030, 12, 28, 22, 33, 44):{each}}") for each in (*_DATES, *_CLOCKS, *_MOMENTS)}  # noqa: DTZ001
-_OF_SHAPE: dict[str, list[str]] = {}
-for _format, _found in _SHAPES.items():
-    _OF_SHAPE.setdefault(_found, []).append(_format)
+_IS_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 
 
 def _day_of(text: str, form: str) -> date | None:
     """Return the day of a text in a format; None if it does not fit. Of a time of day, it is any day in the past."""
     if form == _OFFSET:
         with contextlib.suppress(ValueError):
-            return datetime.fromisoformat(text).date()
+            return datetime.fromisoformat(text).date() if _IS_ISO.match(text) else None
         return None
     if form in _CLOCKS:
         text, form = f"{_A_DAY} {text}", f"%d/%m/%Y {form}"
     found = format_of(form, has_time=form not in _DATES).read(text)
     return found.at.date() if found else None
-
-
-@functools.lru_cache(maxsize=50_000)
-def _formats_of(text: str) -> tuple[str, ...]:
-    """Return the formats in which a text is a date, a time of day, or both."""
-    found = [each for each in _OF_SHAPE.get(_shape(text), ()) if each != _OFFSET and _day_of(text, each)]
-    has_offset = not found and re.match(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", text) and _day_of(text, _OFFSET)
-    return (_OFFSET,) if has_offset else tuple(found)
 
 
 def _folded(text: str) -> str:
@@ -131,9 +112,7 @@ class _Column:
         looks: number of values that look like those of a field, among the first.
         values: numbers of the values themselves, while they are few.
         countries: number of phones by country code.
-        example: a value in which day and month can be exchanged.
         ids: hashes of the values.
-        midnights, clocks: numbers of values at midnight, and of those in 1899 or 1900, which are times of day.
         is_numbered: whether the values are 1, 2, 3, …
         today: the day on which the column is read, in UTC.
     """
@@ -147,10 +126,7 @@ class _Column:
     looks: Counter[str] = attrs.field(factory=Counter)
     values: Counter[str] = attrs.field(factory=Counter)
     countries: Counter[str] = attrs.field(factory=Counter)
-    example: str = ""
     ids: set[int] = attrs.field(factory=set)
-    midnights: int = 0
-    clocks: int = 0
     is_numbered: bool = True
     today: date = attrs.field(factory=lambda: datetime.now(UTC).date())
 
@@ -166,13 +142,10 @@ class _Column:
             return
         self.filled += 1
         self.is_numbered = self.is_numbered and value == str(self.filled)
-        self.midnights += _IS_MIDNIGHT.fullmatch(value) is not None
-        self.clocks += _HAS_CLOCK_YEAR.fullmatch(value) is not None
-        if formats := _formats_of(value):
-            self.formats.update(formats)
-            self.is_ahead = self.is_ahead or (_day_of(value, formats[0]) or date.min) > self.today
-            if len(formats) > 1 and len({*re.split(r"\D", value)[:2]}) > 1:
-                self.example = self.example or value
+        forms = _FORMATS if self.filled <= _TRIED else [*self.formats]
+        days = {each: day for each in forms if (day := _day_of(value, each))}
+        self.formats.update(days.keys())
+        self.is_ahead = self.is_ahead or next(iter(days.values()), date.min) > self.today
         if self.filled <= _SAMPLE:
             self.looks.update(field for field, pattern in _LOOKS.items() if pattern.fullmatch(value))
         if self.fields & _IDS:
@@ -184,24 +157,10 @@ class _Column:
         """Return whether most values look like those of a field; an empty column looks like any."""
         return field not in _LOOKS or self.looks[field] >= _MOST * min(self.filled, _SAMPLE)
 
-    @property
-    def is_date(self) -> bool:
-        """Whether all values are moments at midnight, of which only the date is meant."""
-        return bool(self.filled) and self.midnights == self.filled
-
-    @property
-    def is_clock(self) -> bool:
-        """Whether all values are moments of a day that means none."""
-        return bool(self.filled) and self.clocks == self.filled
-
-    def best(self, formats: Iterable[str], *, month_first: bool = False) -> list[str]:
-        """Return the format that fits most values, and those of other shapes that fit others; none if most fit none."""
-        best: dict[str, str] = {}
-        for each in sorted(formats, key=lambda each: (self.formats[each], each.startswith("%m") == month_first)):
-            if self.formats[each]:
-                best[_SHAPES[each]] = each
-        fit = sum(self.formats[each] for each in best.values())
-        return sorted(best.values(), key=lambda each: -self.formats[each]) if fit >= max(_MOST * self.filled, 1) else []
+    def best(self, formats: Iterable[str], *, month_first: bool = False) -> str | None:
+        """Return the format that most values fit; None if most fit none."""
+        best = max(formats, key=lambda each: (self.formats[each], each.startswith("%m") == month_first))
+        return best if self.formats[best] >= max(_MOST * self.filled, 1) else None
 
 
 def propose(file: str | Path, on_progress: OnProgress | None = None, language: str | None = None) -> str:
@@ -346,7 +305,7 @@ class _Proposal:
         if field == "patient.full_name" and column is None:
             return self._line_of_name()
         if column is None:
-            return self._line_by_values(field)
+            return None
         others = ", ".join(_quoted(each.header) for each in self._free if field in each.fields and each.is_like(field))
         comments = [self._say("others", others=others)] if others else []
         if field in _IDS and field in REQUIRED[self._kind]:
@@ -357,8 +316,6 @@ class _Proposal:
         if field == "patient.full_name" and column.looks["surname first"] >= _MOST * min(column.filled, _SAMPLE) > 0:
             comments.append(self._say("order"))
             return _line(field, f'{{ column = {_quoted(column.header)}, order = "surname, name" }}', comments)
-        if field == "patient.full_name" and column.looks["listed name"] >= _MOST * min(column.filled, _SAMPLE) > 0:
-            comments.append(self._say("listed"))
         if field == DATE_OF_BIRTH:
             return self._with_format(field, [(column, _DATES)], comments)
         return _line(field, _quoted(column.header), comments)
@@ -372,31 +329,18 @@ class _Proposal:
         template = _quoted(" ".join(f"{{{each.header}}}" for each in names))
         return _line("patient.full_name", f"{{ template = {template} }}", [self._say("name_order")])
 
-    def _line_by_values(self, field: str) -> str | None:
-        """Return a commented line for a column that no header explains, but whose values look like the field."""
-        for each in self._free:
-            is_time = bool(each.best((*_DATES, *_MOMENTS))) or _NEVER.search(each.words)
-            if field in _LOOKS and each.filled and each.is_like(field) and not each.fields and not is_time:
-                self._use(each)
-                line = _line(field, _quoted(each.header), [self._say("by_values")])
-                return f"# {line}"
-        return None
-
     def _line_of_time(self, field: str) -> str | None:
         free = [each for each in self._free if not _NEVER.search(each.words) and DATE_OF_BIRTH not in each.fields]
         named = [each for each in free if each.fields & {field, "start_at"}]
         named.sort(key=lambda each: _SPECIFIC.search(each.words) is None)
         others = [each for each in free if each not in named and not each.fields]
         all_ = [*named, *others]
-        moments = [each for each in all_ if each.best(_MOMENTS) and not each.is_date and not each.is_clock]
-        dates = [each for each in all_ if each.best(_DATES) or each.is_date]
-        clocks = [each for each in all_ if each.best(_CLOCKS) or each.is_clock]
+        moments, dates, clocks = ([each for each in all_ if each.best(forms)] for forms in (_MOMENTS, _DATES, _CLOCKS))
         chosen: list[tuple[_Column, Sequence[str]]] = []
         if moments and (moments[0] in named or not (dates and clocks and dates[0] in named)):
             chosen = [(moments[0], _MOMENTS)]
-        elif dates and (clocks or field == "visited_at"):
-            chosen = [(dates[0], _MOMENTS if dates[0].is_date else _DATES)]
-            chosen += [(each, _MOMENTS if each.is_clock else _CLOCKS) for each in clocks[:1]]
+        elif dates and clocks:
+            chosen = [(dates[0], _DATES), (clocks[0], _CLOCKS)]
         if not chosen:
             return None
         used = [column for column, _ in chosen]
@@ -411,32 +355,23 @@ class _Proposal:
 
     def _with_format(self, field: str, parts: Sequence[tuple[_Column, Sequence[str]]], comments: list[str]) -> str:
         """Return the line of a time or date that consists of columns, each with one of the formats."""
-        found: list[list[str]] = []
+        found: list[str] = []
         for column, formats in parts:
             self._use(column)
-            best = column.best(formats, month_first=self._country == "US")
-            found.append(best)
-            comments += self._about_formats(column, best, formats)
+            if best := column.best(formats, month_first=self._country == "US"):
+                found.append(best)
+                comments += self._about_format(column, best, formats)
         headers = [_quoted(column.header) for column, _ in parts]
         source = f"column = {headers[0]}" if len(headers) == 1 else f"columns = [{', '.join(headers)}]"
-        is_iso = any(_OFFSET in best for best in found)  # which needs no format, and has none
-        if field in TIMES and parts[-1][1] is _DATES:
-            source, is_iso = f"template = {_quoted(f'{{{parts[0][0].header}}} 12:00')}", False
-            found.append(["%H:%M"])
-            comments.append(self._say("noon"))
-        if is_iso or not all(found):
+        if _OFFSET in found or len(found) < len(parts):  # which needs no format, or has none
             return _line(field, headers[0] if len(headers) == 1 else f"{{ {source} }}", comments)
-        joined = [_quoted(" ".join(each)) for each in itertools.product(*found)]
-        shown = f"[{', '.join(joined)}]" if len(joined) > 1 else joined[0]
-        return _line(field, f"{{ {source}, format = {shown} }}", comments)
+        return _line(field, f"{{ {source}, format = {_quoted(' '.join(found))} }}", comments)
 
-    def _about_formats(self, column: _Column, best: Sequence[str], formats: Sequence[str]) -> Iterator[str]:
-        for form in best[:1]:
-            twins = [each for each in formats if each != form and _SHAPES[each] == _SHAPES[form]]
-            for twin in (each for each in twins if column.formats[each] == column.formats[form]):
-                meant = self._in_words(column.example, form) if column.example else ""
-                yield self._say("twin", twin=_quoted(twin)) + meant
-        if others := column.filled - sum(column.formats[each] for each in best):
+    def _about_format(self, column: _Column, best: str, formats: Sequence[str]) -> Iterator[str]:
+        twin = best.translate(_EXCHANGED)
+        if twin != best and twin in formats and column.formats[twin] == column.formats[best]:
+            yield self._say("twin", twin=_quoted(twin))
+        if others := column.filled - column.formats[best]:
             yield self._say("other_form", others=f"{others:,}", filled=f"{column.filled:,}")
 
     def _statuses(self, column: _Column) -> Iterator[str]:
@@ -451,10 +386,6 @@ class _Proposal:
             line = f'{_quoted(value)} = "{meaning or ""}"'
             guess = f"{line}  # {self._say('guess_status', rows=rows)}"
             yield guess if meaning else f"# {line}  # {self._say('fill_status', rows=rows)}"
-
-    def _in_words(self, text: str, form: str) -> str:
-        day = _day_of(text, form)
-        return self._say("twin_example", text=text, day=f"{day:%d %B %Y}") if day else ""
 
 
 def _is_unclear(value: str) -> bool:
