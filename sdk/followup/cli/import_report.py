@@ -6,6 +6,7 @@ Values are personal data unless they are times, statuses or ids; those of all ot
 import re
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from html import escape
@@ -31,9 +32,7 @@ _FIRST = 5
 _FIRST_ON_PAGE = 200
 """Rows of each group on a page, for the person who corrects them."""
 
-_TEXTS = 3
-"""Texts of one code that have a group of their own."""
-
+_NUMBERS = ("rows", "rejected", "ignored", "unchanged", "gone")
 _LONGEST_VALUE = 60
 _LONGEST_LINE = 200
 
@@ -43,27 +42,21 @@ _WORDS: dict[str, dict[str, str]] = tomllib.loads(package_text(__name__, "import
 
 @attrs.define
 class _Group:
-    """Doubts with the same code and text; the first of them, and their number."""
+    """The first doubts with the same code and text, and the number of all."""
 
-    code: str
-    text: str
-    rejects: bool
     count: int = 0
     first: list["Doubt"] = attrs.field(factory=list)
 
 
 def _grouped(report: "Report", most: int) -> list[_Group]:
     """Return the doubts in groups: those that reject rows first, then the largest."""
-    groups: dict[str, dict[str, _Group]] = {}
+    groups: defaultdict[tuple[str, str], _Group] = defaultdict(_Group)
     for each in report.doubts:
-        of_code = groups.setdefault(each.code, {})
-        text = each.text if each.text in of_code or len(of_code) < _TEXTS else next(reversed(of_code))
-        group = of_code.setdefault(text, _Group(each.code, text, each.rejects))
+        group = groups[each.code, each.text]
         group.count += 1
         if len(group.first) < most:
             group.first.append(each)
-    found = [group for of_code in groups.values() for group in of_code.values()]
-    return sorted(found, key=lambda group: (not group.rejects, -group.count))
+    return sorted(groups.values(), key=lambda group: (not group.first[0].rejects, -group.count))
 
 
 @attrs.define
@@ -115,7 +108,7 @@ class Shown:
     def _print_json(self) -> None:
         # The doubts are written one by one, because there may be millions.
         report = self.report
-        numbers = {name: getattr(report, name) for name in ("rows", "rejected", "ignored", "unchanged", "gone")}
+        numbers = {name: getattr(report, name) for name in _NUMBERS}
         about = {"preview": [*map(self._understood, report.preview)], "summary": _summary_of(report)}
         write_line(json_line({**numbers, "events": report.types, **about, "doubts": []})[:-2], end="")
         between = ""
@@ -128,15 +121,12 @@ class Shown:
 
     def _print_group(self, group: _Group, width: int) -> None:
         say("")
-        say(f"{group.code}: {self._counted(group)}")
-        say_wrapped("  ", self._text_of(group))
-        rows = [self._cells(each) for each in group.first]
-        widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
-        for row in rows:
-            cells = (set_cell_size(cell, length) for cell, length in zip(row, widths, strict=True))
-            line = "    " + "  ".join(cells).rstrip()
+        say(f"{group.first[0].code}: {self._counted(group)}")
+        say_wrapped("  ", self._text_of(group.first[0]))
+        for each in group.first:
+            line = "    " + "  ".join(self._cells(each)).rstrip()
             say(line if cell_len(line) <= width else set_cell_size(line, width - 1) + HIDDEN)
-        if more := group.count - len(rows):
+        if more := group.count - len(group.first):
             say("    " + self._say("more", count=f"{more:,}"))
 
     def page(self) -> str:
@@ -160,51 +150,46 @@ class Shown:
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield what the file is, how it was understood, and what is or would be sent; each line with its indent."""
         report, limit = self.report, self.job.map.max_rejected
-        numbers = {name: f"{getattr(report, name):,}" for name in ("rows", "rejected", "ignored", "unchanged", "gone")}
+        numbers = {name: f"{getattr(report, name):,}" for name in _NUMBERS}
         yield "", self._say("rows", file=self.file.name, **numbers)
-        if self.is_recorded is None:
-            yield from self._preview()
-        listed = ", ".join(f"{count:,} {self._say(kind)}" for kind, count in report.types.items())
-        events = listed or self._say("nothing")
+        events = ", ".join(f"{count:,} {self._say(kind)}" for kind, count in report.types.items())
+        events = events or self._say("nothing")
         if self.is_recorded is not None:
             yield "", self._say("recorded" if self.is_recorded else "not_recorded", events=events, **numbers)
             return
+        if report.preview:
+            yield "", self._say("understood")
+        for each in report.preview:
+            yield "  ", self._say("row", row=each.row, what=", ".join(filter(None, self._words_of(each))))
+        yield from (("", line) for line in self._about(report.summary))
         yield "", self._say("would", events=events)
         if report.rejected * 100 > limit * report.rows:
             yield "", self._say("too_many", limit=f"{limit:g}")
-
-    def _preview(self) -> Iterator[tuple[str, str]]:
-        """Yield how the first rows were understood, and the days, hours and patients of all."""
-        if self.report.preview:
-            yield "", self._say("understood")
-        for each in self.report.preview:
-            yield "  ", self._say("row", row=each.row, what=", ".join(filter(None, self._words_of(each))))
-        yield from (("", line) for line in self._about(self.report.summary))
 
     def _say(self, name: str, **values: object) -> str:
         return _WORDS[self.language][name].format(**values)
 
     def _counted(self, group: _Group) -> str:
-        name = "rejected" if group.rejects else "group"
+        name = "rejected" if group.first[0].rejects else "group"
         return self._say(name if group.count > 1 else f"{name}_one", count=f"{group.count:,}")
 
-    def _text_of(self, group: _Group) -> str:
-        """Return the text of a group in the language of the report, with the detail of the English one."""
+    def _text_of(self, doubt: "Doubt") -> str:
+        """Return the text of a doubt in the language of the report, with the detail of the English one."""
         from followup.imports.report import CODES
 
-        translated = _DOUBTS.get(self.language, {}).get(group.code)
-        before, _, after = CODES[group.code].text.replace("{{", "{").replace("}}", "}").partition("{detail}")
-        if translated is None:
-            return group.text
-        detail = group.text.removeprefix(before).removesuffix(after)
+        if self.language == "en":
+            return doubt.text
+        before, _, after = CODES[doubt.code].text.replace("{{", "{").replace("}}", "}").partition("{detail}")
+        detail = doubt.text.removeprefix(before).removesuffix(after)
         for words, others in _DOUBTS[f"{self.language}_details"].items():
             detail = re.sub(words, others, detail)
-        return translated.replace("{detail}", detail)
+        return _DOUBTS[self.language][doubt.code].replace("{detail}", detail)
 
     def _words_of(self, understood: "Understood") -> list[str]:
         """Return name, day and time, phone and status of a row, as it was understood."""
         start = understood.start
-        when = f"{self._weekday(start)} {self._day(start)} {start:%H:%M}" if start else ""
+        weekdays = _WORDS[self.language]["weekdays"].split()
+        when = f"{weekdays[start.weekday()]} {self._day(start)} {start:%H:%M}" if start else ""
         texts = [self._shown(understood.name, "no_name"), when, self._shown(understood.phone, "no_phone")]
         return [*texts, self._say(understood.status)]
 
@@ -212,9 +197,6 @@ class Shown:
         if not value:
             return self._say(absent)
         return visible(value) if self.shows_values else HIDDEN
-
-    def _weekday(self, day: datetime) -> str:
-        return _WORDS[self.language]["weekdays"].split()[day.weekday()]
 
     def _day(self, day: date) -> str:
         month = _WORDS[self.language]["months"].split()[day.month - 1]
@@ -233,12 +215,11 @@ class Shown:
 
     def _understood(self, each: "Understood") -> dict[str, object]:
         """Return a row of the preview in JSON."""
-        values = {name: getattr(each, name) if self.shows_values else HIDDEN for name in ("name", "phone")}
+        name, phone = (each.name, each.phone) if self.shows_values else (each.name and HIDDEN, each.phone and HIDDEN)
         start = each.start.isoformat(timespec="minutes") if each.start else None
         weekday = _WORDS["en"]["weekdays"].split()[each.start.weekday()] if each.start else None
-        shown = {name: value if getattr(each, name) else None for name, value in values.items()}
-        about = {"row": each.row, "name": shown["name"], "weekday": weekday, "start": start}
-        return {**about, "phone": shown["phone"], "status": each.status}
+        about = {"row": each.row, "name": name or None, "weekday": weekday, "start": start}
+        return {**about, "phone": phone or None, "status": each.status}
 
     def _cells(self, doubt: "Doubt") -> tuple[str, str, str]:
         place = self._say("place_file") if doubt.row is None else self._say("place_row", row=doubt.row)
@@ -247,11 +228,11 @@ class Shown:
         return place, visible(doubt.column or ""), cut
 
     def _section(self, group: _Group) -> str:
-        more = group.count - len(group.first)
+        more, doubt = group.count - len(group.first), group.first[0]
         rest = f"<p>{self._say('more', count=f'{more:,}')}</p>" if more else ""
         return (
-            f'<section class="{"rejects" if group.rejects else "doubts"}"><h2><code>{group.code}</code> '
-            f"{self._counted(group)}</h2><p>{escape(visible(self._text_of(group)))}</p>"
+            f'<section class="{"rejects" if doubt.rejects else "doubts"}"><h2><code>{doubt.code}</code> '
+            f"{self._counted(group)}</h2><p>{escape(visible(self._text_of(doubt)))}</p>"
             f"{self._table('headings', map(self._cells, group.first))}{rest}</section>"
         )
 
@@ -265,8 +246,8 @@ class Shown:
 def _summary_of(report: "Report") -> dict[str, object]:
     """Return the summary in JSON."""
     found = report.summary
-    days = {name: each and each.isoformat() for name, each in (("firstDay", found.first), ("lastDay", found.last))}
+    days = {"firstDay": found.first and found.first.isoformat(), "lastDay": found.last and found.last.isoformat()}
     times = (("firstTime", found.first_time), ("lastTime", found.last_time))
     clocks = {name: each and each.isoformat("minutes") for name, each in times}
-    names = [each for each, value in attrs.asdict(found).items() if isinstance(value, int)]
-    return {**days, **clocks, **{camel(each): getattr(found, each) for each in names}}
+    numbers = {camel(name): value for name, value in attrs.asdict(found).items() if isinstance(value, int)}
+    return {**days, **clocks, **numbers}

@@ -49,6 +49,11 @@ _OTHER_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "order": ("patient.full_name",),
 }
 _LAST_HEADER_ROW = 10_000
+_NAMES: Final = {
+    "zone": "must be the IANA name of a time zone, such as America/Argentina/Buenos_Aires",
+    "encoding": "must be the name of an encoding, such as cp850, cp1252, mac_roman or utf-8",
+}
+_SOURCES = ("column", "columns", "template", "value")
 _FORMS = (
     '"Header", or a table with column = "Header", columns = ["Header", …], template = "{Header} …" or value = "text"'
 )
@@ -185,61 +190,47 @@ class _Reader:
         return Map(columns=columns, **settings)
 
     def _setting(self, name: str, value: Any) -> Any:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if _SETTINGS[name].values:
             return self._one_of(name, value, _SETTINGS[name].values)
         if float in _SETTINGS[name].types:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 100:
+            if not is_number or not 0 <= value <= 100:
                 self._fail(name, "must be a percentage from 0 to 100, without quotes")
             return value
         if name in ("sheets", "header"):
-            return self._texts(name, value)
+            found = self._texts(name, value, '["Turno", "Fecha"]')
+            if len(set(found)) < len(found):
+                self._fail(name, "has a name twice")
+            return found
         if name == "ignore":
-            return self._ignored(value)
+            if not isinstance(value, dict):
+                self._fail("ignore", 'must be a table, [ignore], with lines such as "Paciente" = ["LIBRE", ""]')
+            return {_one_line(key): self._ignored(key, texts) for key, texts in value.items()}
         if name == "header_row":
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LAST_HEADER_ROW:
+            if not is_number or value not in range(1, _LAST_HEADER_ROW + 1):
                 self._fail(name, f"must be the number of a row, from 1 to {_LAST_HEADER_ROW:,}")
             return value
         text = self._text(name, value)
-        if name == "zone":
-            return self._zone(text)
-        if name == "encoding":
-            return self._encoding(text)
         if name == "name" and not (text.isprintable() and len(text) <= LONGEST_TEXT):
             self._fail(name, f"must have at most {LONGEST_TEXT} characters, and no control characters")
         if name == "country" and text not in phonenumbers.SUPPORTED_REGIONS:
             self._fail(name, "must be the ISO 3166 code of a country in upper case, such as AR")
-        return text
-
-    def _zone(self, name: str) -> ZoneInfo:
         try:
-            return zone_of(name)
-        except (KeyError, ValueError, OSError):
-            self._fail("zone", "must be the IANA name of a time zone, such as America/Argentina/Buenos_Aires")
+            if name == "encoding" and not codecs.lookup(text)._is_text_encoding:
+                raise LookupError  # noqa: TRY301 - as that of an unknown one
+            return zone_of(text) if name == "zone" else text
+        except (LookupError, ValueError, OSError):
+            self._fail(name, _NAMES[name])
 
-    def _encoding(self, name: str) -> str:
-        try:
-            is_text = codecs.lookup(name)._is_text_encoding
-        except (LookupError, ValueError):
-            is_text = False
-        if not is_text:
-            self._fail("encoding", "must be the name of an encoding, such as cp850, cp1252, mac_roman or utf-8")
-        return name
+    def _ignored(self, header: str, texts: Any) -> frozenset[str]:
+        if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
+            self._fail(f"ignore.{header}", 'must be a list of texts in quotes, such as ["LIBRE", ""]')
+        return frozenset(_one_line(each).casefold() for each in texts)
 
-    def _texts(self, key: str, value: Any) -> tuple[str, ...]:
+    def _texts(self, key: str, value: Any, example: str) -> tuple[str, ...]:
         if not isinstance(value, list) or not value:
-            self._fail(key, 'must be a list of texts in quotes, such as ["Turno", "Fecha"]')
-        found = tuple(self._text(key, each) for each in value)
-        if len(set(found)) < len(found):
-            self._fail(key, "has a name twice")
-        return found
-
-    def _ignored(self, value: Any) -> dict[str, frozenset[str]]:
-        if not isinstance(value, dict):
-            self._fail("ignore", 'must be a table, [ignore], with lines such as "Paciente" = ["LIBRE", ""]')
-        for header, texts in value.items():
-            if not isinstance(texts, list) or not texts or not all(isinstance(each, str) for each in texts):
-                self._fail(f"ignore.{header}", 'must be a list of texts in quotes, such as ["LIBRE", ""]')
-        return {_one_line(key): frozenset(_one_line(each).casefold() for each in value[key]) for key in value}
+            self._fail(key, f"must be a list of texts in quotes, such as {example}")
+        return tuple(self._text(key, each) for each in value)
 
     def _columns(self, kind: str, columns: Any) -> dict[str, Column]:
         if not isinstance(columns, dict):
@@ -259,43 +250,37 @@ class _Reader:
 
     def _column(self, field: str, value: Any) -> Column:
         key = f"columns.{field}"
-        if isinstance(value, str):
-            return Column((_one_line(self._text(key, value)),))
-        if not isinstance(value, dict):
-            self._fail(key, f"must be one of {_FORMS}")
-        forms = [name for name in ("column", "columns", "template", "value") if name in value]
-        others = [name for name, fields in _OTHER_KEYS.items() if field in fields]
-        self._check_names(f"{key}.", value, ("column", "columns", "template", "value", *others))
+        table = {"column": value} if isinstance(value, str) else value
+        forms = [name for name in _SOURCES if name in table] if isinstance(table, dict) else []
         if len(forms) != 1:
             self._fail(key, f"must be one of {_FORMS}")
-        inner = value[forms[0]]
-        headers, template, constant = self._source(f"{key}.{forms[0]}", forms[0], inner)
+        others = [name for name, fields in _OTHER_KEYS.items() if field in fields]
+        self._check_names(f"{key}.", table, (*_SOURCES, *others))
+        headers, template, constant = self._source(key if table is not value else f"{key}.{forms[0]}", table)
         if field == "status" and constant is not None:
             self._one_of(f"{key}.value", constant, get_args(Status))
         return Column(
             headers,
             template,
             constant,
-            self._formats(field, value["format"]) if "format" in value else (),
-            self._values(f"{key}.values", value["values"]) if "values" in value else None,
-            "order" in value and self._one_of(f"{key}.order", value["order"], (_ORDER,)) == _ORDER,
+            self._formats(field, table["format"]) if "format" in table else (),
+            self._values(f"{key}.values", table["values"]) if "values" in table else None,
+            "order" in table and self._one_of(f"{key}.order", table["order"], (_ORDER,)) == _ORDER,
         )
 
-    def _source(self, key: str, form: str, inner: Any) -> tuple[tuple[str, ...], str | None, str | None]:
+    def _source(self, key: str, table: Mapping[str, Any]) -> tuple[tuple[str, ...], str | None, str | None]:
         """Return headers, template and constant of a column."""
-        if form == "columns":
-            if not isinstance(inner, list) or not inner:
-                self._fail(key, 'must be a list of headers, such as ["Fecha", "Hora"]')
-            return tuple(_one_line(self._text(key, each)) for each in inner), None, None
-        text = self._text(key, inner)
-        if form == "column":
-            return (_one_line(text),), None, None
-        if form == "value":
-            return (), None, text
-        headers = tuple(map(_one_line, PLACEHOLDER.findall(text)))
+        if "columns" in table:
+            return tuple(map(_one_line, self._texts(key, table["columns"], '["Fecha", "Hora"]'))), None, None
+        if "column" in table:
+            return (_one_line(self._text(key, table["column"])),), None, None
+        if "value" in table:
+            return (), None, self._text(key, table["value"])
+        template = self._text(key, table["template"])
+        headers = tuple(map(_one_line, PLACEHOLDER.findall(template)))
         if not all(headers) or not headers:
             self._fail(key, 'must have headers in braces, such as "{Nombre} {Apellido}"')
-        return headers, text, None
+        return headers, template, None
 
     def _formats(self, field: str, value: Any) -> tuple[Format, ...]:
         key = f"columns.{field}.format"
