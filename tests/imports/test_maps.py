@@ -48,7 +48,7 @@ def test_the_defaults(tmp_path: Path) -> None:
         ("", "type = {}", "columns.type must be one of"),
         ("", 'type = { column = "a", value = "b" }', "columns.type must be one of"),
         ("", 'type = { column = "" }', "columns.type.column must be text in quotes"),
-        ("", 'type = { columns = "a" }', 'columns.type.columns must be a list of texts in quotes, such as ["Fecha", "Hora"]'),
+        ("", 'type = { columns = "a" }', 'columns.type.columns must be a list of texts in quotes, such as ["Fecha'),
         ("", 'type = { template = "{" }', 'columns.type.template must have headers in braces, such as "{Nombre}'),
         ("", 'type = { column = "a", format = "%d" }', "columns.type.format is unknown"),
         ("", 'type = { column = "a", values = {} }', "columns.type.values is unknown"),
