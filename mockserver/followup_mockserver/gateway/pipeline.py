@@ -29,17 +29,13 @@ VERSIONS = (SERVICE_VERSION,)
 def find_tenant(exchange: Exchange) -> None:
     """Find the tenant by the API key. A request with a missing or unknown key belongs to the default tenant."""
     value = exchange.key_value = bearer_token(exchange.request.headers)
-    exchange.known_tenant = exchange.registry.by_key(value) if value else None
-    exchange.tenant = exchange.known_tenant or exchange.registry.default
+    exchange.tenant = exchange.registry.by_key(value or "") or exchange.registry.default
 
 
 def match_fault(exchange: Exchange) -> None:
     """Find the fault that applies to this call, if any, and count it. Apply one before the rule, except a delay."""
-    tenant = exchange.tenant
-    if not tenant.faults.pending:
-        return
-    with tenant.lock:
-        fault = exchange.fault = tenant.faults.match(exchange.request.operation.name)
+    with exchange.tenant.lock:
+        fault = exchange.fault = exchange.tenant.faults.match(exchange.request.operation.name)
     if fault is not None and fault.when == "before" and fault.kind != "delay":
         apply(fault, exchange)
 
@@ -52,11 +48,11 @@ def bearer_token(headers: Mapping[str, str]) -> str | None:
 
 def authenticate(exchange: Exchange) -> None:
     """Reject a missing, unknown, revoked or expired API key (401; specification, section 5)."""
-    tenant, value = exchange.known_tenant, exchange.key_value
+    tenant, value = exchange.tenant, exchange.key_value
     if value is None:
         raise _unauthorized("api_key_missing", "Send the API key as Authorization: Bearer <API_KEY>.")
-    key = tenant.keys.get(value) if tenant is not None else None
-    if tenant is None or key is None:
+    key = tenant.keys.get(value)
+    if key is None:
         raise _unauthorized("api_key_invalid", "There is no such API key.")
     if key.revoked:
         raise _unauthorized("api_key_revoked", "The API key was revoked.")

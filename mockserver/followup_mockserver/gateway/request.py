@@ -184,8 +184,8 @@ class Exchange:
         registry: the tenants of the mock.
         began: when the request arrived, in seconds of ``RealTime.monotonic``.
         key_value: the value of the API key; None if none was sent.
-        known_tenant: the tenant that the key belongs to; None if the key is missing or unknown.
-        tenant: ``known_tenant``, or else the default tenant, whose faults and journal apply to such requests.
+        tenant: the tenant that the key belongs to; for a missing or unknown key the default one, whose faults and
+            journal apply to such requests.
         key: the valid API key.
         fault: the fault that applies to this request, if any.
         is_fault_applied: whether it has changed the response; an error that precedes it may have prevented that.
@@ -208,7 +208,6 @@ class Exchange:
     registry: Registry
     began: float
     key_value: str | None = None
-    known_tenant: Tenant | None = None
     tenant: Tenant = attrs.field(init=False)
     key: KeyRecord = attrs.field(init=False)
     fault: Fault | None = None

@@ -155,8 +155,8 @@ def record_call(exchange: Exchange) -> None:
             fault=None if fault is None else fault.kind,
             events=len(results),
             refused=sum(not each["accepted"] for each in results),
-            ignored_keys=exchange.remarks.ignored_keys,
-            changed_duplicates=exchange.remarks.changed_duplicates,
+            ignored_keys=(*exchange.remarks.ignored_keys,),
+            changed_duplicates=(*exchange.remarks.changed_duplicates,),
         )
         call = journal.EndedCall(
             entry=entry,

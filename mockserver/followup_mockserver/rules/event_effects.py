@@ -120,10 +120,6 @@ def _create_resource(tenant: Tenant, create: Callable[..., Any], data: Any, part
         raise error if is_about_patient else error.under(part) from None
 
 
-def _request_intake(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
-    return intake_requests.create(tenant, **data)
-
-
 def _upsert_patient(tenant: Tenant, data: Any, _: sdk.EventSource) -> Any:
     return PatientReference(tenant, data["patient"], found_by=patients.IN_EVENTS).resolve(patients.overwrite)
 
@@ -175,7 +171,10 @@ def effects() -> Mapping[str, Effect]:
 
     order = {"patient": Shape({"type": "object"}), "order": Shape({"type": "object"})}
     return {
-        "intake.requested": Effect(shape_of_parameters(sdk.IntakeRequests.create.parameters), _request_intake),
+        "intake.requested": Effect(
+            shape_of_parameters(sdk.IntakeRequests.create.parameters),
+            lambda tenant, data, _: intake_requests.create(tenant, **data),
+        ),
         "patient.upserted": _effect(_upsert_patient, patient=reference),
         "appointment.created": _effect(
             _create_appointment, patient=reference, appointment=_fields_of(sdk.Appointments.create)

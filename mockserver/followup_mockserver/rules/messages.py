@@ -43,31 +43,18 @@ def send_post_visit(tenant: Tenant, job: Job) -> Outcome:
     """Ask the patient how they are after a visit. Return the outcome, as ``send_reminder`` does."""
     visit = tenant.visits.get(job.about)
     assert visit is not None  # visits are never removed
-    text = _text(tenant, patient_about(tenant, visit), "post_visit")
-    return _send_to_patient(tenant, visit, kind="post_visit", text=text)
+    patient, obstacle = patient_about(tenant, visit), obstacle_to_patient(tenant, visit)
+    text = _text(tenant, patient, "post_visit")
+    return obstacle or _write(tenant, patient, patient.phone, "post_visit", text, visit.id)
 
 
-def _send_to_patient(tenant: Tenant, about: Appointment | Visit, *, kind: str, text: str) -> Outcome:
-    patient = patient_about(tenant, about)
-    obstacle = obstacle_to_patient(tenant, about)
-    if obstacle is not None or patient.phone is None:
-        return obstacle or NO_PHONE
-    return _write(tenant, patient, patient.phone, kind, text, about)
-
-
-def _write(
-    tenant: Tenant,
-    patient: Patient | None,
-    phone: str,
-    kind: str,
-    text: str,
-    about: Appointment | Visit | IntakeRequest,
-) -> Outcome:
+def _write(tenant: Tenant, patient: Patient | None, phone: str | None, kind: str, text: str, about: str) -> Outcome:
+    assert phone is not None  # or it would be the obstacle
     message, patient_id = tenant.ids.new(MESSAGE_PREFIX), patient.id if patient else None
     tenant.messages.append(
-        Message(id=message, patient=patient_id, phone=phone, kind=kind, text=text, sent_at=tenant.at, about=about.id)
+        Message(id=message, patient=patient_id, phone=phone, kind=kind, text=text, sent_at=tenant.at, about=about)
     )
-    tenant.note(MESSAGE, message, other(kind), about=about.id, patient=patient_id)
+    tenant.note(MESSAGE, message, other(kind), about=about, patient=patient_id)
     return SENT
 
 
@@ -93,8 +80,9 @@ def send_reminder(tenant: Tenant, job: Job) -> Outcome:
         return Outcome(Kind.NOT_UPCOMING)
     texts, start = _texts(tenant), _local(tenant, appointment.start_at)
     day, time = start.strftime(texts["day"]), start.strftime(texts["time"])
-    text = _text(tenant, patient_about(tenant, appointment), "reminder", day=day, time=time)
-    return _send_to_patient(tenant, appointment, kind="reminder", text=text)
+    patient, obstacle = patient_about(tenant, appointment), obstacle_to_patient(tenant, appointment)
+    text = _text(tenant, patient, "reminder", day=day, time=time)
+    return obstacle or _write(tenant, patient, patient.phone, "reminder", text, appointment.id)
 
 
 def obstacle_to_reminder(tenant: Tenant, appointment: Appointment) -> Outcome | None:
@@ -134,14 +122,13 @@ def ask(tenant: Tenant, job: Job) -> Outcome:
     """Send the message, and set the status of the request to ``validating``. Return the outcome of the job."""
     intake = tenant.intake_requests.get(job.about)
     assert intake is not None  # intake requests are never removed
-    phone = phone_to_ask(tenant, intake)
-    reason = obstacle_to_question(tenant, intake)
-    if reason is not None or phone is None:
-        return reason or NO_PHONE
+    if (obstacle := obstacle_to_question(tenant, intake)) is not None:
+        return obstacle
     tenant.intake_requests.update(intake, status="validating", updated_at=tenant.at)
     patient, texts = patient_of(tenant, intake), _texts(tenant)
     missing = ", ".join(texts.get(name, name) for name in intake.missing)
-    return _write(tenant, patient, phone, "intake", _text(tenant, patient, "intake", missing=missing), intake)
+    text = _text(tenant, patient, "intake", missing=missing)
+    return _write(tenant, patient, phone_to_ask(tenant, intake), "intake", text, intake.id)
 
 
 def obstacle_to_question(tenant: Tenant, intake: IntakeRequest) -> Outcome | None:

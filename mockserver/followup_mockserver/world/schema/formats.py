@@ -17,7 +17,6 @@ _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
     r"(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 )
-_FIRST_YEAR, _LAST_YEAR = 1, 9999
 
 
 def parse_timestamp(text: str) -> datetime:
@@ -42,15 +41,6 @@ def is_timestamp(text: str) -> bool:
         return bool(parse_timestamp(text))
     except ValueError:
         return False
-
-
-def is_exact_timestamp(text: str) -> bool:
-    """Return whether a text is an RFC 3339 timestamp that Python parses as it is, in a year that any time zone has."""
-    try:
-        instant = datetime.fromisoformat(text) if _TIMESTAMP.fullmatch(text) else None
-    except ValueError:
-        return False
-    return instant is not None and _FIRST_YEAR < instant.year < _LAST_YEAR
 
 
 def parse_date(text: str) -> date:

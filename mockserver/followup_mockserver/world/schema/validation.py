@@ -23,7 +23,6 @@ Path = tuple[str | int, ...]
 
 DATE = "date"
 TIMESTAMP = "date-time"
-EXACT_TIMESTAMP = "exact-timestamp"
 HTTPS_URL = "https-url"
 EMAIL = "email"
 
@@ -38,7 +37,6 @@ _INVALID = "parameter_invalid"
 _EXPECTED_FORMAT = {
     DATE: "a date, YYYY-MM-DD",
     TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
-    EXACT_TIMESTAMP: "an RFC 3339 timestamp in the years 0002 to 9998, such as 2026-09-28T12:00:00.000001Z",
     EMAIL: "an e-mail address",
 }
 _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
@@ -172,7 +170,6 @@ class Shape:
 
 
 _FORMATS: Mapping[str, Callable[[Any, Reading], bool]] = {
-    EXACT_TIMESTAMP: lambda text, _: formats.is_exact_timestamp(text),
     EMAIL: lambda text, _: formats.is_email(text),
     HTTPS_URL: lambda text, how: (formats.is_webhook_target if how.allow_http_webhooks else formats.is_https_url)(text),
 }

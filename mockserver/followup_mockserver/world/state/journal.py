@@ -1,7 +1,7 @@
 """The journal of an organization: its API calls, the calls of test controls between them, and who observes them."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -28,17 +28,6 @@ DETAILED = 1_000
 LONGEST_BODY = 65_536
 """Bytes that are kept of a body."""
 
-LONGEST_TEXT = 255
-"""Characters that are kept of a path and of an idempotency key; no valid one is longer."""
-
-
-def _beginning(text: str) -> str:
-    return text[:LONGEST_TEXT]
-
-
-def _beginnings(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(map(_beginning, texts))
-
 
 def _cut_body(body: bytes) -> bytes:
     return body[:LONGEST_BODY]
@@ -50,12 +39,11 @@ class JournalEntry(FrozenValue):
 
     Attributes:
         operation: name of the operation, such as ``patients.create``; None if no operation has this path and method.
-        path: path of the request, at most 255 characters of it. The query is not part of it, since it may contain a
-            phone or a document.
+        path: path of the request. The query is not part of it, since it may contain a phone or a document.
         status: HTTP status of the response; 0 if the connection was dropped without one.
         at: the instant of what it did, by the mock's clock; that of the response if it reached no rule.
         error_code: code of the error response; None for a success.
-        param: the parameter that the error names, at most 255 characters of it.
+        param: the parameter that the error names.
         attempt: 1 for the first call with its idempotency key, method and path, and for one without a key. A call whose
             key was rejected, because it belongs to another request, has 1 and is not counted.
         replayed: whether the response is that of an earlier call with the same idempotency key.
@@ -73,22 +61,20 @@ class JournalEntry(FrozenValue):
 
     operation: str | None
     method: str
-    path: str = attrs.field(converter=_beginning)
+    path: str
     status: int
     request_id: str
-    idempotency_key: str | None = attrs.field(converter=attrs.converters.optional(_beginning))
+    idempotency_key: str | None
     at: datetime
     error_code: str | None = None
-    param: str | None = attrs.field(default=None, converter=attrs.converters.optional(_beginning))
+    param: str | None = None
     attempt: int = 1
     replayed: bool = False
     fault: FaultKind | None = None
     events: int = 0
     refused: int = 0
-    ignored_keys: Sequence[str] = attrs.field(default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True})
-    changed_duplicates: Sequence[str] = attrs.field(
-        default=(), converter=_beginnings, metadata={OMITTED_IF_EMPTY: True}
-    )
+    ignored_keys: Sequence[str] = attrs.field(default=(), metadata={OMITTED_IF_EMPTY: True})
+    changed_duplicates: Sequence[str] = attrs.field(default=(), metadata={OMITTED_IF_EMPTY: True})
     possible_duplicate_of: str | None = attrs.field(default=None, metadata={OMITTED_IF_EMPTY: True})
 
     def __repr__(self) -> str:
@@ -186,7 +172,7 @@ class Journal:
 
     def next_attempt(self, key: str | None, method: str, path: str) -> int:
         """Return which attempt a call with this idempotency key, method and path is; 1 without a key."""
-        return 1 if key is None else self._attempts.get((_beginning(key), method, _beginning(path)), 0) + 1
+        return 1 if key is None else self._attempts.get((key, method, path), 0) + 1
 
     def record(self, call: "EndedCall", outcome: CallOutcome, details: CallDetails) -> None:
         """Record a call, and drop the oldest beyond the limits."""
@@ -197,8 +183,6 @@ class Journal:
                 del self._attempts[_attempted(oldest)]  # there is no later one
         if entry.idempotency_key is not None and entry.error_code != KEY_REUSED:
             self._attempts[_attempted(entry)] = entry.attempt
-        if outcome.about is not None and len(outcome.about) > LONGEST_TEXT:  # an id of a path, which no object has
-            outcome = outcome._replace(about=_beginning(outcome.about))
         self._calls.append(RecordedCall(self._calls[-1].number + 1 if self._calls else 1, entry, outcome))
         # Without the seconds, which differ in each run.
         self.story.append((entry.at, EndedCall(entry=entry, status=call.status)))

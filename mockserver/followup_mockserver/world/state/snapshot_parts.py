@@ -31,7 +31,7 @@ from followup._for_mockserver import (
 from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, ServiceError, SnapshotError
 from followup_mockserver.world.schema.formats import is_webhook_target
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
-from followup_mockserver.world.schema.validation import EXACT_TIMESTAMP, Path, Problem, Reading, Shape
+from followup_mockserver.world.schema.validation import TIMESTAMP, YEARS, Path, Problem, Reading, Shape
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, Clock, Job, JobKind, Timer
 from followup_mockserver.world.state.collection import IdFactory
@@ -87,7 +87,10 @@ def _text_of(instant: datetime) -> str:
 
 @functools.lru_cache(maxsize=1_024)
 def _instant_of(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise ValueError("a time without an offset")
+    return instant.astimezone(UTC)
 
 
 def _bytes(text: str) -> bytes:
@@ -104,7 +107,7 @@ class _SavedShapes(Shapes):
         **Shapes.scalars,
         str: ({"type": "string"}, None),
         int: ({"type": "integer", "minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER}, None),
-        datetime: ({"type": "string", "format": EXACT_TIMESTAMP}, _instant_of),
+        datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, _instant_of),
         timedelta: (
             {"type": "number", "minimum": 0, "maximum": _LONGEST_ADVANCE},
             lambda seconds: timedelta(seconds=seconds),
