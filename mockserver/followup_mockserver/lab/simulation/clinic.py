@@ -18,9 +18,10 @@ from followup._core.plain import Late
 if TYPE_CHECKING:
     from followup import inbox as inboxes
     from followup import outbox as outboxes
-    from followup_mockserver.lab.simulation.commits import Commits
-else:  # these need SQLAlchemy, which other clinics may not have
+    from followup_mockserver.lab.simulation import commits
+else:  # the stores need SQLAlchemy, which other clinics may not have, and commits needs this module
     inboxes, outboxes = Late("followup.inbox"), Late("followup.outbox")
+    commits = Late("followup_mockserver.lab.simulation.commits")
 
 _Bookings = Mapping[str, datetime | None]
 _REQUIRED = ("start", "book", "reschedule", "cancel", "bookings")
@@ -78,7 +79,7 @@ class Clinic:
     async_client: AsyncFollowUp
     _client: FollowUp
     _clock: Callable[[], datetime]
-    _commits: "Commits | None" = None
+    _commits: "commits.Commits | None" = None
     _call: Callable[[str], Any]
 
     def start(self, client: FollowUp, folder: Path) -> Awaitable[None] | None:
@@ -196,17 +197,17 @@ class OutboxClinic(Clinic):
 
     def _watched(self, handler: "Callable[[inboxes.Received], object]") -> "Callable[[inboxes.Received], object]":
         """Return a handler of which it is recorded whether its run committed something by itself."""
-        commits = self._commits
-        if commits is None:
+        of_history = self._commits
+        if of_history is None:
             return handler
 
         @functools.wraps(handler)
         def watched(received: "inboxes.Received") -> object:
-            before = commits.made
+            before = of_history.made
             try:
                 return handler(received)
             finally:
-                commits.runs[received.event.id].append(commits.made > before)
+                of_history.runs[received.event.id].append(of_history.made > before)
 
         return watched
 
