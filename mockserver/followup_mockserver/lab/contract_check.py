@@ -126,16 +126,15 @@ class _Comparison:
     def _compare_body(self, ours: documents.Operation, theirs: documents.Operation, where: str) -> Iterator[Difference]:
         one, other = ours.body, theirs.body
         needs_one, needs_other = ((each or {}).get("required") is True for each in (one, other))
-        if one is None and other is not None:
-            detail = f"The contract {'requires' if needs_other else 'allows'} a request body."
-            yield Difference("breaking" if needs_other else "added", where, detail)
+        if needs_other and not needs_one:
+            yield Difference("breaking", where, "required: the contract requires a body, SDK and mock do not")
         elif one is not None and other is None:
             yield Difference("breaking", where, "The contract has no request body.")
-        elif one is not None and other is not None:
-            if needs_other and not needs_one:
-                yield Difference("breaking", where, "required: the contract requires a body, SDK and mock do not")
-            elif needs_one and not needs_other:
-                yield Difference("mock differs", where, "required: the contract does not require a body, the mock does")
+        elif one is None and other is not None:
+            yield Difference("added", where, "The contract allows a request body.")
+        elif needs_one and not needs_other:
+            yield Difference("mock differs", where, "required: the contract does not require a body, the mock does")
+        if one is not None and other is not None:
             media = ours.schemas(one, where), theirs.schemas(other, where)
             yield from self._compare_media("request", *media, where)
 

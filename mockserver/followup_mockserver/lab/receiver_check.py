@@ -14,7 +14,6 @@ from followup_mockserver.lab.receiver_cases import (
     CASES,
     Case,
     Events,
-    Expected,
     Origin,
     Response,
     Unreachable,
@@ -144,7 +143,7 @@ class _Played:
     @property
     def must_be_handled(self) -> bool:
         """Whether the events of its requests must be handled."""
-        return self.is_accepted and self.case.expected in (Expected.ACCEPTED, Expected.ONCE)
+        return self.is_accepted and self.case.expected in ("accepted", "once")
 
     @property
     def is_late(self) -> bool:
@@ -189,7 +188,7 @@ def _played(receiver: Origin, secret: str, on_step: Callable[[str], None]) -> It
 
 def _verdict(played: _Played, observed: _Observed) -> Verdict:
     case = played.case
-    if case.expected is Expected.IN_TIME:
+    if case.expected == "in_time":
         outcome, detail = _in_time(observed)
     elif case.is_forged:
         outcome, detail = _rejected(played, observed)
@@ -202,7 +201,7 @@ def _verdict(played: _Played, observed: _Observed) -> Verdict:
 
 
 def _follows_from_first(played: _Played, observed: _Observed) -> bool:
-    if played is observed.first or played.case.expected is Expected.IN_TIME:
+    if played is observed.first or played.case.expected == "in_time":
         return False
     if played.case.is_forged:
         return played.is_silent and observed.first.is_silent
@@ -247,10 +246,10 @@ def _accepted(played: _Played, observed: _Observed) -> tuple[Outcome, str]:
         return "FAIL", f"{responded}, but the event was handled {_times(handled[twice[0]])}."
     if played.is_late:
         return "NOT SEEN", f"{responded}; see in_time."
-    if played.case.expected is Expected.ACKNOWLEDGED:
+    if played.case.expected == "acknowledged":
         return "PASS", f"{responded}."
     if observed.handled is None:
-        if played.case.expected is Expected.ONCE:
+        if played.case.expected == "once":
             return "NOT SEEN", f"{responded}; only --probe shows the effect."
         return "PASS", f"{responded}."
     if lost := [event_type for event, event_type in played.types().items() if not handled.get(event)]:
