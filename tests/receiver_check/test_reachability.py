@@ -10,7 +10,6 @@ import pytest
 from receiver_check.conftest import Check, detail, outcomes
 from receiver_check.receivers import SECRET, Receiver, served
 from support.ports import free_port
-from support.proxies import CERTIFICATE
 from support.server import Action, ScriptedServer, drip, hang, hang_up, interim, reply
 
 from followup_mockserver.lab.receiver_cases import Unreachable
@@ -27,11 +26,6 @@ def problem(url: str, probe: str | None = None, *, times: Times = DEFAULT_TIMES)
 
 def test_a_name_that_does_not_exist() -> None:
     assert "the name of the host is unknown" in problem("https://receiver.invalid/hooks")
-
-
-def test_an_untrusted_certificate(tmp_path: Path) -> None:
-    with served(Receiver(tmp_path / "clinic.db"), certificate=CERTIFICATE) as url:
-        assert "its TLS certificate is not trusted: self" in problem(f"{url}/webhooks")
 
 
 def test_no_tls_at_the_port_of_an_https_url(tmp_path: Path) -> None:

@@ -296,10 +296,6 @@ def test_what_cannot_be_simulated_is_an_error_that_names_it(use: Any, message: s
         play(Uncontrolled, Book(0, 0))
 
 
-def test_a_correct_asynchronous_integration_keeps_every_promise() -> None:
-    simulate(Awaiting, examples=8, seed=1)
-
-
 # --- threads and locks -----------------------------------------------------------------------------------------------
 
 PATIENCE = 100.0

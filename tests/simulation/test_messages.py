@@ -42,20 +42,6 @@ def seed_in(message: str) -> int:
     return int(found.group(1))
 
 
-def test_the_message_is_the_story_the_promise_and_the_call_that_repeats_it() -> None:
-    message = message_of(SendsAfterCommit, seed=seed_of((CrashAtRequest(0, 0), Book(0, 0))))
-    story, promise, repetition = message.split("\n\n")[1:]
-    assert [line.partition(" ")[0] for line in story.splitlines()] == ["1.", "2.", "3.", "4."]
-    assert story.splitlines()[0] == "1. A person booked B1 for José Núñez, 2040-04-01 12:00 UTC."
-    assert story.splitlines()[2:] == [
-        "3. The clinic restarted.",
-        "4. All faults ended, and work() ran until nothing changed.",
-    ]
-    assert promise.startswith("Promise: Every booking that the clinic believes in is at the service exactly once,")
-    assert "B1: bookings() says 2040-04-01 12:00 UTC; the service has nothing." in promise
-    assert repetition.splitlines()[-1] == f"simulate(SendsAfterCommit, seed={seed_in(message)})"
-
-
 def test_the_seed_of_a_message_is_played_first_whatever_the_number_of_examples() -> None:
     message = message_of(SendsAfterCommit, seed=3)
     assert message_of(SendsAfterCommit, seed=seed_in(message), examples=1) == message

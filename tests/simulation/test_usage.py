@@ -170,15 +170,6 @@ def test_a_clinic_that_never_starts(method: str, error: Exception, line: str) ->
     assert str(caught.value).splitlines()[:4] == [f"{promise} Broken breaks this promise.", "", line, ""]
 
 
-def test_an_exit_ends_the_simulation() -> None:
-    class Interrupted(PlainClinic):
-        def book(self, booking: Any) -> None:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(Interrupted, seed=1)
-
-
 def test_no_extra_is_needed_but_that_of_the_mock() -> None:
     missing = "dict.fromkeys(('hypothesis', 'sqlalchemy', 'psycopg', 'django'))"
     code = f"import sys; sys.modules |= {missing}; import followup_mockserver.simulation"
