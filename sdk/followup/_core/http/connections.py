@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from followup._core.errors import ConfigurationError
 from followup._core.http import CLOSED
-from followup._core.threads import result_within, unforked
+from followup._core.threads import NoThreadError, result_within, unforked
 
 if TYPE_CHECKING:
     import asyncio
@@ -37,11 +37,18 @@ _of_parents: list[object] = []
 """Transports that a process has inherited by a fork. They are kept, because their end would close connections."""
 
 
-@functools.cache
-def import_transport() -> Any:
-    """Import what calls need, so that they import nothing themselves, and return the module of the transport."""
-    for module in ("email.utils", "encodings.idna"):
+def import_transport() -> None:
+    """Import what calls need, so that they import nothing themselves."""
+    for module in ("email.utils", "encodings.idna", "followup._core.http.transport"):
         import_module(module)
+
+
+@functools.cache
+def _imported() -> Any:
+    try:  # in a thread, because an interrupt of this one would leave a lock of the import system taken
+        result_within(None, import_transport)
+    except NoThreadError:
+        import_transport()
     return import_module("followup._core.http.transport")
 
 
@@ -71,8 +78,6 @@ class _Connections(Generic[C]):
         self._route: Route | None = None
         # By event loop; by None for threads.
         self._transports: dict[Any, Any] = {}
-        if own is not None:
-            import_module("followup._core.http.through_httpx")
 
     def _replacement(self) -> Any:
         """Return the client or transport of httpx that sends the requests instead of ours, if there is one.
@@ -97,7 +102,7 @@ class _Connections(Generic[C]):
             ConfigurationError: they cannot be used.
         """
         if self._route is None:
-            import_transport()
+            _imported()
             from followup._core.http.proxies import Route
 
             with unforked():
@@ -106,9 +111,10 @@ class _Connections(Generic[C]):
 
     def _find_transport(self, kind: str, loop: object) -> Any:
         """Return the transport of this process and event loop, which is made on first use."""
+        # Without the lock, which every call would take: after a fork, the dict is still that of the parent.
         if (found := self._transports.get(loop)) is not None and self._process == os.getpid():
             return found
-        make, route = getattr(import_transport(), kind), self.route()
+        make, route = getattr(_imported(), kind), self.route()
         with unforked():
             self._replacement()  # it may have been closed meanwhile
             self._drop_unusable()
