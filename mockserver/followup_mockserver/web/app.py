@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 API_PREFIX = "/api"
 """Each operation is served under its path, and under its path with this prefix."""
 
+CONTRACT_PATH = f"{API_PREFIX}/v1/openapi.json"
+
+_REQUESTED = "followup_mockserver.requested_path"
+"""Key of the WSGI environment: the path with ``API_PREFIX``; absent in requests without it."""
+
+
 _OPERATIONS = {(each.method, each.path): each for each in OPERATIONS.values()}
 
 api: Blueprint = Blueprint("api", __name__)
@@ -54,35 +60,25 @@ def operation_at(method: str, path: str) -> tuple[Operation | None, str | None]:
     return _OPERATIONS.get(("GET" if method == "HEAD" else method, "/".join(segments))), path_id
 
 
-def call_operation(
-    operation: Operation, path_id: str | None, path: str, environ: "WSGIEnvironment", start_response: "StartResponse"
-) -> Iterable[bytes]:
-    """Call an operation, and start its response.
+def operation_response(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes] | None:
+    """Call the operation of a request, and start its response; return None if the request is for none.
+
+    It removes ``API_PREFIX`` from the path in the environment.
 
     Raises:
         ConnectionDropped, ResponseTooLate: a fault breaks the connection.
     """
-    mock: ServedMock = environ[MOCK]
-    query = environ.get("QUERY_STRING", "").encode("latin-1").decode(errors="replace")
-    try:
-        if mock._guard.protects_api:
-            mock._guard.check_host(environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN"))
-    except ServiceError as error:
-        response = mock._gateway.reject(error)
-    else:
-        response = mock._gateway.handle(
-            Request(
-                operation=operation,
-                method=environ["REQUEST_METHOD"],
-                path=path,
-                path_id=path_id,
-                headers=_headers(environ),
-                query=parse_qsl(query, keep_blank_values=True, errors="replace"),
-                body=_body(environ) if operation.takes_body else b"",
-                read_timeout=environ.get(faults.READ_TIMEOUT),
-                client_has_left=environ.get(faults.CLIENT_HAS_LEFT, lambda: False),
-            )
-        )
+    environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
+    path = f"/{environ.get('PATH_INFO', '').lstrip('/')}"
+    if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
+        # Here, because 32 further routes would make each start of a server slower.
+        environ |= {"PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
+        path = path.removeprefix(API_PREFIX)
+    path = path.encode("latin-1").decode(errors="replace")
+    operation, path_id = operation_at(environ["REQUEST_METHOD"], path)
+    if operation is None:
+        return None
+    response = _called(operation, path_id, path, environ)
     if response.broken == "late":
         raise faults.ResponseTooLate
     if response.broken == "disconnect":
@@ -92,6 +88,29 @@ def call_operation(
     if response.broken:
         return _half(response.body)
     return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
+
+
+def _called(operation: Operation, path_id: str | None, path: str, environ: "WSGIEnvironment") -> Response:
+    mock: ServedMock = environ[MOCK]
+    query = environ.get("QUERY_STRING", "").encode("latin-1").decode(errors="replace")
+    try:
+        if mock._guard.protects_api:
+            mock._guard.check_host(environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN"))
+    except ServiceError as error:
+        return mock._gateway.reject(error)
+    return mock._gateway.handle(
+        Request(
+            operation=operation,
+            method=environ["REQUEST_METHOD"],
+            path=path,
+            path_id=path_id,
+            headers=_headers(environ),
+            query=parse_qsl(query, keep_blank_values=True, errors="replace"),
+            body=_body(environ) if operation.takes_body else b"",
+            read_timeout=environ.get(faults.READ_TIMEOUT),
+            client_has_left=environ.get(faults.CLIENT_HAS_LEFT, lambda: False),
+        )
+    )
 
 
 def _half(body: bytes) -> Iterator[bytes]:
@@ -125,12 +144,6 @@ def _body(environ: "WSGIEnvironment") -> bytes | None:
 def flask_response(response: Response) -> flask.Response:
     """Convert a response of the gateway to one of Flask."""
     return flask.Response(response.body, response.status, response.headers, mimetype="application/json")
-
-
-CONTRACT_PATH = f"{API_PREFIX}/v1/openapi.json"
-
-_REQUESTED = "followup_mockserver.requested_path"
-"""Key of the WSGI environment: the path with ``API_PREFIX``; absent in requests without it."""
 
 
 def reject_web_pages() -> None:
@@ -239,17 +252,8 @@ class App(Flask):
         """Serve a request."""
         if self._mock is not None:
             environ = {**environ, MOCK: self._mock}
-        environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
-        path = f"/{environ.get('PATH_INFO', '').lstrip('/')}"
-        if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
-            # Here, because 32 further routes would make each start of a server slower.
-            environ |= {"PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
-            path = path.removeprefix(API_PREFIX)
-        path = path.encode("latin-1").decode(errors="replace")
-        operation, path_id = operation_at(environ["REQUEST_METHOD"], path)
-        if operation is not None:
-            return call_operation(operation, path_id, path, environ, start_response)
-        return super().wsgi_app(environ, start_response)
+        response = operation_response(environ, start_response)
+        return super().wsgi_app(environ, start_response) if response is None else response
 
 
 _shared = functools.cache(App)
@@ -260,7 +264,9 @@ def served(mock: ServedMock, dashboard: Blueprint) -> WSGIApp:
     """Return the WSGI application of a mock."""
 
     def serve(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
-        return _shared(dashboard)({**environ, MOCK: mock}, start_response)
+        environ = {**environ, MOCK: mock}
+        response = operation_response(environ, start_response)
+        return _shared(dashboard)(environ, start_response) if response is None else response
 
     return serve
 
