@@ -34,8 +34,8 @@ def requests() -> Iterator[Figure]:
         made = httpx.post(f"{mock}/v1/patients", content=BODY, headers=KEY).json()["id"]
         for connections in (1, 8):
             for method, path, body, target in (
-                ("GET", f"/v1/patients/{made}", b"", 1.25),
-                ("POST", "/v1/patients", BODY, 1.54),
+                ("GET", f"/v1/patients/{made}", b"", 1.0),
+                ("POST", "/v1/patients", BODY, 1.0),
             ):
                 yield per_request(
                     f"mock, {method}, {connections} connection{'s' if connections > 1 else ''}",
@@ -125,7 +125,7 @@ def testing() -> Iterator[Figure]:
             "the same calls with responses written for respx",
             lambda: _test_with_respx(client),
             calls=20,
-            target=1.5,
+            target=1.0,
         )
 
 

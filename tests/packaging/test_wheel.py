@@ -189,13 +189,21 @@ def test_the_sdk_works_without_the_extras(without_extras: Path) -> None:
     assert "FollowUp(base_url=" in result.stdout
 
 
+OF_SCRIPT = "import importlib.metadata as m, sys; m.entry_points(group='console_scripts')[sys.argv[1]].load()()"
+
+
 @pytest.mark.parametrize(
-    ("command", "extras"), [("followup", "followup[cli]"), ("followup-mock", "followup[cli,mockserver]")]
+    ("command", "extras"),
+    [
+        (["-c", OF_SCRIPT, "followup", "--help"], "followup[cli]"),
+        (["-c", OF_SCRIPT, "followup-mock", "--help"], "followup[cli,mockserver]"),
+        (["-m", "followup_mockserver", "serve"], "the extra followup[cli,mockserver]"),
+    ],
 )
-def test_a_command_without_its_extra_says_which_to_install(without_extras: Path, command: str, extras: str) -> None:
-    code = "import importlib.metadata as m, sys; m.entry_points(group='console_scripts')[sys.argv[1]].load()()"
-    arguments = [without_extras, "-c", code, command, "--help"]
-    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+def test_a_command_without_its_extra_says_which_to_install(
+    without_extras: Path, command: list[str], extras: str
+) -> None:
+    result = subprocess.run([without_extras, *command], capture_output=True, text=True, check=False)
     assert result.returncode != 0
     assert extras in result.stderr
     assert "Traceback" not in result.stderr
@@ -217,13 +225,6 @@ def test_an_import_without_its_extra_says_which_to_install(without_extras: Path)
         for line in result.stdout.splitlines()
     ]
     assert [each and each[1] for each in named] == [*extras.values()], result.stdout
-
-
-def test_the_module_without_its_extra_says_which_to_install(without_extras: Path) -> None:
-    arguments = [without_extras, "-m", "followup_mockserver", "serve"]
-    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert "the extra followup[cli,mockserver]" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 def test_the_mock_needs_nothing_compiled() -> None:

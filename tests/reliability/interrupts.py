@@ -18,8 +18,6 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-import httpx
-
 from followup import AsyncFollowUp, FollowUp
 from followup._core.call import call
 
@@ -136,9 +134,6 @@ def main() -> None:
     options: dict[str, Any] = {"api_key": "fu_test_x", "base_url": url, "deadline": DEADLINE}
     if mode == "asyncio":
         interrupt_event_loop(interrupted, AsyncFollowUp(**options))
-    elif mode == "own client":
-        with httpx.Client(trust_env=False) as own:
-            interrupt_calls(interrupted, FollowUp(**options, http_client=own))
     else:
         interrupt_calls(interrupted, FollowUp(**options, requests_per_minute=1_000_000))
     gc.collect()

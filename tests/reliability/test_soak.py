@@ -5,16 +5,11 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
-from followup_mockserver import MockService
-
 from .conftest import SCALE, Report
 
 MOCK = Path(__file__).with_name("reset_mock.py")
 RUNS = 3 + SCALE // 10
 PATIENTS = 8 + 7 * SCALE
-LONGEST_JOURNAL = 10_000
 
 
 def test_memory_is_flat_after_resets(report: Report) -> None:
@@ -28,18 +23,3 @@ def test_memory_is_flat_after_resets(report: Report) -> None:
     assert max(memory[1:]) - memory[1] < 100_000, memory
     sizes = ", ".join(f"{size / 1e6:.2f}" for size in memory)
     report(f"{RUNS} runs, {time.perf_counter() - began:.1f} s; MB after each reset: {sizes}")
-
-
-@pytest.mark.nightly
-def test_the_journal_and_the_idempotency_records_are_bounded(report: Report) -> None:
-    service = MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0)
-    many = LONGEST_JOURNAL + 500
-    with service.client() as client:
-        for number in range(many):
-            client.patients.create(phone="+5491155550000", idempotency_key=f"k{number}")
-            if number % 100 == 0:
-                service.advance(hours=1)
-    assert len(service.requests) == min(many, LONGEST_JOURNAL)
-    kept = len(service._tenant.idempotency)
-    assert kept <= 25 * 100
-    report(f"{many:,} creates with a key each: {len(service.requests):,} in the journal, {kept:,} keys of a day kept")

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import json
 import os
 import subprocess
@@ -95,31 +94,6 @@ class TestAtAnyMoment:
                 other.start()
                 time.sleep(number % 12 / 2400)
                 assert in_a_child(lambda: client.patients.retrieve("pat_1").id) == "pat_1"
-                other.join()
-
-    def test_while_the_event_loop_of_another_thread_makes_its_first_call(self, server: ScriptedServer) -> None:
-        server.script = [reply(200, patient())]
-
-        async def call(client: AsyncFollowUp, forked: threading.Event) -> object:
-            found = await client.patients.retrieve("pat_1")
-            await asyncio.to_thread(forked.wait)
-            await client.close()
-            return found.id
-
-        def call_in_child(client: AsyncFollowUp) -> object:
-            forked = threading.Event()
-            forked.set()
-            return asyncio.run(call(client, forked))
-
-        for number in range(12):
-            client, forked = AsyncFollowUp(api_key="k", base_url=server.url), threading.Event()
-            other = threading.Thread(target=asyncio.run, args=(call(client, forked),))
-            other.start()
-            time.sleep(number % 12 / 2400)
-            try:
-                assert in_a_child(functools.partial(call_in_child, client)) == "pat_1"
-            finally:
-                forked.set()
                 other.join()
 
     @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -255,6 +255,7 @@ class TestConfiguration:
             ({"base_url": "http://api..example"}, "http or https URL"),
             ({"base_url": f"https://{'a' * 64}.example"}, "http or https URL"),
             ({"base_url": "https://x:99999"}, "http or https URL"),
+            ({"base_url": "https://x:0"}, "http or https URL"),
             ({"base_url": "https://us er@x"}, "http or https URL"),
             ({"base_url": "https://user:secret@x"}, "without user name"),
             ({"base_url": "https://x/?a=1"}, "without query"),

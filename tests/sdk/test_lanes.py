@@ -12,7 +12,7 @@ from support.proxies import CERTIFICATE, tls_relay
 from support.responses import patient
 from support.server import Received, ScriptedServer, hang, reply
 
-from followup import APITimeoutError, AsyncFollowUp, ConfigurationError, FollowUp
+from followup import APITimeoutError, AsyncFollowUp, FollowUp
 from followup._core.http import transport
 
 
@@ -133,7 +133,3 @@ class TestTheBaseUrl:
         with tls_relay(server.url) as url:
             url = url.replace("https://localhost", "HTTPS://LocalHost").replace("https", "HTTPS")
             assert driver.call(url, lambda client: client.patients.retrieve("pat_1")).id == "pat_1"
-
-    def test_has_no_port_0(self) -> None:
-        with pytest.raises(ConfigurationError, match="base_url must be"):
-            FollowUp(api_key="k", base_url="https://api.example:0")

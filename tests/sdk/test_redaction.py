@@ -68,6 +68,9 @@ def test_timestamps_ids_of_the_service_and_short_numbers_are_shown(text: str) ->
     assert redacted(text) == text
 
 
+LONG = "Patient reports a persistent headache since Monday, worse in the morning, and asks for another visit soon. " * 2
+
+
 @pytest.mark.parametrize(
     ("sent", "text", "shown"),
     [
@@ -83,18 +86,6 @@ def test_timestamps_ids_of_the_service_and_short_numbers_are_shown(text: str) ->
         ("Pérez 30123456", "Pérez 30123456", "…"),
         ("x" * 200, f"<{'x' * 200}> is too long", "<…"),
         ("long " * 2_000, f"cannot use: {'long ' * 50}… (cut)", "cannot use: …"),
-    ],
-)
-def test_values_of_the_request_are_not_shown(sent: str, text: str, shown: str) -> None:
-    assert redacted(text, [sent]) == shown
-
-
-LONG = "Patient reports a persistent headache since Monday, worse in the morning, and asks for another visit soon. " * 2
-
-
-@pytest.mark.parametrize(
-    ("sent", "text", "shown"),
-    [
         ("Ana Pérez", "ANA PÉREZ is unknown", "… is unknown"),
         ("Ana Pérez", "ana perez is unknown", "… is unknown"),
         ("Ana Pérez ", "'Ana Pérez'", "'…'"),
@@ -106,7 +97,7 @@ LONG = "Patient reports a persistent headache since Monday, worse in the morning
         ("2026-09-28T12:00:00Z", "such as 2026-09-28T12:30:00Z", "such as 2026-09-28T12:30:00Z"),
     ],
 )
-def test_values_of_the_request_are_not_shown_in_another_spelling(sent: str, text: str, shown: str) -> None:
+def test_values_of_the_request_are_not_shown(sent: str, text: str, shown: str) -> None:
     assert redacted(text, [sent, "something else", "x" * 100]) == shown
 
 

@@ -5,10 +5,8 @@ import functools
 import heapq
 import json
 import random
-import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import attrs
@@ -19,17 +17,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.drivers import Driver
 from support.responses import patient
-from support.server import Action, Received, ScriptedServer, drip, hang, reply
+from support.server import ScriptedServer, drip, hang, reply
 from support.times import ManualTime
 from support.waiting import wait_for
 
-from followup import APITimeoutError, AsyncFollowUp, FollowUp, FollowUpError, RateLimitError
+from followup import APITimeoutError, AsyncFollowUp, FollowUpError, RateLimitError
 from followup._core.call import request_rate
 from followup._core.call.call import run_call
 from followup._core.call.options import Options
 from followup._core.call.request_rate import Governor
 from followup._core.call.steps import NotSent, Outcome, Response, Send, Wait
 from followup.resources.patients import Patients
+from followup_mockserver import MockService
 
 RETRIEVE = Patients.retrieve.call(("pat_1",), {})
 OK = Response(status_code=200, headers={}, content=json.dumps(patient()).encode())
@@ -202,22 +201,6 @@ def short_minute(monkeypatch: pytest.MonkeyPatch) -> float:
     return 0.4
 
 
-class Clocked:
-    """An action of the scripted server that notes when it was asked for."""
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-        self._reply: Action = reply(200, patient())
-
-    def __call__(self, connection: Any, received: Received) -> bool:
-        self.times.append(time.monotonic())
-        return self._reply(connection, received)
-
-    def are_at_most(self, number: int, seconds: float) -> bool:
-        times = sorted(self.times)
-        return all(later - earlier >= seconds for earlier, later in zip(times, times[number:], strict=False))
-
-
 FREEZERS = [
     functools.partial(freezegun.freeze_time, real_asyncio=True),
     functools.partial(time_machine.travel, tick=False),
@@ -246,15 +229,12 @@ def test_no_wait_hangs_while_a_test_has_stopped_the_clock(
     assert len(server.received) == 5
 
 
-def test_threads_and_derived_clients_share_it(server: ScriptedServer, short_minute: float) -> None:
-    seen = Clocked()
-    server.script = [seen]
-    with FollowUp(api_key="k", base_url=server.url, requests_per_minute=5) as client:
-        clients = [client, client.with_options(max_retries=0), client.with_options(timeout=20).with_options()]
-        with ThreadPoolExecutor(12) as pool:
-            list(pool.map(lambda number: clients[number % 3].patients.retrieve("pat_1"), range(18)))
-    assert len(seen.times) == 18
-    assert seen.are_at_most(5, short_minute)
+def test_derived_clients_share_it() -> None:
+    service = MockService(start_time="2026-09-28T12:00:00Z")
+    with service.client(requests_per_minute=2) as client:
+        for each in (client, client.with_options(max_retries=0), client.with_options(timeout=20).with_options()):
+            each.account.retrieve()
+    assert service.waits == [pytest.approx(30), pytest.approx(30)]
 
 
 def test_the_minute_of_a_request_begins_when_its_attempt_ends_however_long_it_takes() -> None:

@@ -1,7 +1,6 @@
 """Time limits: ``timeout`` for each attempt as a whole, ``deadline`` for the whole call."""
 
 import asyncio
-import contextvars
 import socket
 import subprocess
 import sys
@@ -120,11 +119,6 @@ def in_pieces(connection: socket.socket, _: Received) -> bool:
 
 
 class TestWhatATimeoutMeans:
-    def test_a_number_bounds_an_attempt_as_a_whole(self, server: ScriptedServer, driver: Driver) -> None:
-        server.script = [in_pieces]
-        with pytest.raises(APITimeoutError):
-            driver.call(server.url, retrieve, timeout=0.3, max_retries=0)
-
     @pytest.mark.usefixtures("quick_backoff")
     def test_an_httpx_timeout_bounds_each_read(self, server: ScriptedServer, driver: Driver) -> None:
         server.script = [in_pieces]
@@ -166,26 +160,6 @@ class TestConnecting:
         finally:
             released.set()
             eventually(lambda: threads_of_ours() == [])
-
-    def test_a_name_with_several_addresses_is_looked_up_once_in_the_context_of_the_caller(
-        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        server.script = [reply(200, patient())]
-        variable = contextvars.ContextVar("variable", default="elsewhere")
-        looked_up: list[tuple[str, str]] = []
-        real = socket.getaddrinfo
-
-        def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
-            if host not in ("two.example", b"two.example"):
-                return real(host, *args, **kwargs)
-            looked_up.append((threading.current_thread().name, variable.get()))
-            # Nothing listens at the first one.
-            return [found for each in ("127.0.0.2", "127.0.0.1") for found in real(each, *args, **kwargs)]
-
-        monkeypatch.setattr(socket, "getaddrinfo", look_up)
-        variable.set("here")
-        assert driver.call(server.url.replace("127.0.0.1", "two.example"), retrieve).id == "pat_1"
-        assert looked_up == [("followup-lookup", "here")]
 
     @pytest.mark.usefixtures("quick_backoff")
     def test_an_address_that_does_not_respond_leaves_time_for_the_next(
@@ -294,12 +268,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 class TestEnvironment:
     """Proxies and certificates of the environment."""
-
-    def test_http_proxy(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
-        environment.setenv("HTTP_PROXY", server.url)
-        server.script = [reply(200, patient())]
-        assert driver.call("http://api.example", retrieve).id == "pat_1"
-        assert [each.target for each in server.received] == ["http://api.example/v1/patients/pat_1"]
 
     def test_ssl_cert_file(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
         server.script = [reply(200, patient())]

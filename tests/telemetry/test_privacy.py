@@ -13,7 +13,7 @@ from support.server import Action, ScriptedServer, hang, hang_up, reply
 from telemetry.exported import Exported
 from telemetry.planting import DOCUMENT, ECHO, MARK, PHONE, arguments_of, response_of
 
-from followup import FollowUpError
+from followup import FollowUp, FollowUpError
 
 pytestmark = pytest.mark.usefixtures("quick_backoff")
 
@@ -89,6 +89,16 @@ def test_the_marks_would_be_found(server: ScriptedServer, exported: Exported) ->
     """The same request, made without the SDK, is exported by the instrumentation of httpx."""
     server.script = [reply(200, {})]
     httpx.get(f"{server.url}/v1/patients", params={"phone": PHONE, "dni": DOCUMENT})
+    with pytest.raises(AssertionError):
+        assert_nothing_is_exported_about_a_patient(exported)
+
+
+def test_requests_of_a_users_own_client_are_exported_as_all_of_its_requests(
+    server: ScriptedServer, exported: Exported
+) -> None:
+    server.script = [reply(200, {"object": "list", "data": [], "hasMore": False})]
+    with httpx.Client(trust_env=False) as own:
+        FollowUp(api_key="k", base_url=server.url, http_client=own).patients.list(phone=PHONE)
     with pytest.raises(AssertionError):
         assert_nothing_is_exported_about_a_patient(exported)
 

@@ -63,6 +63,7 @@ class Body:
         self._has_begun = True
         try:
             if self._inflater is not None:
+                # At least 1, because zlib takes 0 for no limit.
                 chunk = self._inflater.decompress(chunk, self._limit + 1 - len(self._content))
         except zlib.error:
             self._problem = "cannot be decompressed"

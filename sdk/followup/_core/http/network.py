@@ -159,6 +159,7 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         ends = None if timeout is None else REAL_TIME.monotonic() + timeout
         failure: Exception = httpcore.ConnectError(_NO_ADDRESS)
+        # One address after the other, because uvloop does not take ``happy_eyeballs_delay``.
         stream = self._stream = AsyncStream(self.limit, self._handshakes)
         loop = asyncio.get_running_loop()
         for address, seconds in _shares([host] if is_address(host) else await _look_up(host, port, timeout), ends):

@@ -184,8 +184,8 @@ def _variable(name: str) -> str:
 
 def _is_excluded(url: SplitResult, no_proxy: str | None) -> bool:
     host = (url.hostname or "").rstrip(".")
-    if no_proxy is None:
-        return bool(proxy_bypass(host))  # what macOS and Windows exclude
+    if no_proxy is None:  # then the standard library looks at what macOS and Windows exclude
+        return bool(proxy_bypass(host))
     return any(_excludes(entry, url, host) for entry in re.split(r"[,\s]+", no_proxy.lower()))
 
 
