@@ -95,7 +95,7 @@ def _called(operation: Operation, path_id: str | None, path: str, environ: "WSGI
     query = environ.get("QUERY_STRING", "").encode("latin-1").decode(errors="replace")
     try:
         if mock._guard.protects_api:
-            mock._guard.check_host(environ.get("HTTP_HOST", ""), environ.get("HTTP_ORIGIN"))
+            mock._guard.check_origin(environ)
     except ServiceError as error:
         return mock._gateway.reject(error)
     return mock._gateway.handle(
