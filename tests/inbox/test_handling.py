@@ -295,11 +295,8 @@ def test_a_handler_that_commits_is_not_repeated(inbox: Desk, *, goes_on: bool) -
     assert inbox.dead()[0].error.startswith("the handler committed or rolled back received.connection")
 
 
-@pytest.mark.on_all
-def test_a_lost_connection_is_not_taken_for_a_handler_that_commits(inbox: Desk, request: pytest.FixtureRequest) -> None:
-    if request.node.callspec.params["database_url"] == "sqlite":
-        return  # which has no connections to lose
-
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_lost_connection_is_not_taken_for_a_handler_that_commits(inbox: Desk) -> None:
     @inbox.otherwise
     def handle(received: Received) -> None:
         received.connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
@@ -412,12 +409,7 @@ def test_a_handler_that_ends_its_transaction_behind_sqlalchemy_is_dead_at_once(
 
 
 @pytest.mark.parametrize("raises", [False, True])
-def test_a_script_of_sqlite_that_commits_by_itself_is_noticed(
-    inbox: Desk, sqlite_url: str, database_url: str, *, raises: bool
-) -> None:
-    if database_url != sqlite_url:
-        return
-
+def test_a_script_of_sqlite_that_commits_by_itself_is_noticed(inbox: Desk, *, raises: bool) -> None:
     @inbox.otherwise
     def handle(received: Received) -> None:
         driver: Any = received.connection.connection.driver_connection

@@ -17,8 +17,6 @@ from followup.inbox import Received
 
 from .conftest import CALENDAR, Desk, write
 
-pytestmark = pytest.mark.on_all
-
 
 class Base(DeclarativeBase):
     pass
@@ -57,6 +55,7 @@ def changes(session: Session, received: Received) -> None:
     session.scalars(select(Visit).where(Visit.event_id == "whd_0")).one().note = "changed"
 
 
+@pytest.mark.on_all
 def test_what_was_added_to_a_session_commits_with_the_mark(inbox: Desk, clock: ManualTime, database_url: str) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
@@ -73,6 +72,7 @@ def test_what_was_added_to_a_session_commits_with_the_mark(inbox: Desk, clock: M
     assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
 
 
+@pytest.mark.on_all
 @pytest.mark.parametrize("hides_it", [False, True])
 def test_an_exception_that_leaves_the_block_rolls_all_back(
     inbox: Desk, clock: ManualTime, database_url: str, *, hides_it: bool
@@ -98,6 +98,7 @@ def test_an_exception_that_leaves_the_block_rolls_all_back(
     assert len(rows(database_url)) == 3
 
 
+@pytest.mark.on_all
 @pytest.mark.parametrize("hides_it", [False, True])
 @pytest.mark.parametrize("by_block", [False, True])
 def test_a_commit_in_the_session_is_an_error_and_commits_nothing(
@@ -123,6 +124,7 @@ def test_a_commit_in_the_session_is_an_error_and_commits_nothing(
     assert rows(database_url) == [("whd_0", "old")]
 
 
+@pytest.mark.on_all
 def test_a_rollback_in_the_session_is_an_error(inbox: Desk) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
@@ -137,6 +139,7 @@ def test_a_rollback_in_the_session_is_an_error(inbox: Desk) -> None:
     assert inbox.status().waiting == 1
 
 
+@pytest.mark.on_all
 @pytest.mark.parametrize("is_own", [False, True])
 def test_a_flush_that_fails_is_tried_again(inbox: Desk, clock: ManualTime, *, is_own: bool) -> None:
     """The session then rolls its transaction back, and so that of the handler."""
@@ -226,6 +229,7 @@ RIGHT = [
 ]
 
 
+@pytest.mark.on_all
 @pytest.mark.parametrize("work", RIGHT)
 def test_what_is_written_within_a_savepoint_is_kept(
     inbox: Desk, database_url: str, work: Callable[[Received], None]
@@ -236,19 +240,15 @@ def test_what_is_written_within_a_savepoint_is_kept(
     assert sorted(rows(database_url)) == [("whd_0", "changed"), ("whd_1", "new")]
 
 
-def left_open(received: Received) -> None:
-    with received.session() as session:
-        session.begin_nested()
-        changes(session, received)
-
-
 def test_a_savepoint_of_the_session_that_is_left_open_is_an_error(
     inbox: Desk, clock: ManualTime, database_url: str
 ) -> None:
     @inbox.otherwise
     def handle(received: Received) -> None:
         if received.attempt == 1:
-            left_open(received)
+            with received.session() as session:
+                session.begin_nested()
+                changes(session, received)
 
     inbox.deliver("whd_1")
     with pytest.raises(RuntimeError, match=r"the handler left a savepoint of received.session\(\) open"):
@@ -271,13 +271,6 @@ OWN_SESSIONS: dict[str, Open] = {
 }
 
 
-@pytest.fixture(params=OWN_SESSIONS.values(), ids=OWN_SESSIONS.keys())
-def open_session(request: pytest.FixtureRequest) -> Open:
-    """Return a function that opens a session of the handler's own."""
-    opening: Open = request.param
-    return opening
-
-
 def add(session: Session) -> None:
     session.add(Visit(event_id="lost"))
 
@@ -298,11 +291,8 @@ def delete(session: Session) -> None:
     ],
 )
 def test_unflushed_objects_in_an_own_session_are_an_error(
-    inbox: Desk, sqlite_url: str, database_url: str, work: Callable[[Session], None], end: Callable[[Session], object]
+    inbox: Desk, database_url: str, work: Callable[[Session], None], end: Callable[[Session], object]
 ) -> None:
-    if database_url != sqlite_url:
-        return  # the database makes no difference
-
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
         session = Session(received.connection)
@@ -316,6 +306,7 @@ def test_unflushed_objects_in_an_own_session_are_an_error(
     assert rows(database_url) == [("whd_0", "old")]
 
 
+@pytest.mark.parametrize("open_session", OWN_SESSIONS.values(), ids=OWN_SESSIONS.keys())
 def test_it_holds_for_every_kind_of_session(inbox: Desk, open_session: Open, clock: ManualTime) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:

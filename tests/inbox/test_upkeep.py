@@ -16,9 +16,8 @@ from followup.inbox import Inbox, InboxStatus, Received
 
 from .conftest import Desk, write
 
-pytestmark = pytest.mark.on_all
 
-
+@pytest.mark.on_all
 def test_status_counts_events_and_names_the_age_of_the_oldest(inbox: Desk, clock: ManualTime) -> None:
     assert inbox.status() == InboxStatus(0, 0, 0, 0, 0, None)
     seen: list[InboxStatus] = []
@@ -39,6 +38,7 @@ def test_status_counts_events_and_names_the_age_of_the_oldest(inbox: Desk, clock
     assert inbox.status() == InboxStatus(0, 0, 0, 0, 2, None)
 
 
+@pytest.mark.on_all
 def test_purge_removes_the_content_of_done_events_for_good(inbox: Desk, clock: ManualTime, database_url: str) -> None:
     inbox.on("appointment.created")(write)
     inbox.deliver("whd_old", minute=1)
@@ -62,6 +62,7 @@ def test_purge_removes_the_content_of_done_events_for_good(inbox: Desk, clock: M
     assert inbox.written() == ["whd_old", "whd_new", "whd_waiting"], "the purged event is not handled again"
 
 
+@pytest.mark.on_all
 def test_purge_takes_dead_and_unhandled_events_if_it_is_told_so(inbox: Desk, clock: ManualTime) -> None:
     @inbox.on("appointment.created")
     def handle(received: Received) -> None:
@@ -77,6 +78,7 @@ def test_purge_takes_dead_and_unhandled_events_if_it_is_told_so(inbox: Desk, clo
     assert (inbox.status().dead, inbox.status().unhandled, inbox.dead(), inbox.retry()) == (0, 0, [], 0)
 
 
+@pytest.mark.on_all
 @pytest.mark.usefixtures("clock")
 def test_retry_names_the_state_of_an_event_that_it_does_not_take(inbox: Desk) -> None:
     found: dict[str, str] = {}
@@ -118,10 +120,12 @@ def test_an_invalid_purge_is_an_error(inbox: Desk, states: Any) -> None:
         inbox.purge(older_than=timedelta(), states=states)
 
 
+@pytest.mark.on_all
 def test_a_purge_of_any_age_is_taken(inbox: Desk) -> None:
     assert inbox.purge(older_than=timedelta.max) == 0
 
 
+@pytest.mark.on_all
 def test_two_names_have_their_own_events(inbox: Desk, database_url: str) -> None:
     other = Desk(database_url, name="other", secret=SECRET)
     inbox.deliver()
