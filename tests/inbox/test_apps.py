@@ -1,6 +1,5 @@
 """The inbox as a WSGI and an ASGI application, on real sockets and mounted in a service."""
 
-import http.client
 import io
 import socket
 import threading
@@ -231,14 +230,3 @@ def test_webhooks_of_a_mounted_inbox_are_handled_once(app: str, database_url: st
     assert inbox.drain().done == 1
     assert inbox.drain().done == 0
     assert written(database_url) == [delivery.id]
-
-
-def test_flask_fastapi_and_django_style_headers_are_taken(inbox: Inbox) -> None:
-    body = body_of()
-    headers = headers_of(body)
-    upper = {name.title(): value for name, value in headers.items()}
-    assert inbox.receive(body, upper) == 204
-    message = http.client.HTTPMessage()
-    for name, value in headers.items():
-        message[name] = value
-    assert inbox.receive(body, message) == 204

@@ -272,13 +272,6 @@ def test_a_later_since_hides_nothing_from_the_next_call(clinic: Clinic) -> None:
     assert clinic.catch_up().added == 5
 
 
-def test_the_next_call_reads_only_what_is_new_also_after_several_pages(clinic: Clinic) -> None:
-    clinic.switch(True)
-    for _ in range(6):
-        clinic.new_patients(40, hours=2)
-    assert [clinic.catch_up() for _ in range(2)] == [CatchUpReport(seen=240, added=0), CatchUpReport(seen=40, added=0)]
-
-
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_time_in_the_future_hides_nothing(clinic: Clinic, inbox: Desk, database_url: str, *, is_stored: bool) -> None:
     """The service's clock was ahead for a moment; an earlier release has stored such a time."""

@@ -338,7 +338,6 @@ def future_of_asyncio(_: Received) -> Any:
         generator,
         functools.partial(functools.partial(coroutine)),
         functools.partial(WithGeneratorCall()),
-        functools.partial(staticmethod(coroutine)),
         WithAsyncCall(),
         WithAsyncCall().__call__,
     ],

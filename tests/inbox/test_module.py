@@ -33,35 +33,31 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Import
     sys.modules.pop("clinic_program", None)
 
 
+HINT = "; python -c 'import clinic_program' shows the text of the error"
+
+
 @pytest.mark.parametrize(
     ("source", "shown"),
     [
-        ("patient = 'Ana Núñez'\nraise LookupError(patient)", "LookupError (clinic_program.py:2)"),
-        ("import sys\nsys.exit('no configuration for Ana Núñez')", "SystemExit (clinic_program.py:2)"),
-        ("import sys\nsys.exit(0)", "SystemExit (clinic_program.py:2)"),
+        ("patient = 'Ana Núñez'\nraise LookupError(patient)", f"LookupError (clinic_program.py:2){HINT}"),
+        ("import sys\nsys.exit('no configuration for Ana Núñez')", f"SystemExit (clinic_program.py:2){HINT}"),
+        ("import sys\nsys.exit(0)", f"SystemExit (clinic_program.py:2){HINT}"),
+        ("import json\njson.loads('Ana Núñez')", f"JSONDecodeError (clinic_program.py:2){HINT}"),
+        ("inbox = 3\nname = 'Ana", f"SyntaxError (clinic_program.py:2){HINT}"),
+        (
+            "import no_such_package.part",
+            "it needs the module 'no_such_package', which is not installed (clinic_program.py:1)",
+        ),
+        (
+            "from followup.inbox import Inbox\nInbox('oracle://x')",
+            "database must be SQLite, PostgreSQL, MySQL or MariaDB, not oracle (clinic_program.py:2)",
+        ),
     ],
 )
-def test_an_error_has_its_kind_and_place_but_no_text_because_it_may_have_personal_data(
+def test_an_error_has_its_kind_and_place_but_no_text_that_may_have_personal_data(
     imported: Import, source: str, shown: str
 ) -> None:
-    hint = "python -c 'import clinic_program' shows the text of the error"
-    assert imported(source) == f"cannot import clinic_program: {shown}; {hint}"
-
-
-def test_a_missing_module_is_named(imported: Import) -> None:
-    needed = "it needs the module 'no_such_package', which is not installed (clinic_program.py:1)"
-    assert imported("import no_such_package.part") == f"cannot import clinic_program: {needed}"
-
-
-def test_a_wrong_configuration_says_what_is_wrong(imported: Import) -> None:
-    shown = imported("from followup.inbox import Inbox\n\ninbox = Inbox('oracle://x', secret='whsec_1')")
-    assert "(clinic_program.py:3)" in shown
-    assert "PostgreSQL" in shown
-
-
-def test_the_place_is_in_the_users_code_also_if_a_library_raises(imported: Import) -> None:
-    assert "JSONDecodeError (clinic_program.py:2)" in imported("import json\njson.loads('Ana Núñez')")
-    assert "(clinic_program.py:3)" in imported("import sqlalchemy\n\nsqlalchemy.create_engine('Ana Núñez')")
+    assert imported(source) == f"cannot import clinic_program: {shown}"
 
 
 @pytest.mark.usefixtures("imported")
@@ -71,10 +67,6 @@ def test_the_users_code_may_be_in_the_folder_of_the_environment() -> None:
         with pytest.raises(CommandFailed) as caught:
             load_inbox("clinic_program:inbox")
     assert "JSONDecodeError (clinic_program.py:2)" in str(caught.value)
-
-
-def test_a_syntax_error_has_its_own_place(imported: Import) -> None:
-    assert "clinic_program: SyntaxError (clinic_program.py:2);" in imported("inbox = 3\nname = 'Ana")
 
 
 def test_ctrl_c_during_the_import_is_not_caught(imported: Import) -> None:

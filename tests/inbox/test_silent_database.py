@@ -96,7 +96,7 @@ def test_an_unexpected_error_is_raised_in_the_thread_of_the_caller(
     def fail(*_: object) -> None:
         raise own
 
-    monkeypatch.setattr(inbox_module, "store", fail)
+    monkeypatch.setattr(inbox_module, "insertion", fail)
     inbox = Inbox(proxy.url, secret=SECRET)
     body = body_of("whd_1")
     with pytest.raises(LookupError) as caught:

@@ -14,12 +14,11 @@ from typing import Any
 import httpx
 import pytest
 from sqlalchemy import Engine
-from support.databases import execute
 from support.responses import error
 from support.server import Action, Received, hang, hang_up, reply
 from support.systems import needs_forks
 
-from followup import AsyncFollowUp, AuthenticationError, ConfigurationError, FollowUp, PermissionDeniedError
+from followup import AsyncFollowUp, AuthenticationError, FollowUp, PermissionDeniedError
 from followup.outbox import DrainReport, Outbox
 from followup_mockserver import MockServer, MockService
 
@@ -389,21 +388,6 @@ def test_the_client_must_be_synchronous(outbox: Desk) -> None:
     for client in (AsyncFollowUp(api_key="k", base_url="https://service.example"), None):
         with pytest.raises(TypeError, match=r"^client must be a FollowUp, not"):
             outbox.drain(client)  # type: ignore[arg-type]
-
-
-@pytest.mark.on_all
-def test_missing_tables_and_other_versions_are_a_configuration_error(
-    database_url: str, engine: Engine, client: FollowUp
-) -> None:
-    outbox = Outbox(database_url)
-    for work in (lambda: outbox.drain(client), outbox.status, outbox.dead, lambda: outbox.run(client)):
-        with pytest.raises(ConfigurationError, match="create_tables"):
-            work()
-    outbox.create_tables()
-    execute(engine, "UPDATE followup_schema SET version = 99")
-    with pytest.raises(ConfigurationError, match="version 99"):
-        outbox.drain(client)
-    outbox.close()
 
 
 @pytest.mark.on_all

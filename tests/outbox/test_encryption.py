@@ -1,6 +1,5 @@
 """An outbox with a cipher: what is stored, wrong keys, events that cannot be decrypted, and the order of events."""
 
-import asyncio
 import logging
 import pickle
 import sqlite3
@@ -15,7 +14,7 @@ import pytest
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import Engine
-from support.connections import Open, OpenAsync, each_async_kind, each_kind, sqlite3_of
+from support.connections import Open, each_kind, sqlite3_of
 from support.databases import execute, read
 from support.waiting import wait_for
 
@@ -79,29 +78,6 @@ def test_each_kind_of_connection_records_what_only_the_key_reads(
     assert service.batches == [["e1"], ["e2"], ["e3"]]
     plain.close()
     outbox.close()
-
-
-@each_async_kind
-def test_each_kind_of_asynchronous_connection_does_so(
-    database_url: str, opened: OpenAsync, engine: Engine, service: Service
-) -> None:
-    outbox = Outbox(database_url)
-    outbox.create_tables()
-
-    async def work(outbox: Outbox, id: str) -> None:
-        async with opened(database_url) as (connection, _, commit):
-            await outbox.record_async(connection, visit(id))
-            await commit()
-
-    asyncio.run(work(outbox, "e1"))
-    outbox.close()
-    encrypted = Outbox(database_url, cipher=CIPHER)
-    asyncio.run(work(encrypted, "e2"))
-    (_, first), (_, second) = rows(engine, SUBJECTS)
-    assert first == second
-    assert "Ana " not in str(rows(engine)[1:])
-    assert encrypted.drain(service.client).sent == 2
-    encrypted.close()
 
 
 def test_a_write_of_another_process_between_two_statements_is_in_nobodys_way(

@@ -251,16 +251,6 @@ def test_other_connections_are_a_type_error(sqlite_url: str) -> None:
                 asyncio.run(outbox.record_async(connection, EVENT))  # type: ignore[arg-type]
 
 
-@pytest.mark.on_all
-def test_two_outboxes_in_one_database_are_apart(outbox: Outbox, database_url: str) -> None:
-    other = Outbox(database_url, name="other")
-    with engine_of(database_url).begin() as connection:
-        for each in (outbox, other):
-            each.record(connection, EVENT)
-    assert stored(database_url)[0] == ["e1", "e1"]
-    other.close()
-
-
 def row(url: str) -> Any:
     with engine_of(url).connect() as connection:
         return connection.exec_driver_sql("SELECT * FROM followup_outbox").mappings().one()

@@ -1,7 +1,6 @@
 """After a failover, connections in the pool are to a server that is read-only; new ones are to the new primary."""
 
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -9,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, event
 from sqlalchemy.exc import DBAPIError
-from support.databases import engine_of, execute, with_psycopg
+from support.databases import engine_of, with_psycopg
 from support.stores import receive, record
 from support.webhook_events import SECRET
 
 from followup import FollowUp, FollowUpError
 from followup.inbox import Inbox, Received
-from followup.outbox import DrainReport, Outbox
+from followup.outbox import Outbox
 from followup_mockserver import MockService
 
 OPEN = 3
@@ -140,14 +139,3 @@ def test_the_log_of_a_failed_handler_names_the_sqlstate_and_the_users_code(
     assert (
         message == f"event whd_1, attempt 1 failed: ProgrammingError (42P01 undefined_table) at test_failover.py:{line}"
     )
-
-
-@on_postgresql
-def test_the_log_of_a_relay_names_the_sqlstate(
-    stores: tuple[Outbox, Inbox], postgresql_url: str, client: FollowUp, caplog: pytest.LogCaptureFixture
-) -> None:
-    outbox, _ = stores
-    outbox.status()
-    execute(engine_of(postgresql_url), "DROP TABLE followup_outbox")
-    next(outbox._sending(client, DrainReport(), threading.Event()))
-    assert "ProgrammingError (42P01 undefined_table): relation" in caplog.text

@@ -5,8 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.pool import NullPool
+from sqlalchemy import event
 from support.databases import engine_of
 
 from followup import ConfigurationError, FollowUp, inbound
@@ -107,25 +106,6 @@ def test_a_bad_deadline_is_an_error(store: Store, deadline: Any) -> None:
         pytest.raises(ConfigurationError, match=r"^deadline must be a positive number of seconds"),
     ):
         store.drain(client, deadline=deadline) if isinstance(store, Outbox) else store.drain(deadline)
-
-
-@pytest.mark.on_all
-def test_a_connection_to_another_database_is_named_also_after_the_first_record(
-    database_url: str, sqlite_url: str
-) -> None:
-    outbox = Outbox(database_url)
-    outbox.create_tables()
-    with engine_of(database_url).begin() as connection:
-        outbox.record(connection, order("e1"))
-    other: Engine = create_engine(f"{sqlite_url}.other", poolclass=NullPool)
-    with other.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE own (id INTEGER)")
-        with pytest.raises(ValueError, match=r"connection is not to the database of the outbox: it is to .*\.other"):
-            outbox.record(connection, order("e2"))
-        connection.exec_driver_sql("INSERT INTO own VALUES (1)")
-    with other.connect() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM own").scalar_one() == 1
-    outbox.close()
 
 
 @pytest.mark.on_all

@@ -381,8 +381,8 @@ def _registration(handler: Handler, transaction: object) -> Registration:
     if not callable(handler):
         raise TypeError("a handler must be a function")
     function: object = handler
-    while isinstance(function, (functools.partial, staticmethod)):
-        function = function.func if isinstance(function, functools.partial) else function.__func__
+    while isinstance(function, functools.partial):
+        function = function.func
     for each in (function, getattr(function, "__call__", None)):  # noqa: B004 - the method of a callable object
         if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
             raise TypeError(f"handler {_name(handler)} is a coroutine function; {_SYNCHRONOUS}")
