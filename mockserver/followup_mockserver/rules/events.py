@@ -78,7 +78,7 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api", path: str = "
         source: its source.
         path: its path in the body of the request, with which the paths of its keys in the journal begin.
     """
-    known = _known(tenant, raw, source)
+    known = tenant.events.find("origin", (source, _id_of(raw)))
     if known is not None and known.status != "failed":
         # Before any validation: an event that was accepted is a duplicate by its id, whatever its other fields are now.
         if (known.type, without_nulls(known.data)) != (raw.get("type"), without_nulls(raw.get("data"))):
@@ -97,11 +97,6 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api", path: str = "
     if result.accepted:
         tenant.remarks.ignored_keys.extend(f"{path}{each}" for each in ignored)
     return result
-
-
-def _known(tenant: Tenant, raw: Any, source: EventSource) -> Event | None:
-    source_ref = _id_of(raw)
-    return None if source_ref is None else tenant.events.find("origin", (source, source_ref))
 
 
 def _id_of(raw: Any) -> str | None:

@@ -88,7 +88,6 @@ class Registry:
 
     Attributes:
         options: the options of the mock.
-        default: the tenant of the default organization.
         on_change: called after a tenant was created or reset, and after a job was scheduled in one.
         has_virtual_time: whether a delay advances the mock's clock; otherwise it takes real time.
 
@@ -139,9 +138,15 @@ class Registry:
         """Wait for a number of seconds, or until the mock stops."""
         self._stopped.wait(seconds)
 
+    @property
+    def default(self) -> Tenant:
+        """The tenant of the default organization."""
+        return next(iter(self._tenants.values()))
+
     def by_key(self, value: str) -> Tenant | None:
         """Return the tenant that an API key belongs to, even if the key is revoked or expired; None if unknown."""
-        return self._by_key.get(value)
+        # Without the lock, which a reset holds for long; another thread may add a tenant meanwhile.
+        return next((each for each in tuple(self._tenants.values()) if value in each.keys), None)
 
     def all(self) -> list[Tenant]:
         """Return all tenants, oldest first."""
@@ -160,7 +165,6 @@ class Registry:
             records = [self._new_key(organization, name, scopes) for name, scopes in keys]
             self._initial[organization.id] = self._new_tenant(organization, records)
             tenant = self._tenants[organization.id] = self._copy_of(self._initial[organization.id])
-            self._by_key |= dict.fromkeys(tenant.keys, tenant)
         self.on_change()
         return tenant
 
@@ -169,7 +173,6 @@ class Registry:
         with self._lock:
             record = self._new_key(tenant.organization, name, scopes)
             tenant.keys[record.value] = record
-            self._by_key[record.value] = tenant
         return record
 
     def reset(self, tenant: Tenant | None = None) -> None:
@@ -180,7 +183,7 @@ class Registry:
                 self._initial = {}
                 self._install(self._origin)
             elif self._tenants.get(tenant.organization.id) is tenant:  # else another thread has just reset it
-                self._replace(tenant, self._copy_of(self._initial[tenant.organization.id]))
+                self._tenants[tenant.organization.id] = self._copy_of(self._initial[tenant.organization.id])
         self._end(ended)
 
     def copy(self, tenant: Tenant | None = None) -> MockState:
@@ -233,7 +236,7 @@ class Registry:
                 # Another thread may have reset the tenant, or the whole mock, which removes it.
                 ended = [each for each in (self._tenants.get(tenant.organization.id),) if each is not None]
                 for current in ended:
-                    self._replace(current, self._adopted(state.tenants[0], current))
+                    self._tenants[current.organization.id] = self._adopted(state.tenants[0], current)
         self._end(ended)
 
     def _install(self, state: MockState) -> None:
@@ -244,11 +247,8 @@ class Registry:
         self._use(tenants, IdFactory(self.options.seed, "") if state.ids is None else state.ids.copy())
 
     def _use(self, tenants: Sequence[Tenant], ids: IdFactory) -> None:
-        # Assigned only when all of it is complete: the mock handles requests meanwhile.
-        self._ids = ids
-        self.default: Tenant = tenants[0]
-        self._tenants = {each.organization.id: each for each in tenants}
-        self._by_key = {key: each for each in tenants for key in each.keys}
+        # Replaced at once: the mock handles requests meanwhile.
+        self._ids, self._tenants = ids, {each.organization.id: each for each in tenants}
 
     def _adopted(self, state: Tenant, tenant: Tenant) -> Tenant:
         """Return a copy of a state as that of the organization of a tenant."""
@@ -261,7 +261,7 @@ class Registry:
         if state.organization.id != tenant.organization.id:
             new.organization = attrs.evolve(new.organization, id=tenant.organization.id)
             new.keys = copied(tenant.keys)
-        elif any(self._by_key.get(value, tenant) is not tenant for value in new.keys):
+        elif any(self.by_key(value) not in (None, tenant) for value in new.keys):
             message = "An API key of the snapshot belongs to another organization."
             raise SnapshotError("organizations[0].apiKeys", message, code="api_key_in_use", status=409)
         return new
@@ -280,13 +280,6 @@ class Registry:
                 each.notify()  # no change will follow that could wake the threads that wait for one
         self.on_change()
 
-    def _replace(self, old: Tenant, new: Tenant) -> None:
-        others = {value: tenant for value, tenant in self._by_key.items() if tenant is not old}
-        self._by_key = others | dict.fromkeys(new.keys, new)
-        self._tenants[new.organization.id] = new
-        if old is self.default:
-            self.default = new
-
     def _new_tenant(self, organization: Organization, keys: Sequence[KeyRecord]) -> Tenant:
         tenant = Tenant(organization, keys, self.options)
         with tenant.caused_by(None):
@@ -295,7 +288,8 @@ class Registry:
 
     def _new_key(self, organization: Organization, name: str, scopes: Sequence[str]) -> KeyRecord:
         prefix = LIVE_KEY_PREFIX if organization.livemode else TEST_KEY_PREFIX
-        return KeyRecord(name=name, value=self._unused(prefix, self._by_key), scopes=list(scopes))
+        used = {value for each in self._tenants.values() for value in each.keys}
+        return KeyRecord(name=name, value=self._unused(prefix, used), scopes=list(scopes))
 
     def _unused(self, prefix: str, used: Container[str]) -> str:
         # A loaded organization may have an id or a key that this mock would generate.
