@@ -30,8 +30,6 @@ CANCELLATION_TIMEOUT = 0.5
 _MAX_TRACEBACK = 20_000
 """Characters of a traceback that are kept: the last ones."""
 
-_OWN_MODULES = ("followup_mockserver.deliveries.", "followup_mockserver.world.state.", "asyncio.")
-
 
 class MountedCall:
     """One call of a mounted receiver.
@@ -119,14 +117,14 @@ class MountedCall:
         response = None if outcome.status is None else self._kept(outcome.status)
         if self._error is None:
             return AttemptResult(outcome, seconds, response=response)
-        raised, text = None, _traceback(self._error)  # before it gets a note
+        raised, text = None, "".join(traceback.format_exception(self._error))  # before it gets a note
         if not in_process:
             logger.error("exception in %s", self._described(), exc_info=self._error)
         elif self._is_raised(self._error):
             raised = self._error
             with suppress(Exception):  # an exception can be immutable
                 raised.add_note(f"Raised by {self._described()}.")
-        return AttemptResult(outcome, seconds, text, response, raised)
+        return AttemptResult(outcome, seconds, text[-_MAX_TRACEBACK:], response, raised)
 
     def _is_raised(self, error: BaseException) -> bool:
         # A test cannot do without an exit, such as KeyboardInterrupt or an outcome of pytest.
@@ -210,12 +208,3 @@ class MountedCall:
             body=bytes(self._body[:LONGEST_RESPONSE_BODY]),
             body_is_whole=self._body_has_ended and len(self._body) <= LONGEST_RESPONSE_BODY,
         )
-
-
-def _traceback(error: BaseException) -> str:
-    """Return the traceback of an exception as text, from the first frame of the receiver on."""
-    first = error.__traceback__
-    while first is not None and first.tb_frame.f_globals.get("__name__", "").startswith(_OWN_MODULES):
-        first = first.tb_next
-    lines = traceback.format_exception(type(error), error, first or error.__traceback__)
-    return "".join(lines)[-_MAX_TRACEBACK:]
