@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from followup import PatientInput, inbound
-from followup_mockserver import MockService
 
 ANA: PatientInput = {"phone": "+54 9 11 5555-0000", "full_name": "Ana Pérez", "date_of_birth": date(1980, 2, 29)}
 NOON = datetime(2030, 5, 17, 12, tzinfo=UTC)
@@ -101,16 +100,3 @@ def test_an_id_is_the_same_in_every_process_and_release() -> None:
 def test_what_states_nothing_certain_is_an_error(parts: tuple[Any, ...], said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         inbound.id_of(*parts)
-
-
-def test_a_changed_patient_arrives() -> None:
-    client = MockService().client()
-
-    def send(patient: PatientInput) -> str:
-        event = inbound.patient_upserted(id=inbound.id_of("patient", "H-1", patient), patient=patient)
-        (result,) = client.events.send_all([event])
-        return str(result.status)
-
-    changed: PatientInput = {**ANA, "full_name": "Ana Pérez de López"}
-    assert [send(each) for each in (ANA, ANA, changed)] == ["processed", "duplicate", "processed"]
-    assert client.patients.list().data[0].full_name == "Ana Pérez de López"

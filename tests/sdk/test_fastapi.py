@@ -27,7 +27,6 @@ from telemetry.planting import ECHO, MARK
 from followup import ConfigurationError, WebhookEvent
 from followup.fastapi import inbox_router, webhook_event
 from followup.inbox import Inbox
-from followup_mockserver import MockService
 
 Served = tuple[httpx.Client, Inbox, list[str]]
 """A client of the application, the inbox, and what came to handlers."""
@@ -217,25 +216,6 @@ def test_the_secrets_of_the_environment_are_read_where_the_dependency_is_made(mo
         webhook_event()
     with pytest.raises(ValueError, match="secret begins or ends with white space"):
         webhook_event([SECRET, "whsec_of_a_file\n"])
-
-
-def test_a_service_delivers_to_an_application_with_other_secrets_in_a_test(tmp_path: Path) -> None:
-    """A test overrides the dependency, as FastAPI's tests do."""
-    app, events = FastAPI(), []
-    verified = webhook_event("whsec_of_production")
-
-    @app.post("/webhooks", status_code=204)
-    async def hook(event: Annotated[WebhookEvent, Depends(verified)]) -> None:
-        events.append(event)
-
-    url = "https://clinic.example/webhooks"
-    with MockService() as service, service.client() as client:
-        endpoint = client.webhook_endpoints.create(url=url, enabled_events=["patient.upserted"])
-        app.dependency_overrides[verified] = webhook_event(endpoint.secret)
-        service.mount(url, app)
-        patient = client.patients.create(phone=PHONE)
-        service.advance()
-    assert [event.ref for event in events] == [patient.id]
 
 
 def test_a_missing_framework_is_an_import_error_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast, get_args, get_origin
 import attrs
 
 from followup._core.codec.kinds import NOT_IN_JSON, Kinds, annotations_of, camel, kinds_of
-from followup._core.codec.wire import LONGEST_NESTING, WireError, is_deep, parse_timestamp
+from followup._core.codec.wire import WireError, parse_timestamp
 
 T = TypeVar("T")
 Decoder = Callable[[Any], Any]
@@ -47,19 +47,13 @@ class Leaf:
         return value if self.parse is None else self.parse(value)
 
 
-def _shallow(value: Any) -> Any:
-    if value.__class__ is not dict or is_deep(value):
-        raise ValueError
-    return value
-
-
 _LEAVES: dict[Any, Leaf] = {
     str: Leaf("a string", str),  # also an id, and an enumeration: its unknown values stay strings
     bool: Leaf("a boolean", bool),
     int: Leaf("an integer", int),
     datetime: Leaf("a timestamp", str, parse_timestamp),
     date: Leaf("a date", str, date.fromisoformat),
-    Mapping: Leaf(f"an object of at most {LONGEST_NESTING} levels", dict, _shallow),
+    Mapping: Leaf("an object", dict),
 }
 
 
@@ -139,7 +133,7 @@ def _compiled(kinds: Kinds, *, is_complete: bool) -> Decoder:
         "cls": cls,
         "new": cls.__new__,
         "known": known,
-        "others": lambda raw: _shallow({name: value for name, value in raw.items() if name not in known}),
+        "others": lambda raw: {name: value for name, value in raw.items() if name not in known},
     }
     reads, checks, sets = [], ["raw.__class__ is dict"], ["result = new(cls)"]
     for number, field in enumerate(fields):
@@ -206,13 +200,10 @@ def _problems(kinds: Kinds, raw: Any, path: str) -> Iterator[WireError]:
     elif raw.__class__ is not dict:
         yield WireError(path, "is not an object")
     else:
-        others = dict(raw)
         for field in fields_of(kinds):
             place = f"{path}.{field.wire_name}".removeprefix(".")
-            value = others.pop(field.wire_name, field.default)
+            value = raw.get(field.wire_name, field.default)
             if value is attrs.NOTHING:
                 yield WireError(place, "is missing")
             elif value is not None or not field.kinds.nullable:
                 yield from _problems(field.kinds, value, place)
-        if is_deep(others):
-            yield WireError(path, f"has an unknown field of more than {LONGEST_NESTING} levels")

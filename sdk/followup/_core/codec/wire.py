@@ -8,8 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 LONGEST_NESTING = 100
-"""Levels of objects and lists in an unknown field or an object without a schema. Far more could be neither pickled nor
-exported."""
+"""Levels of objects and lists in the body of an error. Far more could not be pickled."""
 
 _LAST_YEAR_OF_LOCAL_MEAN_TIME = 1972
 """No zone has had it, or any other offset with seconds, since."""
