@@ -4,16 +4,13 @@ One application serves all mocks of a process. The WSGI environment of a request
 """
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 import flask
 from flask import Blueprint, Flask, jsonify, request
 from werkzeug.exceptions import HTTPException
-from werkzeug.http import HTTP_STATUS_CODES
-from werkzeug.wsgi import get_content_length
 
 from followup_mockserver.gateway.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
@@ -32,90 +29,59 @@ if TYPE_CHECKING:
 API_PREFIX = "/api"
 """Each operation is served under its path, and under its path with this prefix."""
 
-CONTRACT_PATH = f"{API_PREFIX}/v1/openapi.json"
-
-_REQUESTED = "followup_mockserver.requested_path"
-"""Key of the WSGI environment: the path with ``API_PREFIX``; absent in requests without it."""
-
-
-_OPERATIONS = {(each.method, each.path): each for each in OPERATIONS.values()}
-
 api: Blueprint = Blueprint("api", __name__)
-for _operation in OPERATIONS.values():
-    # For 405. Where method and path are those of an operation, the request does not reach Flask: that takes as long
-    # as all the rest of a call.
-    api.add_url_rule(
-        _operation.path.replace("{id}", "<path_id>"),
-        endpoint=_operation.name.replace(".", ":"),
-        methods=[_operation.method],
-        provide_automatic_options=False,
-    )
 
 
-def operation_at(method: str, path: str) -> tuple[Operation | None, str | None]:
-    """Return the operation at a path, or None, and the id in the path, which is always in its third segment."""
-    segments, path_id = path.split("/"), None
-    if len(segments) > 3 and segments[3]:
-        path_id, segments[3] = segments[3], "{id}"
-    return _OPERATIONS.get(("GET" if method == "HEAD" else method, "/".join(segments))), path_id
+class BrokenResponse(flask.Response):
+    """A response that a fault cuts off: none of it is sent, or half of its body; or that comes too late."""
 
+    def __init__(self, response: Response) -> None:
+        super().__init__(b"", status=response.status, headers=response.headers, mimetype="application/json")
+        self._complete = response
 
-def operation_response(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes] | None:
-    """Call the operation of a request, and start its response; return None if the request is for none.
+    def __call__(self, _: Any, start_response: Any) -> Iterable[bytes]:
+        """Send half of the body, or nothing, and raise the exception that ends the connection."""
+        if self._complete.broken == "late":
+            raise faults.ResponseTooLate
+        if self._complete.broken == "disconnect":
+            raise faults.ConnectionDropped
+        self.headers["Content-Length"] = str(len(self._complete.body))
+        start_response(self.status, self.headers.to_wsgi_list())
+        return self._half()
 
-    It removes ``API_PREFIX`` from the path in the environment.
-
-    Raises:
-        ConnectionDropped, ResponseTooLate: a fault breaks the connection.
-    """
-    environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
-    path = f"/{environ.get('PATH_INFO', '').lstrip('/')}"
-    if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
-        # Here, because 32 further routes would make each start of a server slower.
-        environ |= {"PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
-        path = path.removeprefix(API_PREFIX)
-    path = path.encode("latin-1").decode(errors="replace")
-    operation, path_id = operation_at(environ["REQUEST_METHOD"], path)
-    if operation is None:
-        return None
-    response = _called(operation, path_id, path, environ)
-    if response.broken == "late":
-        raise faults.ResponseTooLate
-    if response.broken == "disconnect":
+    def _half(self) -> Iterable[bytes]:
+        yield self._complete.body[: len(self._complete.body) // 2]
         raise faults.ConnectionDropped
-    headers = {"Content-Type": "application/json", "Content-Length": str(len(response.body))} | response.headers
-    start_response(f"{response.status} {HTTP_STATUS_CODES.get(response.status, 'Unknown')}", [*headers.items()])
-    if response.broken:
-        return _half(response.body)
-    return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.body]
 
 
-def _called(operation: Operation, path_id: str | None, path: str, environ: "WSGIEnvironment") -> Response:
+def call_operation(operation: Operation, path_id: str | None = None) -> flask.Response:
+    """Call an operation of the current mock."""
+    environ = request.environ
     mock: ServedMock = environ[MOCK]
-    query = environ.get("QUERY_STRING", "").encode("latin-1").decode(errors="replace")
-    try:
-        if mock._guard.protects_api:
-            mock._guard.check_origin(environ)
-    except ServiceError as error:
-        return mock._gateway.reject(error)
-    return mock._gateway.handle(
+    response = mock._gateway.handle(
         Request(
             operation=operation,
             method=environ["REQUEST_METHOD"],
-            path=path,
+            path=request.path,
             path_id=path_id,
             headers=_headers(environ),
-            query=parse_qsl(query, keep_blank_values=True, errors="replace"),
-            body=_body(environ) if operation.takes_body else b"",
+            query=list(request.args.items(multi=True)) if environ.get("QUERY_STRING") else [],
+            body=_body() if operation.takes_body else b"",
             read_timeout=environ.get(faults.READ_TIMEOUT),
             client_has_left=environ.get(faults.CLIENT_HAS_LEFT, lambda: False),
         )
     )
+    return flask_response(response)
 
 
-def _half(body: bytes) -> Iterator[bytes]:
-    yield body[: len(body) // 2]
-    raise faults.ConnectionDropped
+for _operation in OPERATIONS.values():
+    api.add_url_rule(
+        _operation.path.replace("{id}", "<path_id>"),
+        endpoint=_operation.name.replace(".", ":"),
+        view_func=functools.partial(call_operation, _operation),
+        methods=[_operation.method],
+        provide_automatic_options=False,
+    )
 
 
 def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
@@ -130,20 +96,21 @@ def _header_name(key: str) -> str | None:
     return "content-type" if key == "CONTENT_TYPE" else None
 
 
-def _body(environ: "WSGIEnvironment") -> bytes | None:
-    """Return the body; None if it is too large."""
-    length = get_content_length(environ)
-    if length is None:  # only some servers mark the end of such a body
-        length = MAX_BODY_BYTES + 1 if environ.get("wsgi.input_terminated") else 0
-    elif length > MAX_BODY_BYTES:
-        return None
-    body: bytes = environ["wsgi.input"].read(length)
-    return body if len(body) <= MAX_BODY_BYTES else None
+def _body() -> bytes | None:
+    return None if (request.content_length or 0) > MAX_BODY_BYTES else request.get_data(cache=False)
 
 
 def flask_response(response: Response) -> flask.Response:
     """Convert a response of the gateway to one of Flask."""
+    if response.broken:
+        return BrokenResponse(response)
     return flask.Response(response.body, response.status, response.headers, mimetype="application/json")
+
+
+CONTRACT_PATH = f"{API_PREFIX}/v1/openapi.json"
+
+_REQUESTED = "followup_mockserver.requested_path"
+"""Key of the WSGI environment: the path with ``API_PREFIX``; absent in requests without it."""
 
 
 def reject_web_pages() -> None:
@@ -252,8 +219,12 @@ class App(Flask):
         """Serve a request."""
         if self._mock is not None:
             environ = {**environ, MOCK: self._mock}
-        response = operation_response(environ, start_response)
-        return super().wsgi_app(environ, start_response) if response is None else response
+        environ.pop("HTTP_UPGRADE", None)  # an offer that a server may ignore; Werkzeug would match no route
+        path = f"/{environ.get('PATH_INFO', '').lstrip('/')}"
+        if path.startswith(f"{API_PREFIX}/v1/") and path != CONTRACT_PATH:
+            # Here, because 32 further routes would make each start of a server slower.
+            environ |= {"PATH_INFO": path.removeprefix(API_PREFIX), _REQUESTED: path}
+        return super().wsgi_app(environ, start_response)
 
 
 _shared = functools.cache(App)
@@ -264,9 +235,7 @@ def served(mock: ServedMock, dashboard: Blueprint) -> WSGIApp:
     """Return the WSGI application of a mock."""
 
     def serve(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
-        environ = {**environ, MOCK: mock}
-        response = operation_response(environ, start_response)
-        return _shared(dashboard)(environ, start_response) if response is None else response
+        return _shared(dashboard)({**environ, MOCK: mock}, start_response)
 
     return serve
 
