@@ -134,7 +134,7 @@ class TestWhatATimeoutMeans:
             driver.call(server.url, retrieve, max_retries=0, **options)
 
     def test_the_default_is_30_seconds_and_5_to_connect(self) -> None:
-        chosen = options.options_from("k", "http://x", "1", NOT_GIVEN, 2, None, None, own_client=False)
+        chosen = options.options_from("k", "http://x", "1", NOT_GIVEN, 2, None, None, None, own_client=False)
         assert chosen.attempt_seconds == 30
         assert chosen.timeouts == {"connect": 5, "read": 30, "write": 30, "pool": 30}
 
