@@ -1,5 +1,6 @@
 """``followup import``: the commands for a clinic's own files."""
 
+import functools
 import gc
 import os
 import sqlite3
@@ -20,6 +21,7 @@ from followup.cli.application import Application
 from followup.cli.output import CommandFailed, connected, reject, say
 
 if TYPE_CHECKING:
+    from followup.imports import Report
     from followup.outbox import DrainReport
 
 commands: Application = Application(
@@ -89,15 +91,11 @@ def check(
     """
     with _nothing_done():
         from followup.cli.import_report import Shown
-        from followup.imports import Import, ImportRefused
+        from followup.imports import Import
         from followup.imports.proposal import language_of
 
-        job, rejected = Import.load(map), ""
-        try:
-            with _progress(file) as on_progress:
-                report = job.check(file, on_progress=on_progress)
-        except ImportRefused as error:
-            report, rejected = error.report, str(error)
+        job = Import.load(map)
+        report, rejected = _reported(file, job.check)
         shown = Shown(report, job, file, is_recorded=None, shows_values=show_personal_data)
         shown.language = language or language_of(job.map.headers)
         if html is not None:
@@ -129,17 +127,14 @@ def run(
     """
     with _nothing_done():
         from followup.cli.import_report import Shown
-        from followup.imports import Import, ImportRefused
+        from followup.imports import Import
 
-        job, rejected = Import.load(map), ""
+        job = Import.load(map)
         if send:
             with connected():
                 pass  # without a key or a base URL, nothing is recorded
-        with stores.opened("outbox", database, name, cipher) as outbox, _progress(file) as on_progress:
-            try:
-                report = job.run(file, outbox, on_progress=on_progress)
-            except ImportRefused as error:
-                report, rejected = error.report, str(error)
+        with stores.opened("outbox", database, name, cipher) as outbox:
+            report, rejected = _reported(file, functools.partial(job.run, database=outbox))
     sent, problem = _send(database, name, cipher) if send and not rejected else (None, "")
     Shown(report, job, file, is_recorded=not rejected, shows_values=show_personal_data).print(as_json=as_json)
     if sent and not as_json:
@@ -187,6 +182,17 @@ def verify(
         say(f"{len(differences):,} differences" if differences else f"{file.name} and the service agree.")
     if differences:
         raise CommandFailed("")
+
+
+def _reported(file: Path, work: Callable[..., "Report"]) -> tuple["Report", str]:
+    """Return a report, and why nothing was recorded, if so."""
+    from followup.imports import ImportRefused
+
+    try:
+        with _progress(file) as on_progress:
+            return work(file, on_progress=on_progress), ""
+    except ImportRefused as error:
+        return error.report, str(error)
 
 
 def _in_json(side: datetime | str | None) -> str | None:

@@ -58,18 +58,23 @@ class Layout:
     """Where the table of a file is, as far as it is known before the file is read.
 
     Attributes:
-        headers: headers that the table has. They decide the delimiter, the row of the header and the sheet.
+        encoding: name of the codec of a text.
+        sheet: name of the sheet.
         sheets: names of sheets, or ``*`` for all; none: the first visible one that has the headers.
         header: names of the columns of a file that has no row with them.
         header_row: number of the row with the headers.
-        encoding: name of the codec of a text.
     """
 
-    headers: Sequence[str] = ()
-    sheets: Sequence[str] = ()
-    header: Sequence[str] = ()
-    header_row: int | None = None
     encoding: str | None = None
+    sheet: str | None = None
+    sheets: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    header_row: int | None = None
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that the file must have. They decide the delimiter, the row of the header and the sheet."""
+        return ()
 
 
 @attrs.frozen
@@ -102,6 +107,7 @@ class Table:
     def __init__(self, path: str | Path, layout: Layout = Layout(), *, accepts_doubtful: bool = False) -> None:
         self._path = Path(path)
         self._layout = layout
+        self._headers = layout.headers
         self.replaces: bool = layout.encoding is not None
         self.likely_encoding: str | None = None
         self.unread: list[str] = []
@@ -125,7 +131,7 @@ class Table:
         for part in self._parts:
             sheet = part.source.name if len(self._parts) > 1 else ""
             order = None if part.names == self.header else [part.names.index(each) for each in self._shared(part)]
-            wanted = self._layout.headers or part.names
+            wanted = self._headers or part.names
             first = wanted[0].partition("#")[0]
             for number, record in enumerate(part.source.records(), 1):
                 if on_progress and not number % _PROGRESS_STEP:
@@ -177,7 +183,7 @@ class Table:
             stream.seek(0)
             if _HTML.match(text):
                 return [Page(self._path, stream, encoding)]
-        return [CsvText(file, encoding, layout.headers, self._first_rows)]
+        return [CsvText(file, encoding, self._headers, self._first_rows)]
 
     def _check_kind(self, start: bytes) -> None:
         for kind, advice in _KINDS.items():
@@ -201,12 +207,13 @@ class Table:
         return [(number, record) for number, record in numbered if has_text(record)]
 
     def _found_headers(self, record: Sequence[Cell]) -> int:
-        return len({*self._layout.headers} & {*names_of(record)})
+        return len({*self._headers} & {*names_of(record)})
 
     def _chosen_parts(self) -> list[_Part]:
         """Return the sheets that are read."""
         by_name = {each.name: each for each in self._sources}
-        wanted = self._layout.sheets if "" not in by_name else ()
+        sheets = (self._layout.sheet,) if self._layout.sheet else self._layout.sheets
+        wanted = sheets if "" not in by_name else ()
         for name in wanted:
             if name != "*" and name not in by_name:
                 raise ConfigurationError(f"{self._path} has no sheet {name!r}; its sheets are {', '.join(by_name)}")
@@ -218,18 +225,18 @@ class Table:
             chosen += fitting if wanted else (fitting or others)[:1]
         self.unread = [each.name for each in fitting if each not in chosen]
         parts = [self._part(each) for each in chosen or visible[:1]]
-        if not self._layout.headers:  # of a proposal, those count that have the same header as the first
+        if not self._headers:  # of a proposal, those count that have the same header as the first
             same = [each for each in fitting if self._part(each).names == parts[0].names]
             self.unread = [each.name for each in same if each not in chosen]
         return parts
 
     def _fits(self, source: CsvText | Page | Sheet) -> bool:
         first = self._first(source)
-        if not self._layout.headers:
+        if not self._headers:
             return len(first) > 1 and max(len(names_of(record)) for _, record in first) > 1
         if self._layout.header:
             return bool(first)
-        return any(self._found_headers(record) == len(self._layout.headers) for _, record in first)
+        return any(self._found_headers(record) == len(self._headers) for _, record in first)
 
     def _part(self, source: CsvText | Page | Sheet) -> _Part:
         """Find the header of the table, and check it."""
@@ -242,7 +249,7 @@ class Table:
             raise ConfigurationError(f"{self._path} is empty; a table begins with a row of headers")
         if layout.header_row is not None:
             row, record = next((each for each in first if each[0] == layout.header_row), (layout.header_row, []))
-        elif layout.headers:
+        elif self._headers:
             row, record = max(first, key=lambda each: self._found_headers(each[1]))
         else:
             row, record = _likely_header(first)
@@ -254,16 +261,16 @@ class Table:
         if any("\0" in name for name in names):
             raise ConfigurationError(f"{self._path} is no text, or UTF-16 without its mark: save it as UTF-8")
         place = "in its first row" if row == 1 else f"in row {row}" if row else 'in "header" of the map'
-        for name in self._layout.headers:
+        for name in self._headers:
             if name not in names:
                 close = difflib.get_close_matches(name, names, n=1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise ConfigurationError(f"{self._path} has no column {name!r} {place}{hint}")
-        if len(self._layout.headers) > 1 and all(f"{each}#2" in names for each in self._layout.headers):
+        if len(self._headers) > 1 and all(f"{each}#2" in names for each in self._headers):
             raise ConfigurationError(
                 f"{self._path} has each column twice {place}: save each of the two tables in its own file"
             )
-        if row and any(_DATA.fullmatch(each) for each in self._layout.headers or names):
+        if row and any(_DATA.fullmatch(each) for each in self._headers or names):
             raise ConfigurationError(
                 f"{self._path} has dates, times or phones {place}, so it has no row of headers. Name its columns in "
                 f'the map: header = ["Turno", …], one name for each of its {len(names)} columns'

@@ -87,7 +87,7 @@ class Column:
 
 
 @attrs.frozen(kw_only=True)
-class Map:
+class Map(Layout):
     """A map, validated. The attributes are the keys of the TOML file.
 
     Attributes:
@@ -107,11 +107,6 @@ class Map:
     shared_phones: Literal["reject", "send"] = "reject"
     midnight: Literal["reject", "send"] = "reject"
     mixed_dates: Literal["reject", "send"] = "reject"
-    encoding: str | None = None
-    sheet: str | None = None
-    sheets: tuple[str, ...] = ()
-    header: tuple[str, ...] = ()
-    header_row: int | None = None
     ignore: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
 
     @property
@@ -130,17 +125,9 @@ class Map:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers that the file must have."""
+        """The headers of all columns."""
         mapped = (header for each in self.columns.values() for header in each.headers)
         return tuple(dict.fromkeys((*mapped, *self.ignore)))
-
-    @property
-    def layout(self) -> Layout:
-        """Where the table of a file is."""
-        sheets = (self.sheet,) if self.sheet else self.sheets
-        return Layout(
-            headers=self.headers, sheets=sheets, header=self.header, header_row=self.header_row, encoding=self.encoding
-        )
 
     def column_of(self, field: str) -> str | None:
         """Return the header of a field, several joined by `` + ``; None if the file has no column of it."""

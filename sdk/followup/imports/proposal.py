@@ -256,8 +256,6 @@ class _Proposal:
         if table.unread:
             sheets = ", ".join(map(_quoted, table.unread))
             yield f"sheet = {_quoted(table.sheet_names[0])}  # {self._say('sheets', sheets=sheets)}"
-        if table.header_row > 1:
-            yield f"# header_row = {table.header_row}  # {self._say('header_row')}"
 
     def _take(self, field: str) -> _Column | None:
         """Return the column of a field, which no other field gets then; None if no header names it."""

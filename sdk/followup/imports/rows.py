@@ -56,7 +56,7 @@ class Rows:
     def __init__(self, map: Map, file: str | Path, now: datetime, *, on_progress: OnProgress | None = None) -> None:
         self.map = map
         self.now = now
-        self.table: Table = Table(file, map.layout)
+        self.table: Table = Table(file, map)
         self._seen = temporary_database(_SEEN)  # because a million rows would take too much memory
         self._stored = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``; nobody else can open it
         self._count = 0

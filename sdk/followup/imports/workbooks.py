@@ -1,5 +1,6 @@
 """Reads workbooks, ``.xlsx``, ``.xls``, ``.xlsb`` and ``.ods``, with calamine, which holds a sheet in memory."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO, Final
@@ -44,41 +45,21 @@ class Sheet:
         if self._sheet is None:
             self._sheet = self._load(self.name)
         first = (self._sheet.start or (0, 0))[1]
-        ranges = [*(self._sheet.merged_cell_ranges or ()), *self._seen.merged]
-        merged = _merged(ranges, first, self._sheet.width)
-        errors = self._seen.errors
+        starts: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+        for (top, left), (bottom, _) in (*(self._sheet.merged_cell_ranges or ()), *self._seen.merged):
+            if top < bottom and 0 <= left - first < self._sheet.width:
+                starts[top + 1].append((left - first, bottom + 1))
+        merged: dict[int, tuple[int, Cell]] = {}  # by column: the last row, and the value of the first
         for number, row in enumerate(self._sheet.iter_rows(), 1):
             cells = [_CONVERSIONS[type(value)](value) for value in row]
-            for column in errors.get(number, ()):
+            for column in self._seen.errors.get(number, ()):
                 if 0 <= column - first < len(cells):
                     cells[column - first] = ERROR
-            for span in merged.pop(number, ()):
-                if span.first == number:
-                    span.value = cells[span.column]
-                elif cells[span.column] is None:
-                    cells[span.column] = span.value
-                if number < span.last:
-                    merged.setdefault(number + 1, []).append(span)
+            for column, (last, value) in merged.items():
+                if number <= last and cells[column] is None:
+                    cells[column] = value
+            merged |= {column: (last, cells[column]) for column, last in starts.pop(number, ())}
             yield cells
-
-
-@attrs.define
-class _Span:
-    """Cells that are merged downwards."""
-
-    first: int
-    last: int
-    column: int
-    value: Cell = None
-
-
-def _merged(ranges: Any, offset: int, width: int) -> dict[int, list[_Span]]:
-    """Return the merged cells by their first rows."""
-    found: dict[int, list[_Span]] = {}
-    for (top, left), (bottom, _) in ranges:
-        if top < bottom and 0 <= left - offset < width:
-            found.setdefault(top + 1, []).append(_Span(top + 1, bottom + 1, left - offset))
-    return found
 
 
 def _moment(value: datetime) -> Cell:
