@@ -224,11 +224,7 @@ class Table:
         if "*" in wanted or not wanted:
             chosen += fitting if wanted else (fitting or others)[:1]
         self.unread = [each.name for each in fitting if each not in chosen]
-        parts = [self._part(each) for each in chosen or visible[:1]]
-        if not self._headers:  # of a proposal, those count that have the same header as the first
-            same = [each for each in fitting if self._part(each).names == parts[0].names]
-            self.unread = [each.name for each in same if each not in chosen]
-        return parts
+        return [self._part(each) for each in chosen or visible[:1]]
 
     def _fits(self, source: CsvText | Page | Sheet) -> bool:
         first = self._first(source)

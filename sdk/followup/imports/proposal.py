@@ -253,9 +253,6 @@ class _Proposal:
             yield f"# {self._say('twice')}"
         elif table.likely_encoding:
             yield f"encoding = {_quoted(table.likely_encoding)}  # {self._say('encoding')}"
-        if table.unread:
-            sheets = ", ".join(map(_quoted, table.unread))
-            yield f"sheet = {_quoted(table.sheet_names[0])}  # {self._say('sheets', sheets=sheets)}"
 
     def _take(self, field: str) -> _Column | None:
         """Return the column of a field, which no other field gets then; None if no header names it."""

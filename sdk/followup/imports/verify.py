@@ -1,10 +1,10 @@
 """The comparison of a file with the service."""
 
-import itertools
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import attrs
 
@@ -24,14 +24,19 @@ _LOOKED_UP = 100
 
 _PAGE = 100
 
+# What the service should have. ``absent`` is the kind of the difference if it does not: ``missing``, or ``rejected``
+# for a row that no run records; NULL if it need not be there. What is in the past has a key alone.
 _TABLES = """
 CREATE TABLE expected (key PRIMARY KEY, external_id, status, at, absent, line, patient, is_found DEFAULT 0);
 CREATE TABLE patients (id PRIMARY KEY, patient) WITHOUT ROWID;
 """
 _NOT_FOUND = """
-SELECT external_id, status, at, absent, line, patient FROM expected
+SELECT * FROM expected
   WHERE external_id IS NOT NULL AND NOT is_found ORDER BY at, external_id
 """
+
+
+_Side = datetime | str | None
 
 
 @attrs.frozen
@@ -54,32 +59,6 @@ class Difference:
     there: datetime | str | None
 
 
-class _Expected(NamedTuple):
-    """An object that the service should have.
-
-    Attributes:
-        external_id: its external id.
-        status: its status in the file.
-        at: its time in the file, in milliseconds since the epoch.
-        absent: the kind of the difference if the service does not have it: ``missing``, or ``rejected`` for a row that
-            no run records; None if it need not be there.
-        row: number of its row.
-        patient: the patient's data in JSON.
-    """
-
-    external_id: str
-    status: str
-    at: int | None
-    absent: Literal["missing", "rejected"] | None
-    row: int
-    patient: str
-
-    @property
-    def here(self) -> datetime | str | None:
-        """What the file has, for a difference."""
-        return _time(self.at) or (f"row {self.row}" if self.absent == "rejected" else None)
-
-
 class Verification:
     """Compares the rows of a file with the objects of the service.
 
@@ -99,6 +78,7 @@ class Verification:
         self._now = now
         self._is_appointments = map.kind == "appointments"
         self._database = temporary_database(_TABLES)
+        self._database.row_factory = sqlite3.Row
         self._expected = 0
         self._has_listed_patients = False
 
@@ -110,9 +90,9 @@ class Verification:
         for query in self._queries():
             for page in getattr(self._client, self._map.kind).list(limit=_PAGE, **query).pages():
                 yield from self._compare(page.data)
-        for each in self._not_found():
-            if each.absent is not None:
-                yield Difference(each.external_id, each.absent, each.here, None)
+        for each in self._database.execute(_NOT_FOUND):
+            if each["absent"] is not None:
+                yield Difference(each["external_id"], each["absent"], _here(each), None)
 
     def _expect(self, row: Row) -> bool:
         """Note what the service should have because of a row; return False if nobody can look for it there."""
@@ -134,9 +114,6 @@ class Verification:
         self._database.execute(add, (key, *([None] * len(found) if is_skipped else found)))
         return is_skipped or self._database.total_changes > before
 
-    def _not_found(self) -> Iterator[_Expected]:
-        return map(_Expected._make, self._database.execute(_NOT_FOUND))
-
     def _queries(self) -> Iterator[Mapping[str, Any]]:
         """Iterate over the queries that find all objects in few calls. Each is made when the one before was read."""
         first = last = None
@@ -147,9 +124,9 @@ class Verification:
                 first, last = now if first is None else min(first, now), None
         if first is not None:
             yield {"start_at_gte": _time(first), "start_at_lt": _time(last and last + 1)}
-        left = list(itertools.islice(self._not_found(), _LOOKED_UP + 1))
+        left = self._database.execute(_NOT_FOUND).fetchmany(_LOOKED_UP + 1)
         if len(left) <= _LOOKED_UP:
-            yield from ({"external_id": each.external_id} for each in left)
+            yield from ({"external_id": each["external_id"]} for each in left)
         elif first is None:
             yield {}
         else:
@@ -166,37 +143,36 @@ class Verification:
                 if key in known and self._is_ahead(each):
                     yield Difference(each.external_id, "unexpected", None, each.start_at)
                 continue
-            _, *values, is_found = expected
-            if not is_found and values[0] is not None:  # there is no id of what is in the past
-                self._database.execute("UPDATE expected SET is_found = 1 WHERE key = ?", (key,))
-                yield from self._differences_of(_Expected(*values), each)
+            if expected["is_found"] or expected["external_id"] is None:
+                continue
+            self._database.execute("UPDATE expected SET is_found = 1 WHERE key = ?", (key,))
+            if differing := self._differing(expected, each):
+                kind, here, there = differing
+                if expected["absent"] == "rejected":
+                    yield Difference(each.external_id, "rejected", _here(expected), there)
+                else:
+                    yield Difference(each.external_id, kind, here, there)
 
     def _is_ahead(self, found: Any) -> bool:
         is_over = not self._is_appointments or found.status in ("cancelled", "completed")
         return not is_over and bool(found.start_at > self._now)
 
-    def _differences_of(self, expected: _Expected, found: Any) -> Iterator[Difference]:
-        difference = self._difference_of(expected, found)
-        if difference is not None and expected.absent == "rejected":
-            difference = attrs.evolve(difference, kind="rejected", here=expected.here)
-        if difference is not None:
-            yield difference
-
-    def _difference_of(self, expected: _Expected, found: Any) -> Difference | None:
-        number = expected.external_id
+    def _differing(self, expected: Any, found: Any) -> tuple[Literal["status", "time", "patient"], _Side, _Side] | None:
+        """Return the kind of the first difference between an object and what is expected, and both sides."""
+        status = expected["status"]
         is_cancelled = self._is_appointments and found.status == CANCELLED
-        has_other_status = self._is_appointments and (expected.status == CANCELLED) != is_cancelled
-        if expected.status == UNKNOWN or has_other_status:
-            return Difference(number, "status", expected.status, found.status)
-        if expected.status == CANCELLED:
+        has_other_status = self._is_appointments and (status == CANCELLED) != is_cancelled
+        if status == UNKNOWN or has_other_status:
+            return "status", status, found.status
+        if status == CANCELLED:
             return None
         if self._map.kind != "patients":
             there = found.start_at if self._is_appointments else found.visited_at
-            if expected.at is None or milliseconds(there) != expected.at:
-                return Difference(number, "time", _time(expected.at), there)
+            if milliseconds(there) != expected["at"]:
+                return "time", _time(expected["at"]), there
         patient = found.id if self._map.kind == "patients" else found.patient
-        if is_another(_person(json.loads(expected.patient)), self._patient(patient)):
-            return Difference(number, "patient", None, patient)
+        if is_another(_person(json.loads(expected["patient"])), self._patient(patient)):
+            return "patient", None, patient
         return None
 
     def _patient(self, id: str) -> Person:
@@ -224,6 +200,11 @@ def _in_json(patient: Any) -> str:
 def _person(patient: Mapping[str, Any]) -> Person:
     name = words_of(patient.get("full_name") or "")
     return Person(patient.get("phone"), patient.get("dni"), patient.get("external_id"), name)
+
+
+def _here(expected: Any) -> _Side:
+    """Return what the file has of an object that is not at the service."""
+    return _time(expected["at"]) or (f"row {expected['line']}" if expected["absent"] == "rejected" else None)
 
 
 def _time(at: int | None) -> datetime | None:
