@@ -152,7 +152,7 @@ def _raw(payload: object) -> bytes:
     if isinstance(payload, (bytes, bytearray, memoryview)):
         return bytes(payload)
     if isinstance(payload, str):
-        return payload.encode(errors="replace")  # half a character was in no body, so that the signature is wrong
+        return payload.encode(errors="replace")  # half a character, which no body has, does not match
     problem = f"payload is {type(payload).__name__}: pass the raw body as bytes, exactly as it was received"
     raise WebhookSignatureError(problem, reason="malformed_payload")
 
@@ -261,8 +261,9 @@ def _malformed(name: str, expected: str) -> WebhookSignatureError:
 
 def _outside_tolerance(age: float, tolerance: float) -> WebhookSignatureError:
     beyond = math.ceil(abs(age) - tolerance)
+    limit = f"the tolerance is {tolerance:g} s"
     if age > 0:
-        text = f"expired {beyond} s ago: the request was sent {age:.0f} s ago, the tolerance is {tolerance:g} s"
-        return WebhookSignatureError(f"signature {text}", reason="too_old")
-    text = f"is from the future, {beyond} s beyond the tolerance of {tolerance:g} s: check this machine's clock"
-    return WebhookSignatureError(f"signature {text}", reason="too_new")
+        text = f"signature expired {beyond} s ago: the request was sent {age:.0f} s ago, {limit}"
+        return WebhookSignatureError(text, reason="too_old")
+    text = f"signature is from the future by {beyond} s more than allowed; {limit}: check this machine's clock"
+    return WebhookSignatureError(text, reason="too_new")
