@@ -174,6 +174,7 @@ class Engine:
                 advanced, raised = self._dispatcher.drive(self._advancing(tenant, run, target))
         finally:
             self.wake()
+        # Raised only here, where no other exception is being handled: so its context and cause stay as they are.
         if raised is not None:
             raise raised
         return advanced

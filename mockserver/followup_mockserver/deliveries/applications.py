@@ -162,7 +162,7 @@ class Applications:
             with self._lock:
                 if self._started.get(key) is lifespan:
                     del self._started[key]  # the next attempt tries to start it again
-            await lifespan.shutdown()
+            await lifespan.shutdown()  # a startup that takes too long must not go on beside the next one
             raise
         return lifespan.state
 

@@ -206,7 +206,7 @@ def pytest_fixture_setup(
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a test at its end if faults of it never had an effect, or requests were rejected in other threads."""
-    result = yield
+    result = yield  # raises what the test raised: a test that failed has one failure
     if mocks := item.stash.get(_mocks, None):
         from followup_mockserver.pytest_plugin.failure_report import unused_faults_of
 
