@@ -119,27 +119,6 @@ class TestSearch:
         assert self.found(views, "pat_") == []
         assert views.column(f"search?q={patient.id}", "name") == ["Ana Díaz"]
 
-    def test_an_event_that_was_refused_is_found_by_its_calls(
-        self, service: MockService, client: FollowUp, views: Views
-    ) -> None:
-        invalid = {"type": "patient.upserted", "data": {"patient": {"phone": "12"}}}
-        events = [
-            {"id": "señal-1", **invalid},
-            {"id": 'a "b"', **invalid},
-            {"id": "e3", "type": "order.issued", "data": {}},
-        ]
-        client.events.create(events)  # type: ignore[arg-type]
-        service.add_fault(operation="events.create", kind="status", status=503)
-        with pytest.raises(APIStatusError):
-            client.events.create({"id": "e4", **invalid})  # type: ignore[typeddict-item]
-        lost, refused = (each.request_id for each in service.requests)
-        assert self.found(views, "señal-1") == self.found(views, 'a "b"') == [refused]
-        assert views.rows("search?q=señal-1")[0]["name"] == "POST /v1/events: 200, 2 of 3 refused"
-        assert views.column("search?q=señal-1", "matched by") == ["event id"]
-        assert self.found(views, "e4") == [lost]
-        assert self.found(views, "e3") == [client.events.list().data[0].id]
-        assert self.found(views, "señal") == []
-
     @pytest.mark.parametrize("text", ["\u0301", " ", "́ ́"])
     def test_a_text_without_letters_finds_nothing(self, client: FollowUp, views: Views, text: str) -> None:
         client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")

@@ -244,10 +244,6 @@ def _branches(depths: Sequence[int]) -> list[str]:
     return found[::-1]
 
 
-_LONGEST_RESPONSE = 100
-"""Characters of the first line of a response that are shown."""
-
-
 @control(commands, "listen")
 def listen(
     remote: Remote,
@@ -321,6 +317,5 @@ def _line_of(attempt: Mapping[str, Any]) -> str:
     again = "" if attempt["trigger"] == "schedule" else f" ({attempt['trigger']})"
     outcome = str(attempt["error"] or attempt["statusCode"])
     first = (attempt["response"] or {}).get("body", "").strip().partition("\n")[0].rstrip()
-    shown = first if len(first) <= _LONGEST_RESPONSE else first[: _LONGEST_RESPONSE - 1] + "…"
-    parts = (at, attempt["eventType"], attempt["delivery"], f"attempt {attempt['number']}{again}", outcome, shown)
+    parts = (at, attempt["eventType"], attempt["delivery"], f"attempt {attempt['number']}{again}", outcome, first)
     return "  ".join(filter(None, parts))

@@ -7,7 +7,7 @@ because a help page needs neither.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -182,7 +182,7 @@ def control(
         defaults: defaults that replace those of ``function``.
         settings: the options of ``typer.Typer.command``.
     """
-    parameters = {} if function is None else dict(_parameters(function))
+    parameters = {} if function is None else _parameters(function)
     shown = {each: each.upper() if each in ("id", argument) else f"--{kebab(each)}" for each in parameters}
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
@@ -206,11 +206,10 @@ def control(
     return add
 
 
-def _parameters(function: Callable[..., Any]) -> Iterator[tuple[str, tuple[inspect.Parameter, Any]]]:
+def _parameters(function: Callable[..., Any]) -> dict[str, tuple[inspect.Parameter, Any]]:
     annotations = annotations_of(function)
     _controls, *parameters = inspect.signature(function).parameters.values()
-    for parameter in parameters:
-        yield parameter.name, (parameter, annotations[parameter.name])
+    return {each.name: (each, annotations[each.name]) for each in parameters}
 
 
 def _options_of(

@@ -191,9 +191,7 @@ class TestListen:
         construct_event(request.content, request.headers, "whsec_of_my_app")
 
     def test_a_failure_has_the_first_line_of_the_response(self, shell: Shell, server: MockServer) -> None:
-        server.mount(
-            "https://clinic.example", lambda _: httpx.Response(500, text=f"database is locked: {'x' * 200}\nat line 3")
-        )
+        server.mount("https://clinic.example", lambda _: httpx.Response(500, text="database is locked\nat line 3"))
         with self.listen(shell, "https://clinic.example/hooks") as (out, _):
             out.readline()
             (patient,) = create_patients(server, 1)
@@ -202,7 +200,7 @@ class TestListen:
             at, event_type, _, attempt, error, response = line.rstrip("\n").split("  ")
             assert (at, event_type, attempt) == ("2026-09-28T12:00:00.000Z", "patient.upserted", "attempt 1")
             assert "500" in error
-            assert response == f"database is locked: {'x' * 79}…"
+            assert response == "database is locked"
 
     @pytest.mark.parametrize("secret", ["abc", "whsec_", "whsec_a b", "whsec_ñ"])
     def test_a_secret_that_cannot_be_used(self, shell: Shell, server: MockServer, secret: str) -> None:

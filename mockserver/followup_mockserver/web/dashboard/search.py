@@ -3,7 +3,6 @@
 Error codes, operations and event types lead to the lists of the calls and events that have them.
 """
 
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -14,14 +13,12 @@ from urllib.parse import urlencode
 
 from followup._for_mockserver import EventSource
 from followup_mockserver.control.occurrences import title_of_cause
-from followup_mockserver.gateway.operations import is_batch
-from followup_mockserver.rules.events import events_in
-from followup_mockserver.web.dashboard.calls import CALLS, json_body, results_of_batch
+from followup_mockserver.web.dashboard.calls import CALLS
 from followup_mockserver.web.dashboard.columns import noun_of
 from followup_mockserver.web.dashboard.history import HISTORY, PREFIXES
 from followup_mockserver.web.dashboard.objects import VIEW_OF_PREFIX, collection_of
 from followup_mockserver.web.dashboard.webhooks import OUTBOUND_EVENTS, last_result
-from followup_mockserver.world.state.journal import CallDetails, JournalEntry
+from followup_mockserver.world.state.journal import JournalEntry
 from followup_mockserver.world.state.tenant import Tenant
 
 MAX_RESULTS = 50
@@ -121,7 +118,6 @@ def _exact_matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
     for source in get_args(EventSource):
         for event in tenant.events.find_all("origin", (source, text)):
             yield _result("events", event, "caller's id")
-    yield from _calls_that_refused(tenant, text)
     for call in tenant.journal.newest_first():
         if _begins(call.request_id, text):
             yield _call(call, "request id")
@@ -155,27 +151,6 @@ def _by_part(tenant: Tenant, view: str, part: str, attribute: str, matched_by: s
 def _folded(text: str) -> str:
     """Return a text in lower case and without accents, so that ``marta rios`` finds Marta Ríos."""
     return text.casefold() if text.isascii() else _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold()))
-
-
-def _calls_that_refused(tenant: Tenant, event_id: str) -> Iterator[SearchResult]:
-    """Return the calls that brought an event that was not stored, and is therefore in no list of events."""
-    # Most calls do not contain the id, and it takes much less time to look for its bytes than to parse the bodies.
-    written = event_id.encode(errors="replace"), json.dumps(event_id)[1:-1].encode()
-    for entry in tenant.journal.newest_first():
-        details = tenant.journal.details(entry) if is_batch(entry.operation) else None
-        if details is None or not any(each in (details.request_body or b"") for each in written):
-            continue
-        if event_id in _not_stored(entry, details):
-            yield _call(entry, "event id")
-
-
-def _not_stored(entry: JournalEntry, details: CallDetails) -> list[Any]:
-    """Return the ids of the events of a call that were not stored."""
-    rows = results_of_batch(entry, details)
-    if rows is not None:
-        return [row["id"] for row in rows if row["event"] is None]
-    events = events_in(json_body(details.request_body, details.request_is_whole))
-    return [event.get("id") for event in events if isinstance(event, dict)]
 
 
 def _with_id(tenant: Tenant, text: str) -> Iterator[SearchResult]:

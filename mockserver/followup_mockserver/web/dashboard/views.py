@@ -114,15 +114,11 @@ def epoch_of(registry: Registry, tenant: Tenant) -> str:
 
 def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
     """Return the variables of the frame, which every view has."""
-    next_job = tenant.scheduler.next()
     return {
         "organization": tenant.organization,
-        "version": tenant.version,
         "epoch": epoch_of(access_to(control).registry, tenant),
         "clock": control.clock,
-        "next_job_at": None if next_job is None else next_job.at,
         "pending_jobs": len(tenant.scheduler),
-        "last_call": next(tenant.journal.newest_first(), None),
         "navigation": links(tenant),
         "titles": TITLES,
         "current": name,
@@ -352,6 +348,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "sent_at": lambda attempt: datetime.fromtimestamp(attempt.timestamp, UTC),
     "sent_headers": webhooks.sent_headers,
     "state_of": state_of,
+    "status_of": lambda receipt: webhooks.status_of(g.tenant, receipt),
     "subject_of": calls.subject_of,
     "view_of": _view_of,
 }

@@ -184,10 +184,10 @@ def _find_events(tenant: Tenant) -> Iterator[_Found]:
     for record in records:
         number = left[record.id, record.kind]
         left[record.id, record.kind] -= 1
-        yield _Found(record, number, frozenset(_status(tenant, receipt) for receipt in record.receipts))
+        yield _Found(record, number, frozenset(status_of(tenant, receipt) for receipt in record.receipts))
 
 
-def _status(tenant: Tenant, receipt: Receipt) -> str:
+def status_of(tenant: Tenant, receipt: Receipt) -> str:
     """Return what became of an event at an endpoint: the status of its delivery, ``deleted`` or ``not_sent``."""
     if receipt.delivery is None:
         return "not_sent"
@@ -196,26 +196,12 @@ def _status(tenant: Tenant, receipt: Receipt) -> str:
 
 
 def _shown_event(tenant: Tenant, found: _Found) -> dict[str, Any]:
-    return {
-        "key": found.key,
-        "record": found.record,
-        "summary": _summary(tenant, found.record),
-        "receipts": [
-            {
-                "endpoint": receipt.endpoint,
-                "exists": receipt.endpoint is not None and receipt.endpoint in tenant.webhook_endpoints,
-                "delivery": tenant.webhook_deliveries.get(receipt.delivery or ""),
-                "status": _status(tenant, receipt),
-                "reason": "" if receipt.reason is None else receipt.reason.why,
-            }
-            for receipt in found.record.receipts
-        ],
-    }
+    return {"key": found.key, "record": found.record, "summary": _summary(tenant, found.record)}
 
 
 def _summary(tenant: Tenant, record: Record) -> list[tuple[str, str]]:
     """Return texts with the class of their colour, such as ``2 delivered`` and ``1 failed``."""
-    counts = Counter(_status(tenant, receipt) for receipt in record.receipts)
+    counts = Counter(status_of(tenant, receipt) for receipt in record.receipts)
     deliveries = filter(None, (tenant.webhook_deliveries.get(each.delivery or "") for each in record.receipts))
     tones = {"pending": "retried"} if any(each.status == "pending" and each.attempts for each in deliveries) else {}
     made = [(f"{counts[each]} {word}", tones.get(each, each)) for each, word in _WORDS.items() if counts[each]]
