@@ -7,7 +7,7 @@ import pytest
 from followup import FollowUp
 from followup_mockserver import MockService
 
-from .html import Views
+from .html import Views, short_times, text_of
 
 
 @pytest.fixture
@@ -67,3 +67,28 @@ class TestMessages:
 
     def test_an_empty_list_says_what_makes_a_message(self, views: Views) -> None:
         assert "No messages yet." in views.text("messages")
+
+
+def phone(views: Views, patient: str) -> list[tuple[str, str]]:
+    """Return the classes and the texts of the messages on a patient's phone; times as month, day, hour and minute."""
+    items = views.html(f"patients/{patient}").partition('class="number"')[2].partition("</ol>")[0]
+    found = re.findall(r'<li class="([^"]*)"[^>]*>(.*?)</li>', items, re.DOTALL)
+    return [(classes, text_of(short_times(item))) for classes, item in found]
+
+
+def test_a_message_says_which_reminder_it_is_and_others_messages_are_not_there(
+    views: Views, client: FollowUp, service: MockService
+) -> None:
+    booked = client.appointments.create(
+        patient={"phone": "+5491155550001", "full_name": "Ana Díaz"}, start_at="2026-10-01T17:30:00Z"
+    )
+    eva = {"phone": "+5491155550002", "full_name": "Eva Sosa"}
+    client.appointments.create(patient=eva, start_at="2026-10-01T17:30:00Z")
+    service.advance(days=2, hours=6)
+    text = "Hola Ana. Le recordamos su turno del 01/10/2026 a las 14:30 en Clínica de prueba."
+    assert phone(views, booked.patient) == [
+        ("note", "Appointment created : confirmed, 09-28 12:00"),
+        ("succeeded", f"{text} sent 09-30 17:30 Reminder 24 h before the start of 10-01 17:30"),
+        ("pending", "Reminder 3 h before the start of 10-01 17:30 due 10-01 14:30"),
+    ]
+    assert views.text(f"patients/{booked.patient}").count(text) == 1, "the timeline does not repeat it"

@@ -41,6 +41,17 @@ def test_each_endpoint_counts(service: MockService, client: FollowUp, views: Vie
     assert became(views) == [
         ("patient.upserted", "Ana Díaz", "1 pending 1 delivered not sent: 1 disabled, 1 not subscribed")
     ]
+    html = views.html(views.link(VIEW, "patient.upserted"))
+    lines = [text_of(each) for each in re.findall(r"<li data-key[^>]*>(.*?)</li>", html, re.DOTALL)]
+    shown = {line.partition(" ")[0]: line.partition(": ")[2] for line in lines}
+    assert shown == {
+        "up.example/hooks": "delivered",
+        "down.example/hooks": "pending next attempt 2026-09-28 12:01:00Z 500 Internal Server Error",
+        "visits.example/hooks": "not sent not subscribed to patient.upserted",
+        "old.example/hooks": "not sent the endpoint was disabled",
+    }
+    for delivery in service.deliveries:
+        assert f'href="#/webhook_deliveries/{delivery.id}"' in html
     service.advance(days=3)
     assert became(views)[0][2] == "1 failed 1 delivered not sent: 1 disabled, 1 not subscribed"
 
@@ -86,29 +97,7 @@ class TestFilters:
         assert [about for _, about, _ in became(views, f"{VIEW}?show={show}")] == names
 
 
-class TestPage:
-    def test_each_endpoint_with_its_delivery_or_the_reason(
-        self, service: MockService, client: FollowUp, views: Views
-    ) -> None:
-        endpoint(client, UP)
-        endpoint(client, DOWN)
-        endpoint(client, "https://visits.example/hooks", "visit.completed")
-        client.webhook_endpoints.update(endpoint(client, "https://old.example/hooks"), disabled=True)
-        client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
-        service.advance()
-        html = views.html(views.link(VIEW, "patient.upserted"))
-        lines = [text_of(each) for each in re.findall(r"<li data-key[^>]*>(.*?)</li>", html, re.DOTALL)]
-        shown = {line.partition(" ")[0]: line.partition(": ")[2] for line in lines}
-        assert shown == {
-            "up.example/hooks": "delivered",
-            "down.example/hooks": "pending next attempt 2026-09-28 12:01:00Z 500 Internal Server Error",
-            "visits.example/hooks": "not sent not subscribed to patient.upserted",
-            "old.example/hooks": "not sent the endpoint was disabled",
-        }
-        for delivery in service.deliveries:
-            assert f'href="#/webhook_deliveries/{delivery.id}"' in html
-
-    def test_an_unknown_one_is_not_found(self, views: Views) -> None:
-        response = views.api.get("/_mock/views/outbound_events/pat_x.patient.upserted.1")
-        assert response.status_code == 404
-        assert "There is no such outbound event." in response.text
+def test_an_unknown_one_is_not_found(views: Views) -> None:
+    response = views.api.get("/_mock/views/outbound_events/pat_x.patient.upserted.1")
+    assert response.status_code == 404
+    assert "There is no such outbound event." in response.text

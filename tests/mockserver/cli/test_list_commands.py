@@ -202,28 +202,6 @@ class TestListen:
             assert "500" in error
             assert response == "database is locked"
 
-    @pytest.mark.parametrize("secret", ["abc", "whsec_", "whsec_a b", "whsec_ñ"])
-    def test_a_secret_that_cannot_be_used(self, shell: Shell, server: MockServer, secret: str) -> None:
-        written = shell.error("listen", "--forward-to", "http://127.0.0.1:9/x", "--secret", secret)
-        assert written == (
-            "followup-mock: --secret must be whsec_ and up to 249 letters, digits, hyphens and underscores\n"
-        )
-        with server.client() as client:
-            assert [*client.webhook_endpoints.list()] == []
-
-    def test_it_takes_several_types_in_both_forms(self, shell: Shell, server: MockServer) -> None:
-        types = ("--events", "intake.ready,visit.completed", "--events", "order.issued")
-        with self.listen(shell, "http://127.0.0.1:9/x", *types) as (out, _), server.client() as client:
-            assert out.readline().startswith("signing secret")
-            (endpoint,) = client.webhook_endpoints.list()
-        assert endpoint.enabled_events == ["intake.ready", "visit.completed", "order.issued"]
-
-    def test_an_invalid_option_is_named(self, shell: Shell) -> None:
-        result = shell.run("listen", "--forward-to", "http://127.0.0.1:9", "--events", "intake.redy")
-        problem = "--events: there is no event type 'intake.redy'; * stands for all, intake.requested, "
-        assert result.returncode == 2
-        assert result.stderr.startswith(f"followup-mock: {problem}")
-
 
 @pytest.mark.parametrize(
     ("command", "identifier"),

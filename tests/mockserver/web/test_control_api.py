@@ -121,10 +121,8 @@ def test_an_invalid_setting_changes_nothing(api: Api, setting: Any, param: str) 
     [
         ("organization", {"postVisitHours": 0}, "from 0 to 4320 hours"),
         ("organization", {"reminderHours": [0]}, "from 0 to 4320 hours"),
-        ("faults", {"operation": "*", "kind": "status", "probability": 1}, ""),
         ("faults", {"operation": "*", "kind": "delay", "seconds": 1}, ""),
         ("faults", {"operation": "*", "kind": "status", "status": 429, "retryAfter": 1}, ""),
-        ("deliveries/disturb", {"kind": "late", "seconds": 1}, ""),
         ("clock/advance", {"days": 1}, ""),
     ],
 )

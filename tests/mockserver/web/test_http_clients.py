@@ -4,6 +4,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from support.sockets import connect, rest
 
 from followup import APIConnectionError, FollowUp
 from followup_mockserver import MockServer
+from followup_mockserver.control import access_to
 
 MEBIBYTE = 1024 * 1024
 HOST = b"Host: localhost\r\n"
@@ -105,6 +107,15 @@ class TestConnections:
         head, unread = b"HEAD /v1/account HTTP/1.1\r\n" + HEAD + b"\r\n", PATIENT + b" " * 70_000
         post = b"POST /v1/nothing HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n" % (HEAD, len(unread))
         assert statuses(received(server, head + post + unread + LAST)) == [200, 404, 200]
+
+    def test_the_mock_responds_however_many_wait_for_a_change(self, server: MockServer, http: httpx.Client) -> None:
+        path = f"/_mock/changes?since={access_to(server).tenant.version}&wait=60"
+        with ThreadPoolExecutor(70) as pool:
+            polls = [pool.submit(httpx.get, server.url + path, timeout=60, trust_env=False) for _ in range(70)]
+            assert http.get("/_mock/clock").status_code == 200
+            assert len(wait(polls, timeout=0).not_done) == 70
+            server.stop()
+            assert {poll.result().status_code for poll in polls} == {200}
 
     def test_a_client_that_sends_no_more_gets_its_response(self, server: MockServer) -> None:
         with connect(server) as connection:
