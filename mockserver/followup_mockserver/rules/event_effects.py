@@ -16,7 +16,7 @@ from followup_mockserver.rules import appointments, intake_requests, patients, t
 from followup_mockserver.rules.patients import PatientReference
 from followup_mockserver.world.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.world.schema.shapes import object_shape, shape_of, shape_of_parameters
-from followup_mockserver.world.schema.validation import Problem, Reading, Shape, UnknownKey, dotted, object_of
+from followup_mockserver.world.schema.validation import Reading, Shape, UnknownKey, dotted, object_of
 from followup_mockserver.world.state.tenant import Tenant
 
 
@@ -48,13 +48,13 @@ class Effect:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
         """
         unknown: list[UnknownKey] = []
-        found = self.shape.read(data, Reading(reject_unknown=False, omit_nulls=True, unknown=unknown), ("data",))
-        if reject_mistaken:
-            for each in unknown:
+        how = Reading(reject_unknown=False, omit_nulls=True, unknown=unknown)
+        try:
+            return self.shape.read(data, how, ("data",)), [dotted(each.path) for each in unknown]
+        finally:
+            # Also before another error: a misspelled key explains why a field is missing.
+            for each in unknown if reject_mistaken else ():
                 _check_key(each)
-        if isinstance(found, Problem):
-            raise invalid(found.code, found.message, dotted(found.path))
-        return found, [dotted(each.path) for each in unknown]
 
 
 def without_nulls(value: Any) -> Any:

@@ -8,7 +8,7 @@ import json
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, NoReturn
 
@@ -16,7 +16,7 @@ import attrs
 
 from followup import _for_mockserver as sdk
 from followup_mockserver.world.schema import formats
-from followup_mockserver.world.schema.errors import ServiceError, invalid, joined
+from followup_mockserver.world.schema.errors import ServiceError, invalid
 
 Schema = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -25,6 +25,7 @@ DATE = "date"
 TIMESTAMP = "date-time"
 HTTPS_URL = "https-url"
 EMAIL = "email"
+BASE64 = "base64"
 
 YEARS = "^(?!0000|0001|9999)"
 """The first and the last year are rejected: in another time zone, such a time may be outside of the calendar."""
@@ -32,12 +33,12 @@ DATE_YEARS = "^(?!0000)"
 """RFC 3339 allows the year 0, Python does not."""
 
 UNKNOWN = "parameter_unknown"
-_INVALID = "parameter_invalid"
 
 _EXPECTED_FORMAT = {
     DATE: "a date, YYYY-MM-DD",
     TIMESTAMP: "an RFC 3339 timestamp with an offset, such as 2026-09-28T12:00:00Z",
     EMAIL: "an e-mail address",
+    BASE64: "a string in base64",
 }
 _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "string": ("a string", (str,)),
@@ -49,21 +50,6 @@ _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
     "null": ("null", (NoneType,)),
 }
 """How an error names each type, and the classes of its values."""
-
-
-@attrs.frozen(eq=False, repr=False)
-class Problem:
-    """What is wrong with a value.
-
-    Attributes:
-        code: code of the error.
-        message: a sentence that describes a valid value.
-        path: the path of the value.
-    """
-
-    code: str
-    message: str
-    path: Path
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -100,9 +86,9 @@ STRICT = Reading()
 LENIENT = Reading(reject_unknown=False)
 
 Read = Callable[[Any, Reading, Path], Any]
-"""Takes a value with its path; returns the argument of a rule, or what is wrong with the value as a ``Problem``.
+"""Takes a value with its path, and returns the argument of a rule.
 
-A ``ValueError`` means that the value does not have the format, and a ``ServiceError`` is about the value."""
+A ``ServiceError`` names the path; any other ``ValueError`` means that the value does not have the format."""
 
 
 @attrs.frozen(eq=False, repr=False, slots=False)
@@ -114,14 +100,12 @@ class Shape:
         convert: reads a value that has the type of the schema, and is within its limits; None: it is the argument.
         members: the shapes of a union, which have different types.
         fields: the shapes of the fields of an object, by their names in JSON.
-        items: the shape of the items of an array.
     """
 
     schema: Schema
     convert: Read | None = None
     members: Sequence["Shape"] = ()
     fields: Mapping[str, "Shape"] = {}
-    items: "Shape | None" = None
 
     def argument_of(self, value: Any, how: Reading = STRICT) -> Any:
         """Return a JSON value as the argument of a rule.
@@ -129,10 +113,7 @@ class Shape:
         Raises:
             ServiceError: 400 with the path of the invalid field in ``param``.
         """
-        found = self.read(value, how, ())
-        if isinstance(found, Problem):
-            raise invalid(found.code, found.message, dotted(found.path) or None)
-        return found
+        return self.read(value, how, ())
 
     @sdk.lazy
     def read(self) -> Read:
@@ -150,21 +131,19 @@ class Shape:
 
         def read(value: Any, how: Reading, path: Path) -> Any:
             if type(value) not in classes and not _is_one_of(types, value):
-                return Problem(_INVALID, _must_be_one_of(types), path)
+                raise _must_be_one_of(types, path)
             if value is None:
                 return None
             for test, keyword, limit in tests:
                 if not test(value, limit):
-                    return Problem(_INVALID, f"This must be {_expected(keyword, limit)}.", path)
+                    raise _invalid(path, f"This must be {_expected(keyword, limit)}.")
             try:
                 if has_format is None or has_format(value, how):
                     return value if convert is None else convert(value, how, path)
-            except ServiceError as error:
-                return Problem(error.code, error.message, (joined(dotted(path), error.param),))
             except ValueError:
                 pass
             expected = formats.expected_url(value) if form == HTTPS_URL else _EXPECTED_FORMAT[form]
-            return Problem(_INVALID, f"This must be {expected}.", path)
+            raise _invalid(path, f"This must be {expected}.")
 
         return read if types else lambda value, _how, _path: value
 
@@ -181,8 +160,9 @@ def _union_reader(members: Sequence[Shape]) -> Read:
     by_class = {cls: shape for name, shape in zip(names, members, strict=True) for cls in _TYPES[name][1]}
 
     def read(value: Any, how: Reading, path: Path) -> Any:
-        shape = by_class.get(type(value))
-        return Problem(_INVALID, _must_be_one_of(names), path) if shape is None else shape.read(value, how, path)
+        if (shape := by_class.get(type(value))) is None:
+            raise _must_be_one_of(names, path)
+        return shape.read(value, how, path)
 
     return read
 
@@ -191,30 +171,18 @@ def array_of(items: Shape, made: Callable[[list[Any]], Any] = list) -> Shape:
     """Return the shape of an array; ``made`` makes the argument of the items."""
 
     def read(array: list[Any], how: Reading, path: Path) -> Any:
-        found = _collected(items.read(each, how, (*path, place)) for place, each in enumerate(array))
-        return found if isinstance(found, Problem) else made(found)
+        return made([items.read(each, how, (*path, place)) for place, each in enumerate(array)])
 
-    return Shape({"type": "array", "items": items.schema}, read, items=items)
+    return Shape({"type": "array", "items": items.schema}, read)
 
 
 def mapping_of(values: Shape) -> Shape:
     """Return the shape of an object with any keys."""
 
     def read(mapping: dict[str, Any], how: Reading, path: Path) -> Any:
-        found = _collected(values.read(each, how, (*path, name)) for name, each in mapping.items())
-        return found if isinstance(found, Problem) else dict(zip(mapping, found, strict=True))
+        return {name: values.read(each, how, (*path, name)) for name, each in mapping.items()}
 
     return Shape({"type": "object", "additionalProperties": values.schema}, read)
-
-
-def _collected(results: Iterator[Any]) -> list[Any] | Problem:
-    """Return the results, or the first problem among them."""
-    found = []
-    for each in results:
-        if each.__class__ is Problem:
-            return each
-        found.append(each)
-    return found
 
 
 def object_of(
@@ -243,20 +211,16 @@ def object_of(
         if how.omit_nulls:
             values = {name: each for name, each in values.items() if each is not None}
         is_closed = how.reject_unknown and not is_open
-        found, problem = {}, None
-        for name, value in values.items():
-            if name in fields:
-                found[names[name]] = each = fields[name].read(value, how, (*path, name))
-                if each.__class__ is Problem and (problem is None or each.code == UNKNOWN):
-                    problem = each
-            elif is_closed:
+        for name in values:
+            if name not in fields and is_closed:
                 # A typo in the name of a required field is two errors; the unknown field shows what to change.
-                return Problem(UNKNOWN, "There is no such field; check its spelling.", (*path, name))
-            elif how.unknown is not None:
+                raise _invalid((*path, name), "There is no such field; check its spelling.", UNKNOWN)
+            if name not in fields and how.unknown is not None:
                 how.unknown.append(UnknownKey((*path, name), shape))
-        absent = next((name for name in required if name not in values), None)
-        missing = None if absent is None else Problem("parameter_missing", "This field is required.", (*path, absent))
-        return problem or missing or found
+        found = {names[name]: fields[name].read(values[name], how, (*path, name)) for name in values if name in fields}
+        if (absent := next((name for name in required if name not in values), None)) is not None:
+            raise _invalid((*path, absent), "This field is required.", "parameter_missing")
+        return found
 
     shape = Shape(schema, read, fields=fields)
     return shape
@@ -271,8 +235,12 @@ def _is_one_of(types: Iterable[str], value: Any) -> bool:
     return any(isinstance(value, _TYPES[name][1]) for name in types)
 
 
-def _must_be_one_of(types: Iterable[str]) -> str:
-    return f"This must be {' or '.join(_TYPES[name][0] for name in types)}."
+def _must_be_one_of(types: Iterable[str], path: Path) -> ServiceError:
+    return _invalid(path, f"This must be {' or '.join(_TYPES[name][0] for name in types)}.")
+
+
+def _invalid(path: Path, message: str, code: str = "parameter_invalid") -> ServiceError:
+    return invalid(code, message, dotted(path) or None)
 
 
 _LIMITS: Mapping[str, tuple[Callable[[Any, Any], object], str]] = {

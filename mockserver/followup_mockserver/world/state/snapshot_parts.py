@@ -31,7 +31,7 @@ from followup._for_mockserver import (
 from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, ServiceError, SnapshotError
 from followup_mockserver.world.schema.formats import is_webhook_target
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
-from followup_mockserver.world.schema.validation import TIMESTAMP, YEARS, Path, Problem, Reading, Shape
+from followup_mockserver.world.schema.validation import BASE64, TIMESTAMP, YEARS, Path, Reading, Shape, dotted
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, Clock, Job, JobKind, Timer
 from followup_mockserver.world.state.collection import IdFactory
@@ -93,13 +93,6 @@ def _instant_of(text: str) -> datetime:
     return instant.astimezone(UTC)
 
 
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        raise SnapshotError("", "This must be a string in base64.") from None
-
-
 class _SavedShapes(Shapes):
     """Derives the shapes of what a snapshot contains: texts of any length, exact times, and no unknown fields."""
 
@@ -112,7 +105,7 @@ class _SavedShapes(Shapes):
             {"type": "number", "minimum": 0, "maximum": _LONGEST_ADVANCE},
             lambda seconds: timedelta(seconds=seconds),
         ),
-        bytes: ({"type": "string"}, _bytes),
+        bytes: ({"type": "string", "format": BASE64}, functools.partial(base64.b64decode, validate=True)),
         Kind: ({"type": "string", "enum": [each.name.lower() for each in Kind]}, lambda name: Kind[name.upper()]),
     }
 
@@ -126,7 +119,10 @@ class _SavedShapes(Shapes):
 
         def convert(data: Any, how: Reading, path: Path) -> Any:
             found = shape.read(data, how, path)
-            return found if isinstance(found, Problem) else cls(**found)
+            try:
+                return cls(**found)
+            except ServiceError as error:
+                raise error.under(dotted(path)) from None
 
         return Shape(shape.schema, convert)
 
