@@ -476,7 +476,7 @@ def test_the_log_of_a_failure_has_a_traceback_with_its_causes_but_no_text(
             try:
                 raise ValueError("Ana Núñez") from error  # noqa: TRY301
             except ValueError:
-                raise ExceptionGroup("Ana Núñez", [KeyError("Ana Núñez")])  # noqa: B904
+                raise KeyError("Ana Núñez")  # noqa: B904
 
     inbox.deliver("whd_1")
     inbox.drain()
@@ -488,7 +488,7 @@ def test_the_log_of_a_failure_has_a_traceback_with_its_causes_but_no_text(
         *["The exception above led to this one:", ""],
         *[start, "  File PLACE, in handle", "ValueError", ""],
         *["The exception above led to this one:", ""],
-        *[start, "  File PLACE, in handle", "ExceptionGroup", "  + KeyError"],
+        *[start, "  File PLACE, in handle", "KeyError"],
     ]
     assert "Núñez" not in caplog.text
 

@@ -10,7 +10,6 @@ The tables of the inbox come first. Columns whose name ends in ``_at`` are milli
 
 import json
 import logging
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -178,7 +177,9 @@ def _read(
     """
     times: list[datetime] = []
     unknown: list[Arrival | None] = []
-    for page in _pages(client, endpoint):
+    page: followup.Page[followup.WebhookDelivery] | None
+    page = client.webhook_deliveries.list(webhook_endpoint=endpoint, limit=_PAGE_SIZE)
+    while page is not None and page.data:  # an empty page is not believed: the next call reads on from here
         new = [each for each in page.data if oldest is None or each.created_at >= oldest]
         times += [each.created_at for each in new]
         ids = EVENTS.c.event_id.in_([each.id for each in new])
@@ -187,23 +188,8 @@ def _read(
         unknown += [_arrival(each) for each in new if each.id not in known]
         if len(new) < len(page.data) or not page.has_more:
             return times, unknown, True
+        page = page.next_page()
     return times, unknown, False
-
-
-def _pages(client: "followup.FollowUp", endpoint: str) -> "Iterator[followup.Page[followup.WebhookDelivery]]":
-    """Yield the pages, newest first; ask twice before an empty one is believed, because it would hide all others."""
-
-    def first() -> "followup.Page[followup.WebhookDelivery] | None":
-        return client.webhook_deliveries.list(webhook_endpoint=endpoint, limit=_PAGE_SIZE)
-
-    fetch = first
-    while (page := fetch()) is not None:
-        if not page.data:
-            page = fetch()
-        if page is None or not page.data:
-            return
-        yield page
-        fetch = page.next_page
 
 
 def _arrival(delivery: "followup.WebhookDelivery") -> Arrival | None:

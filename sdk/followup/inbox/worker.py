@@ -41,7 +41,7 @@ logger: logging.Logger = logging.getLogger("followup.inbox")
 
 
 _LARGEST_CHAIN = 10
-"""Exceptions of a chain, or of a group, that a log shows."""
+"""Exceptions of a chain that a log shows."""
 
 _HEADER = "Traceback (most recent call last):"
 
@@ -224,9 +224,7 @@ def _logged_traceback(error: BaseException) -> str:
     parts: list[str] = []
     current: BaseException | None = error
     while current is not None and len(parts) < _LARGEST_CHAIN:
-        members = current.exceptions[:_LARGEST_CHAIN] if isinstance(current, BaseExceptionGroup) else ()
-        lines = [_HEADER, *_calls(traceback.walk_tb(current.__traceback__)), _type(current)]
-        parts.append("\n".join([*lines, *(f"  + {_type(each)}{_places(each)}" for each in members)]))
+        parts.append("\n".join([_HEADER, *_calls(traceback.walk_tb(current.__traceback__)), _type(current)]))
         context = None if current.__suppress_context__ else current.__context__
         current = context if current.__cause__ is None else current.__cause__
     return "\n\nThe exception above led to this one:\n\n".join(reversed(parts))
