@@ -3,10 +3,7 @@
 import contextlib
 import gc
 import sqlite3
-import subprocess
-import sys
 import threading
-import time
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +16,6 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 from support.connections import Open, each_kind, sqlite3_of
 from support.databases import engine_of
-from support.systems import KILLED
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
 
@@ -266,33 +262,6 @@ def test_postgresql_ends_an_own_transaction_that_is_left_open(postgresql_url: st
     assert inbox.drain().dead == 1
     kept[0].close()
     inbox.close()
-
-
-@pytest.mark.on_all
-@pytest.mark.parametrize("moment", ["written", "marked", "committed"])
-def test_a_killed_django_worker_has_done_all_or_nothing(inbox: Desk, database_url: str, moment: str) -> None:
-    """It writes with the ORM, in one file or database with the inbox, and is killed between two statements."""
-    attempts: list[int] = []
-
-    @inbox.otherwise(transaction="own")
-    def handle(received: Received) -> None:
-        attempts.append(received.attempt)
-        write_and_commit(received, database_url)
-
-    inbox.deliver("whd_1")
-    killed = subprocess.run(
-        [sys.executable, "-m", "inbox.killed_django_worker", database_url, moment],
-        cwd=Path(__file__).parents[1],
-        check=False,
-        capture_output=True,
-        timeout=120,
-    )
-    assert killed.returncode == KILLED, killed.stderr
-    inbox._clock = ManualTime(time.time() + 60)
-    assert inbox.drain(raise_exceptions=True).remaining == 0
-    assert attempts == ([] if moment == "committed" else [2])
-    assert inbox.written() == ["whd_1"]
-    assert inbox.status().done == 1
 
 
 @pytest.fixture

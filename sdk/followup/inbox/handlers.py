@@ -54,7 +54,7 @@ class HandlerTransaction:
         self._changes_before = _changes(connection)
         self._is_committed = False
         self._failure: HandlerError | None = None
-        self._sessions: list[Session] = []
+        self.sessions: list[Session] = []  # that may be on this connection, until the handler has returned
         self._lost: set[str] = set()
         if dialect_of(connection.dialect.name) is MYSQL:
             connection.exec_driver_sql("SAVEPOINT followup_handler")
@@ -69,7 +69,7 @@ class HandlerTransaction:
             yield
         finally:
             _current.reset(token)
-            self._sessions.clear()
+            self.sessions.clear()
             self._failure = None
 
     def check(self, error: Exception | None = None) -> None:
@@ -89,7 +89,7 @@ class HandlerTransaction:
             raise self._failure
         if self.connection.get_transaction() is not self._transaction:
             raise HandlerError(_ENDED)
-        for session in self._sessions:
+        for session in self.sessions:
             changed = [each for each in session.dirty if session.is_modified(each)]
             for each in (*session.new, *session.deleted, *changed):
                 self.notice_unflushed(session, each)
@@ -109,16 +109,13 @@ class HandlerTransaction:
             try:
                 yield session
                 session.flush()
-                _check_ended(session)
+                if session.in_nested_transaction():
+                    raise HandlerError(_OPEN)  # noqa: TRY301 - rolls back below
             except BaseException as error:
                 session.rollback()
                 # A new one, because that of the handler refers to its frames.
                 self._failure = type(error)(*error.args) if isinstance(error, HandlerError) else HandlerError(_LEFT)
                 raise
-
-    def notice_session(self, session: Session) -> None:
-        """Keep a session, which may be on this connection, until the handler has returned."""
-        self._sessions.append(session)
 
     def notice_unflushed(self, session: Session, instance: object) -> None:
         """Remember an object that nobody has flushed, if it is for this connection."""
@@ -180,11 +177,6 @@ def _begin_before_savepoint(connection: Connection, _: object) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _check_ended(session: Session) -> None:
-    if session.in_nested_transaction():
-        raise HandlerError(_OPEN)
-
-
 def _reject_commit(session: Session) -> None:
     if not session.in_nested_transaction():
         raise TransactionEndedError(_COMMITTED)
@@ -195,7 +187,7 @@ def _reject_commit(session: Session) -> None:
 @event.listens_for(Session, "after_transaction_create")
 def _notice_session(session: Session, _: object) -> None:
     if (handler := _current.get()) is not None:
-        handler.notice_session(session)
+        handler.sessions.append(session)
 
 
 @event.listens_for(Session, "pending_to_transient")
