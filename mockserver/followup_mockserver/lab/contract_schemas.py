@@ -327,6 +327,7 @@ class Comparer:
         Raises:
             DocumentError: a schema is malformed.
         """
+        # Schemas that refer to each other in several places would otherwise be compared as often as there are paths.
         key = canonical([ours, theirs])
         if key not in self._known:
             forms = self._ours.form(ours, where), self._theirs.form(theirs, where)

@@ -57,7 +57,7 @@ class Events:
             self._doctor = next(each.id for each in tenant.doctors if each.active)
             self._plain = patients.create(tenant, **_DECLARED["patients"]["plain"])
             self._non_ascii = patients.create(tenant, **_DECLARED["patients"]["non_ascii"])
-            tenant.ids = IdFactory(None, _ORGANIZATION)
+            tenant.ids = IdFactory(None, _ORGANIZATION)  # random from here on; those before are the same in every run
             webhook_endpoints.create(tenant, url="https://clinic.example/webhooks", enabled_events=["*"])
         self._weeks = itertools.count(1)
 
@@ -333,7 +333,7 @@ class Origin:
                     ready = threading.Event()
                     sent.append(threads.submit(send, request, ready))
                     ready.wait(_LONGEST_GATHERING)
-            finally:
+            finally:  # also at Ctrl-C, which waits for the threads
                 everything_ready.set()
             responses = [each.result() for each in sent]
         ends = self._ends()  # of the second attempts, which are as many as time allows
