@@ -227,11 +227,6 @@ class Exchange:
     response: Response = attrs.field(init=False)
 
     @property
-    def is_replay(self) -> bool:
-        """Whether the response is that of an earlier request; False if a fault replaced it."""
-        return self.replayed is not None and self.error is None
-
-    @property
     def results(self) -> Sequence[Mapping[str, Any]]:
         """The results of a batch, as the client sees them; empty for a response without results."""
         body = self.result if self.error is None else self.error.body

@@ -136,7 +136,8 @@ def record_call(exchange: Exchange) -> None:
     error, fault = exchange.error, exchange.fault if exchange.is_fault_applied else None
     # A fault of kind status invents the results of a batch.
     results = () if fault is not None and fault.kind == "status" else exchange.results
-    code, is_replay = None if error is None else error.code, exchange.is_replay
+    code = None if error is None else error.code
+    is_replay = exchange.replayed is not None and error is None  # a fault may have replaced the response
     with tenant.lock:
         request_id = exchange.request_id or tenant.ids.new(journal.REQUEST_ID_PREFIX)
         key, method = request.headers.get("idempotency-key"), request.method

@@ -29,8 +29,8 @@ def create(
         return existing
     reference = PatientReference(tenant, patient, found_by)
     doctor = doctor_id(tenant, doctor)
-    if source == "agent":
-        _require_active(tenant, doctor)
+    if source == "agent" and doctor in {each.id for each in tenant.doctors.find_all("active", False)}:
+        raise invalid("doctor_inactive", "The agent books appointments only with active doctors.", "doctor")
     now = tenant.at
     booked_for = reference.resolve()
     appointment = Appointment(
@@ -109,12 +109,6 @@ def _require_modifiable(appointment: Appointment) -> None:
     """Reject a change of an appointment that is cancelled or completed (400)."""
     if appointment.status in ("cancelled", "completed"):
         raise invalid("appointment_not_modifiable", f"An appointment that is {appointment.status} cannot be changed.")
-
-
-def _require_active(tenant: Tenant, doctor: str | None) -> None:
-    found = tenant.doctors.get(doctor) if doctor else None
-    if found is not None and not found.active:
-        raise invalid("doctor_inactive", "The agent books appointments only with active doctors.", "doctor")
 
 
 def _publish(tenant: Tenant, type: str, appointment: Appointment, change: Outcome | None = None) -> None:

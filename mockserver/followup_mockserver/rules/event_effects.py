@@ -16,7 +16,7 @@ from followup_mockserver.rules import appointments, intake_requests, patients, t
 from followup_mockserver.rules.patients import PatientReference
 from followup_mockserver.world.schema.errors import ServiceError, invalid, missing
 from followup_mockserver.world.schema.shapes import object_shape, shape_of, shape_of_parameters
-from followup_mockserver.world.schema.validation import Reading, Shape, UnknownKey, dotted, object_of
+from followup_mockserver.world.schema.validation import Path, Reading, Shape, dotted, object_of
 from followup_mockserver.world.state.tenant import Tenant
 
 
@@ -47,14 +47,14 @@ class Effect:
         Raises:
             ServiceError: the data is invalid; the path of the field begins with ``data``.
         """
-        unknown: list[UnknownKey] = []
+        unknown: list[tuple[Path, Shape]] = []
         how = Reading(reject_unknown=False, omit_nulls=True, unknown=unknown)
         try:
-            return self.shape.read(data, how, ("data",)), [dotted(each.path) for each in unknown]
+            return self.shape.read(data, how, ("data",)), [dotted(path) for path, _ in unknown]
         finally:
             # Also before another error: a misspelled key explains why a field is missing.
-            for each in unknown if reject_mistaken else ():
-                _check_key(each)
+            for path, shape in unknown if reject_mistaken else ():
+                _check_key(path, shape)
 
 
 def without_nulls(value: Any) -> Any:
@@ -64,16 +64,15 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
-def _check_key(unknown: UnknownKey) -> None:
+def _check_key(path: Path, shape: Shape) -> None:
     """Raise an error if an unknown key is another spelling of a known one, or belongs into an object beside it."""
-    (_, *place), key = unknown.path[:-1], str(unknown.path[-1])
-    fields = unknown.shape.fields
-    correct = [name for name in fields if _letters(name) == _letters(key)]
+    (_, *place), key = path[:-1], str(path[-1])
+    correct = [name for name in shape.fields if _letters(name) == _letters(key)]
     if not correct:
-        correct = [dotted((*place, name, key)) for name, each in fields.items() if key in _fields_in(each)]
+        correct = [dotted((*place, name, key)) for name, each in shape.fields.items() if key in _fields_in(each)]
     if correct:
         message = f"There is no such field; did you mean {' or '.join(correct)}?"
-        raise invalid("parameter_unknown", message, dotted(unknown.path))
+        raise invalid("parameter_unknown", message, dotted(path))
 
 
 def _fields_in(shape: Shape) -> Mapping[str, Shape]:

@@ -5,7 +5,7 @@ They are jobs, which are scheduled, moved and cancelled with what they are about
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from followup import Appointment, IntakeRequest, Patient, Visit
 from followup._for_mockserver import package_text, zone_of
@@ -69,16 +69,12 @@ def _text(tenant: Tenant, patient: Patient | None, kind: str, **values: str) -> 
     return texts[kind].format(greeting=greeting, organization=tenant.organization.name, **values)
 
 
-def _local(tenant: Tenant, instant: datetime) -> datetime:
-    return instant.astimezone(zone_of(tenant.organization.time_zone))
-
-
 def send_reminder(tenant: Tenant, job: Job) -> Outcome:
     """Remind the patient of an appointment. The text has the time in the organization's time zone."""
     appointment = tenant.appointments.get(job.about)
     if appointment is None or appointment.status not in UPCOMING:
         return Outcome(Kind.NOT_UPCOMING)
-    texts, start = _texts(tenant), _local(tenant, appointment.start_at)
+    texts, start = _texts(tenant), appointment.start_at.astimezone(zone_of(tenant.organization.time_zone))
     day, time = start.strftime(texts["day"]), start.strftime(texts["time"])
     patient, obstacle = patient_about(tenant, appointment), obstacle_to_patient(tenant, appointment)
     text = _text(tenant, patient, "reminder", day=day, time=time)

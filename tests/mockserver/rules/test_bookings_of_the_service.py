@@ -29,16 +29,6 @@ def test_each_method_does_what_its_call_of_the_control_api_does(client: FollowUp
     assert caught.value.code == "appointment_not_modifiable"
 
 
-def test_a_patient_who_opted_out_gets_no_message(client: FollowUp, service: MockService) -> None:
-    patient = client.patients.create(**PATIENT)
-    service.update_patient(patient.id, opted_out=True)
-    service.add_appointment(patient=patient.id, start_at=START)
-    service.add_visit(patient=patient.id, visited_at=NOON)
-    outcomes = {job.outcome for job in service.advance(days=8).jobs if job.kind in ("reminder", "post_visit")}
-    assert outcomes == {"not sent: the patient has opted out"}
-    assert service.messages == []
-
-
 BOOKING: Any = {"patient": PATIENT, "start_at": START}
 
 

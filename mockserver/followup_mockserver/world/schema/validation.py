@@ -53,19 +53,6 @@ _TYPES: Mapping[str, tuple[str, tuple[type, ...]]] = {
 
 
 @attrs.frozen(eq=False, repr=False)
-class UnknownKey:
-    """A key that the shape of an object does not have.
-
-    Attributes:
-        path: its path.
-        shape: the shape of the object.
-    """
-
-    path: Path
-    shape: "Shape"
-
-
-@attrs.frozen(eq=False, repr=False)
 class Reading:
     """How JSON is read.
 
@@ -73,13 +60,13 @@ class Reading:
         reject_unknown: whether keys that a shape does not have are errors.
         allow_http_webhooks: whether http URLs of loopback addresses are valid webhook URLs.
         omit_nulls: whether a key whose value is null counts as omitted.
-        unknown: gets the unknown keys that are no errors.
+        unknown: gets the paths of the unknown keys that are no errors, each with the shape of its object.
     """
 
     reject_unknown: bool = True
     allow_http_webhooks: bool = False
     omit_nulls: bool = False
-    unknown: list[UnknownKey] | None = None
+    unknown: list[tuple[Path, "Shape"]] | None = None
 
 
 STRICT = Reading()
@@ -216,7 +203,7 @@ def object_of(
                 # A typo in the name of a required field is two errors; the unknown field shows what to change.
                 raise _invalid((*path, name), "There is no such field; check its spelling.", UNKNOWN)
             if name not in fields and how.unknown is not None:
-                how.unknown.append(UnknownKey((*path, name), shape))
+                how.unknown.append(((*path, name), shape))
         found = {names[name]: fields[name].read(values[name], how, (*path, name)) for name in values if name in fields}
         if (absent := next((name for name in required if name not in values), None)) is not None:
             raise _invalid((*path, absent), "This field is required.", "parameter_missing")

@@ -49,10 +49,7 @@ class Turns:
         """
         import asyncio  # late, because a mock of its own process does not need it
 
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            raise RuntimeError("this method needs an asyncio event loop; trio is not supported") from None
+        asyncio.get_running_loop()  # raises the error where there is none, as under trio
         thread = threading.get_ident()
         self._loops.append(thread)
         try:
