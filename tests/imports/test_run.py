@@ -1,6 +1,5 @@
 """What a run records: the difference between a file and what was recorded before, and nothing else."""
 
-import functools
 import pickle
 import re
 import sqlite3
@@ -237,23 +236,6 @@ def test_rows_that_differ_in_the_doctor_are_one(tmp_path: Path):
     assert len(report.events) == 1
 
 
-def test_a_changed_patient_in_a_turkish_locale(outbox: Outbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """There, sqlite3 before Python 3.13 does not count the rows of INSERT."""
-
-    class Uncounted(sqlite3.Cursor):
-        rowcount = -1
-
-    class InTurkish(sqlite3.Connection):
-        def execute(self, *arguments: Any) -> sqlite3.Cursor:
-            return self.cursor(Uncounted).execute(*arguments)
-
-    job = import_of(tmp_path)
-    job.run(export(tmp_path, [row(1)]), outbox)
-    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=InTurkish))
-    file = export(tmp_path, [row(1, email="a@example.com")])
-    assert types(job.run(file, outbox)) == ["patient.upserted"]
-
-
 def test_a_changed_phone_is_not_sent_because_another_patient_may_have_it(outbox: Outbox, tmp_path: Path):
     job = import_of(tmp_path)
     job.run(export(tmp_path, [row(1)]), outbox)
@@ -262,13 +244,6 @@ def test_a_changed_phone_is_not_sent_because_another_patient_may_have_it(outbox:
         [event] = job.run(file, outbox).events
         assert event["data"]["patient"] == {"fullName": name, "dni": "30000001", "externalId": "HC-1"}
         assert codes(job.run(file, outbox)) == [(2, "phone_changed")]
-
-
-def test_an_appointment_that_moves_back_and_forth(outbox: Outbox, tmp_path: Path):
-    job = import_of(tmp_path)
-    for number, start in enumerate([MORNING, LATER, MORNING, LATER], 1):
-        assert len(job.run(export(tmp_path, [row(1, start)]), outbox).events) == 1
-        assert outbox.status().waiting == number
 
 
 def test_a_cancelled_appointment_cannot_be_booked_again(outbox: Outbox, tmp_path: Path):

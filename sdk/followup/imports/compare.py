@@ -14,10 +14,9 @@ from followup._core.codec.kinds import camel
 from followup._core.codec.wire import format_exactly, format_timestamp
 from followup._version import __version__
 from followup.imports.maps import Map
-from followup.imports.report import Doubt, Report, Summary, Understood, doubt
+from followup.imports.report import Doubt, Report, Spool, Summary, Understood, doubt
 from followup.imports.row_reader import Row
 from followup.imports.rows import Rows
-from followup.imports.spool import Spool
 from followup.imports.state import CANCELLED, RECORDED, Known, State, milliseconds
 from followup.imports.values import At
 from followup.imports.who import are_one, is_certainly, is_recorded_as, share_a_document_wrongly

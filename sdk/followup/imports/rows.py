@@ -14,8 +14,8 @@ import attrs
 from followup.imports.fields import Field
 from followup.imports.files import OnProgress, Table
 from followup.imports.maps import Map
+from followup.imports.report import temporary_database
 from followup.imports.row_reader import Content, Row, RowReader
-from followup.imports.spool import temporary_database
 from followup.imports.values import At
 from followup.imports.who import Person, any_share_wrongly, are_all_one, are_joined, words_of
 

@@ -13,9 +13,9 @@ from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.call.request_rate import Governor
 from followup._store.leases import datetime_of
 from followup.imports.maps import Map
+from followup.imports.report import temporary_database
 from followup.imports.row_reader import Row
 from followup.imports.rows import Rows
-from followup.imports.spool import temporary_database
 from followup.imports.state import CANCELLED, UNKNOWN, State, StoredState, milliseconds
 from followup.imports.who import Person, is_another, words_of
 
