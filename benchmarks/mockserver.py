@@ -34,8 +34,8 @@ def requests() -> Iterator[Figure]:
         made = httpx.post(f"{mock}/v1/patients", content=BODY, headers=KEY).json()["id"]
         for connections in (1, 8):
             for method, path, body, target in (
-                ("GET", f"/v1/patients/{made}", b"", 1.0),
-                ("POST", "/v1/patients", BODY, 1.0),
+                ("GET", f"/v1/patients/{made}", b"", 1.25),
+                ("POST", "/v1/patients", BODY, 1.6),
             ):
                 yield per_request(
                     f"mock, {method}, {connections} connection{'s' if connections > 1 else ''}",

@@ -100,21 +100,7 @@ class CallObserver:
         """
         if isinstance(get_tracer_provider(), ProxyTracerProvider) and get_current_span() is INVALID_SPAN:
             return steps
-        return self._recorded(call, steps)
-
-    def _recorded(self, call: Call[R], steps: Steps[R]) -> Steps[R]:
-        recording = _Recording(call, self._server, self._tracer)
-        try:
-            result = yield from recording.observed(steps)
-        except GeneratorExit as end:
-            # The driver closes the generator while it handles the exception that ended the call.
-            recording.end(_type_of(end.__context__ or end))
-            raise
-        except BaseException as error:
-            recording.end(_type_of(error))
-            raise
-        recording.end(None)
-        return result
+        return _Recording(call, self._server, self._tracer).observed(steps)
 
 
 class _Recording:
@@ -143,6 +129,7 @@ class _Recording:
                     try:
                         step = steps.send(outcome)
                     except StopIteration as done:
+                        self._end(None)
                         return cast("R", done.value)
                     if isinstance(step, Send):
                         outcome = yield from self._attempt(step)
@@ -150,6 +137,13 @@ class _Recording:
                     self._waited += step.seconds
                     outcome = None
                     yield step
+        except GeneratorExit as end:
+            # The driver closes the generator while it handles the exception that ended the call.
+            self._end(_type_of(end.__context__ or end))
+            raise
+        except BaseException as error:
+            self._end(_type_of(error))
+            raise
         finally:
             steps.close()
 
@@ -181,7 +175,7 @@ class _Recording:
             attributes[REQUEST_ID] = request_id
         return attributes
 
-    def end(self, error_type: str | None) -> None:
+    def _end(self, error_type: str | None) -> None:
         """End the span; ``error_type`` is None for a call that succeeded."""
         attributes: dict[str, str | int] = {}
         if self._status_code is not None:
