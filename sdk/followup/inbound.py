@@ -70,6 +70,7 @@ def event(
             }
             return _assembled(type, fields_of, encoded)
 
+        # Not `declared`, which `wraps` has put there: help() would show its annotations with all their rules.
         vars(build).update(__wrapped__=Described(declared), one_of=one_of or {})
         parameters = inspect.signature(declared).parameters.values()
         required = {each.name for each in parameters if each.default is inspect.Parameter.empty}

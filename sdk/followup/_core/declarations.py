@@ -273,7 +273,7 @@ class Declaration:
         """
         arguments = dict(kwargs)
         path = self.path
-        if self.id_prefix is not None:
+        if self.id_prefix is not None:  # the one positional argument; Python has checked that it is there
             path = path.replace("{id}", checked_path_id(self.name, self.id_prefix, args[0]))
         elif args:
             arguments[next(iter(self._keyword_parameters))] = args[0]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from followup.cli.application import Program
 
+# Modules are named and not imported: that of the demo belongs to the mock, which the SDK must not need.
 COMMANDS = {
     "Start and check": {
         "demo": ("Run a complete example against a local mock; no account needed.", "followup_mockserver.cli.demo"),

@@ -151,6 +151,7 @@ def _check_service(client: FollowUp, seconds: float) -> Iterator[Finding]:
     except (errors.AuthenticationError, errors.InvalidRequestError) as failed:
         error, headers = failed, failed.headers
     except FollowUpError as failed:
+        # TCP has just accepted a connection, so what could not be sent failed in the TLS handshake or in the proxy.
         if isinstance(failed, errors.APIConnectionError) and failed.was_sent == "no":
             yield no_handshake(client._options.base_url, failed)
         yield from (encryption, _no_account(failed))

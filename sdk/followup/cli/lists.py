@@ -154,6 +154,7 @@ class Output:
             return lambda row: say(str(row[self.listing.id]))
         if self.format == "json":
             return lambda row: write_line(json_line(row))
+        # The csv module ends lines with CRLF, as RFC 4180 says; a text stream of Windows would add another CR.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # type: ignore[union-attr]
         names, shown = self.listing.fields, visible if sys.stdout.isatty() else str
         records = csv.writer(_StandardOutput())

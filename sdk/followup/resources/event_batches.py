@@ -305,6 +305,7 @@ class Sender:
             if not is_too_large and (len(events) == 1 or not takes_too_long(error, is_repeated=True)):
                 raise
             if not is_too_large:
+                # Also for later batches: each that takes too long costs a whole timeout.
                 self._largest = len(events) // 2
             problem = error.message if isinstance(error, errors.APIStatusError) else ""
         if len(events) == 1:

@@ -181,6 +181,7 @@ def decode(annotation: type[T], raw: Any) -> T:
     raise next(_problems(kinds, raw, ""))
 
 
+# A decoder reads before it checks: an AttributeError or TypeError comes from a value that is no object.
 _INVALID = (AttributeError, KeyError, TypeError, ValueError)
 
 

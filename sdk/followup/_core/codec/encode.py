@@ -55,7 +55,7 @@ def _problems(value: Any, path: str) -> Iterator[str]:
     problem: str | None = None
     parts: Iterable[tuple[str, Any]] = ()
     match value:
-        case None | bool():
+        case None | bool():  # before int, of which bool is a subclass
             pass
         case str():
             problem = text_problem(value)
