@@ -157,7 +157,7 @@ def _parameter(parameter: Parameter, text: str, found_by: str) -> inspect.Parame
         text = text.replace(".", f"; or the {found_by}.") if found_by else text
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="ID")])
     if parameter.place == "whole_body":
-        text = f"{text} As JSON; @FILE reads a file, - standard input."
+        text = f"{text} As JSON or JSON Lines; @FILE reads a file, - standard input."
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="JSON")])
     default = inspect.Parameter.empty if parameter.required else None
     return option(name, parameter.kinds, text, default)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -182,10 +183,10 @@ def decoded(content: bytes, where: str) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Parse JSON from the command line; ``-`` reads standard input, ``@FILE`` a file.
+    """Parse JSON, or JSON Lines as a list, from the command line; ``-`` reads standard input, ``@FILE`` a file.
 
     Raises:
-        CommandFailed: it is not JSON, or the file cannot be read.
+        CommandFailed: it is neither, or the file cannot be read.
     """
     if text.startswith("@"):
         with file_errors(f"read {text[1:]}"):
@@ -197,6 +198,10 @@ def parse_json(text: str, where: str) -> Any:
     except RecursionError:
         reject(f"{where} is nested too deeply")
     except ValueError as error:
+        with suppress(ValueError, RecursionError):
+            values = [json.loads(line) for line in text.split("\n") if line.strip()]
+            if len(values) > 1:  # the error of the whole text is clearer than that of its only line
+                return values
         reject(f"{where} is not JSON: {error}")
 
 

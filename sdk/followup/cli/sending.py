@@ -146,7 +146,7 @@ def _from_json(opened: BinaryIO) -> list[_FileEvent]:
 
 
 def _from_json_lines(opened: BinaryIO) -> Iterator[_FileEvent]:
-    # Programs of Windows begin a file with a byte order mark; U+2028 within a text is no end of a line.
+    # Programs of Windows begin a file with a byte order mark.
     with io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
