@@ -83,8 +83,9 @@ def test_the_inbox_with_a_worker_passes_every_case(sqlite_url: str, monkeypatch:
 
 def test_the_example_in_flask_passes_without_a_probe(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr("followup.inbox.inbox.LONGEST_WAIT_OF_RECEIVE", 9.0)  # as above
     example = importlib.import_module("flask_receiver")
-    with running(example.create_app(sqlite_url, SECRET)) as url:
+    with running(example.create_app(f"{sqlite_url}?timeout=9", SECRET)) as url:
         report = check_receiver(f"{url}/webhooks", SECRET)
     assert {case for case, outcome in outcomes(report).items() if outcome != "PASS"} == {
         "repeated",
