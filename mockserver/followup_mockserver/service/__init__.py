@@ -280,9 +280,7 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         headers = step.headers | {"Host": urlsplit(step.url).netloc}
         if step.content is not None:
             headers["Content-Length"] = str(len(step.content))
-        limits = (step.limit(), (step.timeouts or {}).get("read"))
-        timeout = min((each for each in limits if each is not None), default=None)
-        environ = environ_of(step.method, step.url, headers, step.content or b"", timeout)
+        environ = environ_of(step.method, step.url, headers, step.content or b"", step.limit_of_read())
         try:
             status, sent, body = run_wsgi(self._app, environ)
         except ResponseTooLate:

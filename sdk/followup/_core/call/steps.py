@@ -161,6 +161,10 @@ class Send:
         """Return the time limit of the attempt as a whole, after such a wait for a connection."""
         return _shortest(self.seconds, None if self.within is None else self.within - waited)
 
+    def limit_of_read(self) -> float | None:
+        """Return the time limit of the wait for a response."""
+        return _shortest(self.limit(), self.timeouts["read"] if self.timeouts else None)
+
     def limit_of_wait(self) -> float | None:
         """Return the time limit of the wait for a connection.
 
@@ -169,8 +173,10 @@ class Send:
         return _shortest(self.within, self.timeouts["pool"] if self.timeouts and self.seconds is None else None)
 
 
-def _shortest(*limits: float | None) -> float | None:
-    return min((each for each in limits if each is not None), default=None)
+def _shortest(limit: float | None, other: float | None) -> float | None:
+    if limit is None or other is None:
+        return other if limit is None else limit
+    return min(limit, other)
 
 
 @attrs.frozen(repr=False)
