@@ -67,7 +67,6 @@ class TestCounts:
             ("Webhook attempts", 28, "due"): 1,
             ("Messages", 24, "done"): 1,
             ("Messages", 45, "due"): 1,
-            ("Faults", 2, "failed"): 1,
             ("Test controls", 0, "advanced"): 1,
             ("Test controls", 2, "advanced"): 1,
             ("Test controls", 25, "done"): 1,

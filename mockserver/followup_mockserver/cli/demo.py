@@ -9,7 +9,7 @@ from followup.cli.application import Application
 from followup.cli.output import fail, file_errors, say, say_wrapped, write_line
 
 if TYPE_CHECKING:
-    from followup import Appointment, FollowUp, Patient, WebhookEvent
+    from followup import FollowUp, WebhookEvent
     from followup_mockserver.service.server import MockServer
 
 _START_TIME = "2026-12-01T09:00:00Z"
@@ -83,7 +83,13 @@ def _demonstrate(server: "MockServer", client: "FollowUp") -> None:
         at: Any = {"start_at": start_at, "type": what, "doctor": {"external_id": doctor}}
         booked.append((patient, client.appointments.create(patient=patient.id, **at)))
     server.advance()  # delivers what is due now
-    _print_table(booked, {event.ref for event in events.values()})
+    announced = {event.ref for event in events.values()}
+    row = "  {:<15}  {:<15}  {:<16}  {:<9}  {}".format
+    say(row("Patient", "Phone", "Time (UTC)", "Status", "Webhook"))
+    for patient, appointment in booked:
+        verdict = "verified" if appointment.id in announced else "MISSING"
+        time = f"{appointment.start_at:%Y-%m-%d %H:%M}"
+        say(row(patient.full_name or "", patient.phone or "", time, appointment.status, verdict))
 
     write_line("\n3. Receive the webhooks")
     say(f"  {len(events)} webhooks received; all signatures are valid.")
@@ -93,12 +99,3 @@ def _demonstrate(server: "MockServer", client: "FollowUp") -> None:
     first, *others = server.messages
     say(f"  {1 + len(others)} reminders sent, in the time zone of the clinic. The first:")
     say_wrapped(f"  {first.phone}: ", first.text)
-
-
-def _print_table(booked: "list[tuple[Patient, Appointment]]", announced: set[str]) -> None:
-    row = "  {:<15}  {:<15}  {:<16}  {:<9}  {}".format
-    say(row("Patient", "Phone", "Time (UTC)", "Status", "Webhook"))
-    for patient, appointment in booked:
-        verdict = "verified" if appointment.id in announced else "MISSING"
-        time = f"{appointment.start_at:%Y-%m-%d %H:%M}"
-        say(row(patient.full_name or "", patient.phone or "", time, appointment.status, verdict))

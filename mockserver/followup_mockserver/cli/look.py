@@ -78,15 +78,12 @@ def follow(
                     write(row)
 
 
-def _add(
-    route: Callable[..., Any], listing: Listing, *, newest_first: bool, complete: Callable[[Row], Row] = lambda row: row
-) -> None:
+def _add(route: Callable[..., Any], listing: Listing, complete: Callable[[Row], Row] = lambda row: row) -> None:
     """Add the command that lists what a route returns, the oldest first: the end of the output is the latest.
 
     Args:
         route: a function of the control API that returns a list.
         listing: what the list has.
-        newest_first: whether the route returns the newest first.
         complete: adds fields to a row.
     """
 
@@ -101,7 +98,7 @@ def _add(
     ) -> None:
         def fetch() -> list[Row]:
             rows: list[Row] = remote.call(route, **arguments)["data"]
-            return [*map(complete, rows[::-1] if newest_first else rows)]
+            return [*map(complete, rows[::-1] if route in (routes.requests, routes.deliveries) else rows)]
 
         if follow_new:
             follow(remote, fetch, output.writer(), last=None if all_of_them else limit)
@@ -127,26 +124,16 @@ def _with_state(row: Row) -> Row:
     return {**row, "state": STOPPED if is_stopped else row["status"]}
 
 
-_add(
-    routes.reminders,
-    Listing.of(PendingReminder, columns=("sendAt", "patient", "appointment"), id="appointment"),
-    newest_first=False,
-)
-_add(routes.messages, Listing.of(Message, columns=("sentAt", "kind", "phone", "text", "about")), newest_first=False)
+_add(routes.reminders, Listing.of(PendingReminder, columns=("sendAt", "patient", "appointment"), id="appointment"))
+_add(routes.messages, Listing.of(Message, columns=("sentAt", "kind", "phone", "text", "about")))
 _REQUEST = ("operation", "status", "requestId", "outcome", "at")
 _add(
     routes.requests,
     Listing.of(JournalEntry, "outcome", columns=_REQUEST, id="requestId", wrapped="outcome"),
-    newest_first=True,
-    complete=_with_outcome,
+    _with_outcome,
 )
 _DELIVERY = ("eventType", "state", "id", "webhookEndpoint", "lastError", "attempts", "nextAttemptAt", "createdAt")
-_add(
-    routes.deliveries,
-    Listing.of(WebhookDelivery, "state", columns=_DELIVERY, wrapped="lastError"),
-    newest_first=True,
-    complete=_with_state,
-)
+_add(routes.deliveries, Listing.of(WebhookDelivery, "state", columns=_DELIVERY, wrapped="lastError"), _with_state)
 
 
 @control(commands, "explain")

@@ -148,13 +148,8 @@ class Remote:
 Url = Annotated[str, typer.Option("--url", metavar="URL", envvar="FOLLOWUP_BASE_URL", help="Base URL of the mock.")]
 """The option ``--url``."""
 
-_KEY = typer.Option(
-    "--api-key", metavar="KEY", envvar="FOLLOWUP_API_KEY", help="API key of the organization to act on."
-)
-_TOKEN = typer.Option(
-    "--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help="Token that the mock printed when it started, if any."
-)
-
+_KEY = typer.Option("--api-key", metavar="KEY", envvar="FOLLOWUP_API_KEY", help="API key of the organization.")
+_TOKEN = typer.Option("--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help="Token that the mock printed, if any.")
 _WHICH_MOCK = [
     keyword("url", Url, DEFAULT_URL),
     keyword("api_key", Annotated[str | None, _KEY], None),

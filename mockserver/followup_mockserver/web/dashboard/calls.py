@@ -18,7 +18,6 @@ from followup_mockserver.web.dashboard.objects import ListPage, list_page
 from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, missing
 from followup_mockserver.world.schema.validation import decoded_json
 from followup_mockserver.world.state.faults import INJECTED
-from followup_mockserver.world.state.history import Record
 from followup_mockserver.world.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.world.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
@@ -137,7 +136,7 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
     suspects = suspect_calls(tenant)
     key = call.entry.idempotency_key
     sharing = [each for each in calls if key is not None and each.entry.idempotency_key == key]
-    first = _first_of(sharing, call)
+    first, did = _first_of(sharing, call), (request_id, call.outcome.about)
     group = (call.entry.operation or "").partition(".")[0]
     return {
         "call": call,
@@ -148,18 +147,15 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         "first_details": first and tenant.journal.details(first.entry),
         "sharing": sharing[:MAX_SHARING] if len(sharing) > 1 else [],
         "was_done": was_done(call),
-        "became": [each.outcome and each.outcome.text for each in tenant.history.records if _is_effect(each, call)],
+        "became": [
+            each.outcome and each.outcome.text for each in tenant.history.records if (each.cause, each.id) == did
+        ],
         "results": details and results_of_batch(call.entry, details),
         "noun": noun_of(group) if group in TABLES else "organization",
         "details": details,
         "answer": details and json_body(details.response_body, details.response_is_whole),
         "curl": details and curl(call.entry, details),
     }
-
-
-def _is_effect(record: Record, call: RecordedCall) -> bool:
-    """Return whether a record says what became of the object of a call, which a ``create`` may only find or change."""
-    return record.cause == call.entry.request_id and record.id == call.outcome.about
 
 
 def _first_of(sharing: list[RecordedCall], call: RecordedCall) -> RecordedCall | None:

@@ -9,7 +9,7 @@ due, or were not or will not be sent, with the reason.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import ceil
 from operator import attrgetter
@@ -40,13 +40,11 @@ _STEPS = [unit * number for unit, numbers in _UNITS.items() for number in number
 
 _DAY = 86_400
 
-_FAULTS = "Faults"
 _ROWS = {
     occurrences.REQUEST: "API calls",
     history.EVENT: "Inbound events",
     **dict.fromkeys((history.ATTEMPT, *occurrences.ATTEMPT_JOBS), "Webhook attempts"),
     **dict.fromkeys(occurrences.MESSAGE_JOBS, "Messages"),
-    "": _FAULTS,
     history.CONTROL: "Test controls",
 }
 """Kind of what happened to its row, in the order of the rows."""
@@ -81,15 +79,17 @@ def occurrences_in(tenant: Tenant, items: Sequence[Item], span: Span) -> list[Oc
 
 def strip_of(tenant: Tenant, items: Sequence[Item]) -> dict[str, Any] | None:
     """Return the strip over what happened or is due for the script; None if there is nothing to show."""
-    marks = [*_marks(tenant, items)]
+    ended = {each.id for each in items if each.due is not None and each.outcome is not None}
+    shown = ((each, _tone(each, ended)) for each in items if each.kind in _ROWS)
+    marks = [(_ROWS[each.kind], (each.due or each.at).timestamp(), tone) for each, tone in shown if tone is not None]
     if not marks:
         return None
     now = tenant.now().timestamp()
     start, step, columns = _columns([at for _, at, _ in marks], now)
     counts = Counter((row, int((at - start) // step), tone) for row, at, tone in marks)
-    shown = [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns]
+    cells = [[*cell, count] for cell, count in counts.items() if 0 <= cell[1] < columns]
     scale = {"start": start, "step": step, "columns": columns, "now": now}
-    return {**scale, "rows": [*dict.fromkeys(_ROWS.values())], "marks": shown}
+    return {**scale, "rows": [*dict.fromkeys(_ROWS.values())], "marks": cells}
 
 
 def _columns(times: Sequence[float], now: float) -> tuple[int, int, int]:
@@ -105,20 +105,6 @@ def _columns(times: Sequence[float], now: float) -> tuple[int, int, int]:
     step = next((each for each in _STEPS if needed <= each), ceil(needed / _DAY) * _DAY)
     first = int(start // step) * step
     return first, step, max(ceil((end - first) / step), MIN_COLUMNS)
-
-
-def _marks(tenant: Tenant, items: Sequence[Item]) -> Iterator[tuple[str, float, str]]:
-    """Yield the row, the time and the tone of everything that the strip shows."""
-    disturbed = {call.request_id for call in tenant.journal.newest_first() if call.fault is not None}
-    disturbed |= {f"{delivery}.1" for delivery in tenant.webhook_faults.applied}
-    ended = {each.id for each in items if each.due is not None and each.outcome is not None}
-    for each in items:
-        tone = _tone(each, ended) if each.kind in _ROWS else None
-        if tone is not None:
-            at = (each.due or each.at).timestamp()
-            yield _ROWS[each.kind], at, tone
-            if each.id in disturbed:
-                yield _FAULTS, at, "failed"
 
 
 def _tone(item: Item, ended: Container[str]) -> str | None:

@@ -42,14 +42,12 @@ class SearchResult(NamedTuple):
         id: its id; of a list the query that filters it, which begins with a question mark.
         matched_by: the attribute that matched, such as ``external id``.
         title: what to show if it has no name.
-        phone: phone of a patient; None if there is none.
     """
 
     view: str
     id: str
     matched_by: str
     title: str
-    phone: str | None = None
 
 
 def search(tenant: Tenant, text: str) -> list[SearchResult]:
@@ -174,4 +172,4 @@ def _call(call: JournalEntry, matched_by: str) -> SearchResult:
 
 
 def _result(view: str, obj: Any, matched_by: str) -> SearchResult:
-    return SearchResult(view, obj.id, matched_by, noun_of(view), getattr(obj, "phone", None))
+    return SearchResult(view, obj.id, matched_by, noun_of(view))

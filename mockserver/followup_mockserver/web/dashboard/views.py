@@ -27,7 +27,7 @@ from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.web.dashboard import calls, columns, has_secret, history, messages, objects, search, webhooks
 from followup_mockserver.world.schema.errors import ServiceError, missing
-from followup_mockserver.world.state.faults import EVERY_OPERATION, INJECTED, FaultKind, FaultMoment, WebhookFaultKind
+from followup_mockserver.world.state.faults import INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.registry import Registry
@@ -195,17 +195,14 @@ _PLAIN = ("visits", "treatments")
 """Views of objects whose page needs no template of its own."""
 
 
-def _faults(_: Tenant, control: Control, query: Mapping[str, str]) -> dict[str, Any]:
+def _faults(_: Tenant, __: Control, query: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "every_operation": EVERY_OPERATION,
         "operations": [*OPERATIONS],
         "operation": query.get("operation"),
         "fault_kinds": get_args(FaultKind),
         "fault_moments": get_args(FaultMoment),
-        "faults": control.faults,
         "event_types": OUTBOUND_TYPES,
         "webhook_fault_kinds": get_args(WebhookFaultKind),
-        "webhook_faults": control.webhook_faults,
     }
 
 
