@@ -22,9 +22,6 @@ from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.tenant_access import wait
 
-VERSIONS = (SERVICE_VERSION,)
-"""Values of ``Service-Version`` that a request may send (specification, section 9)."""
-
 
 def find_tenant(exchange: Exchange) -> None:
     """Find the tenant by the API key. A request with a missing or unknown key belongs to the default tenant."""
@@ -95,9 +92,8 @@ def limit_rate(exchange: Exchange) -> None:
 
 def check_version(exchange: Exchange) -> None:
     """Reject an unknown ``Service-Version`` (400)."""
-    version = exchange.request.headers.get("service-version")
-    if version is not None and version not in VERSIONS:
-        raise invalid("version_unknown", f"The versions are: {', '.join(VERSIONS)}.", "Service-Version")
+    if exchange.request.headers.get("service-version", SERVICE_VERSION) != SERVICE_VERSION:
+        raise invalid("version_unknown", f"The versions are: {SERVICE_VERSION}.", "Service-Version")
 
 
 def apply_delay(exchange: Exchange) -> None:
@@ -125,8 +121,6 @@ def break_response(exchange: Exchange) -> None:
 
 
 _TYPES = {401: "authentication_error", 403: "permission_error", 409: "idempotency_error", 429: "rate_limit_error"}
-_CODES = {404: "resource_missing"}
-"""Codes that the specification fixes. All other faults have the code ``fault``."""
 
 
 def apply(fault: Fault, exchange: Exchange) -> None:
@@ -163,7 +157,8 @@ def _error(fault: Fault, exchange: Exchange) -> ServiceError:
     headers = {} if fault.retry_after is None else {"Retry-After": f"{fault.retry_after:g}"}
     is_batch = fault.status == 500 and exchange.request.operation.row.batch
     body = events.all_failed(exchange.sent_events(), INJECTED) if is_batch else {}
-    return ServiceError(fault.status, kind, _CODES.get(fault.status, "fault"), INJECTED, headers=headers, body=body)
+    code = "resource_missing" if fault.status == 404 else "fault"  # the specification fixes the code of a 404
+    return ServiceError(fault.status, kind, code, INJECTED, headers=headers, body=body)
 
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")

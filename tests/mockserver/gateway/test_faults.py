@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from support.http import Api, problem
 
-from followup import EventBatchError, EventInput, FollowUp
+from followup import EventInput, FollowUp
 from followup_mockserver import MockService
 
 
@@ -169,29 +169,6 @@ def test_the_next_events_fail_and_the_others_of_the_batch_go_on(service: MockSer
     assert [each.source_ref for each in client.events.list(status="failed")] == ["e-2", "e-1"]
     assert len([*client.patients.list()]) == 3
     assert service.unused_faults() == service.faults == []
-
-
-def test_send_all_sends_only_the_failed_events_again(service: MockService) -> None:
-    service.add_fault(operation="events.create", kind="event", times=2)
-    with service.client() as client:
-        results = [*client.events.send_all(event(number) for number in range(3))]
-    assert statuses(results) == ["processed"] * 3
-    assert len(service.requests) == 2
-    assert len(service.waits) == 1
-
-
-def test_section_4_a_batch_whose_events_all_fail_is_a_500_with_their_results(
-    service: MockService, client: FollowUp, api: Api
-) -> None:
-    service.add_fault(operation="events.create", kind="event", times=None)
-    with pytest.raises(EventBatchError) as caught:
-        client.events.create([event(1), event(2)])
-    assert caught.value.status_code == 500
-    assert statuses(caught.value.results) == ["failed", "failed"]
-    assert [each.status for each in client.events.list()] == ["failed", "failed"]
-    assert [each["matched"] for each in api.get("/_mock/faults").json()["data"]] == [2]
-    service.clear_faults()
-    assert statuses(client.events.create([event(1), event(2)]).results) == ["processed", "processed"]
 
 
 def test_only_events_that_would_be_processed_are_counted(service: MockService, client: FollowUp) -> None:

@@ -13,12 +13,9 @@ PATIENT = {"phone": "+5491155550000"}
 
 
 class TestIdempotency:
-    def key(self, value: str = "k-1") -> dict[str, str]:
-        return {"Idempotency-Key": value}
-
     def test_section_7_a_key_in_progress_is_a_409(self, server: MockServer) -> None:
         server.add_fault(operation="patients.create", kind="delay", seconds=1)
-        headers = {"Authorization": f"Bearer {server.api_key}", **self.key()}
+        headers = {"Authorization": f"Bearer {server.api_key}", "Idempotency-Key": "k-1"}
         with httpx.Client(base_url=server.url, headers=headers) as http, ThreadPoolExecutor(1) as pool:
             first = pool.submit(http.post, "/v1/patients", json=PATIENT)
             while not len(server._tenant.idempotency):

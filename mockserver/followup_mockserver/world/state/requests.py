@@ -44,8 +44,7 @@ class IdempotencyRecords:
 
     def copy(self) -> "IdempotencyRecords":
         """Return independent records, without those of requests in progress, which have had no effect yet."""
-        twin = IdempotencyRecords(0)
-        twin.kept_for = self.kept_for
+        twin = IdempotencyRecords(self.kept_for / timedelta(hours=1))
         twin.restore(self.finished())  # they never change
         return twin
 
