@@ -44,7 +44,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _SPREADSHEET_ERROR = re.compile(
     r"#(?:N/[AD]\b|[¡¿]?(?:REF|VALUE|VALOR|DIV/0|NAME|NOMBRE|NOME|NUM|NÚM|NULL|NULO|NUL|SPILL|CALC)[!?])"
 )
-_DAMAGED = re.compile(r"[+-]?\d+(?:[.,]\d+)?E[+-]\d+|.*[.,]0", re.IGNORECASE)
+_SCIENTIFIC = re.compile(r"[+-]?\d+(?:[.,]\d+)?E[+-]\d+", re.IGNORECASE)
 _AS_FORMULA = re.compile(r'="(.*)"')
 
 _ISO_TIME = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d[\d:.,]*(?:[Zz]|[+-]\d\d(?::?\d\d)?)?", re.ASCII)
@@ -105,7 +105,7 @@ def without_protection(cell: Cell) -> Cell:
 
 def is_damaged(text: str) -> bool:
     """Return whether a spreadsheet or a program has changed a number, so that digits are lost or added."""
-    return text[-1:] in "0123456789" and _DAMAGED.fullmatch(text) is not None
+    return text.endswith((".0", ",0")) or ("e" in text.casefold() and _SCIENTIFIC.fullmatch(text) is not None)
 
 
 def check_length(text: str, field: str) -> None:
