@@ -84,7 +84,7 @@ def _demonstrate(server: "MockServer", client: "FollowUp") -> None:
         booked.append((patient, client.appointments.create(patient=patient.id, **at)))
     server.advance()  # delivers what is due now
     announced = {event.ref for event in events.values()}
-    row = "  {:<15}  {:<15}  {:<16}  {:<9}  {}".format
+    row = "  {:<15}  {:<14}  {:<16}  {:<9}  {}".format
     say(row("Patient", "Phone", "Time (UTC)", "Status", "Webhook"))
     for patient, appointment in booked:
         verdict = "verified" if appointment.id in announced else "MISSING"

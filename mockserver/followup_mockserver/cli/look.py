@@ -173,7 +173,7 @@ def tree_of(lines: Sequence[Row], width: int, *, full_ids: bool) -> Iterator[str
     """
     zone, room = terminal.zone_at(lines[0]["at"]), width - _TIME
     shorten: Callable[[str], str] = str if full_ids else terminal.short_ids
-    parts = []
+    parts: list[tuple[str, str, str]] = []
     for line, branch in zip(lines, _branches([line["depth"] for line in lines]), strict=True):
         outcome = visible(shorten(terminal.with_local_times(line["outcome"], zone)))
         times = f", {line['times']} times" if line["times"] > 1 else ""

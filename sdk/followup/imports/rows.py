@@ -73,6 +73,7 @@ class Rows:
         self._stored.seek(0)
         judged = self._seen.execute(_JUDGED)
         following = judged.fetchone()
+        batch: Iterator[tuple[Any, ...]] = iter(())
         for place in range(self._count):
             if place % _AT_ONCE == 0:
                 batch = iter(pickle.load(self._stored))  # noqa: S301 - our own
