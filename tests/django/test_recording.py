@@ -34,6 +34,17 @@ def test_an_event_commits_and_rolls_back_with_the_transaction(connection: Any) -
         assert service.client().events.create([{**EVENT, "id": event_id}]).results[0].status == "duplicate"
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_transaction_may_set_the_search_path_for_its_own_tables(connection: Any) -> None:
+    """Also the first one of a process, before which nobody has looked for the tables."""
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL search_path = nowhere")
+        outbox.record(EVENT)
+        cursor.execute("SHOW search_path")
+        assert cursor.fetchone() == ("nowhere",)
+    assert outbox.status().waiting == 1
+
+
 def test_without_a_transaction_of_its_database_it_is_an_error(connection: Any) -> None:
     errors: list[str] = []
 

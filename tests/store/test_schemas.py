@@ -103,6 +103,18 @@ def test_record_async_finds_its_tables_too(created: Created, database_url: str, 
     assert ids(database_url) == ["e1"]
 
 
+def test_record_finds_its_tables_too_if_the_outbox_cannot_be_reached(
+    created: Created, postgresql_url: str, tenant: str
+) -> None:
+    created(postgresql_url)
+    outbox = Outbox("postgresql://127.0.0.1:1/clinic")
+    with engine_of(postgresql_url).begin() as connection:
+        connection.exec_driver_sql(f"SET LOCAL search_path = {tenant}")
+        outbox.record(connection, EVENT)
+        connection.exec_driver_sql("INSERT INTO visits VALUES ('v1')")
+    assert ids(postgresql_url) == ["e1"]
+
+
 def test_a_map_of_schemas_is_for_the_tables_of_the_user(created: Created, postgresql_url: str, tenant: str) -> None:
     created(postgresql_url)
     options: dict[str, Any] = {"schema_translate_map": {None: tenant}}

@@ -100,10 +100,14 @@ def has_table(connection: Connection, table: sa.Table) -> bool:
 
 
 @asynccontextmanager
-async def savepoint(execute: Execution) -> AsyncIterator[None]:
+async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterator[None]:
     """Undo what fails in the with block: it spoils a transaction of PostgreSQL. SQLite undoes the statement itself.
 
     An error has the note ``ROLLED_BACK`` if the server has undone the whole transaction, as MySQL does in a deadlock.
+
+    Args:
+        execute: executes statements.
+        is_kept: whether what succeeds is kept, and not undone as well.
     """
     if not execute.dialect.is_server:
         yield
@@ -118,6 +122,8 @@ async def savepoint(execute: Execution) -> AsyncIterator[None]:
         except Exception:  # noqa: BLE001 - there is no savepoint any more
             error.add_note(ROLLED_BACK)
         raise
+    if not is_kept:
+        await execute(_ROLL_BACK)
     await execute(_RELEASE)
 
 

@@ -4,7 +4,8 @@ It gets its id, its time and its subject. Columns whose name ends in ``_at`` are
 
 ``store`` is a coroutine function that knows no connection (``_store.execution``); ``connections`` executes it in the
 caller's transaction. In PostgreSQL, the schema of our tables is that of the outbox, once it has used them. Before, a
-connection finds them by its own ``search_path``.
+connection finds them by its own ``search_path`` or, if that is set to a schema without them for this transaction, by
+the one of its session.
 """
 
 import functools
@@ -18,7 +19,7 @@ from typing import Any, Final, Required, TypedDict, get_args
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Insert, bindparam
+from sqlalchemy import ColumnElement, Insert, bindparam, text
 
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._core.codec.encode import Encoder, encoder_for, json_bytes
@@ -305,7 +306,7 @@ async def store(
     """
     try:
         async with savepoint(execute):
-            execute = execute.within(database.schema or await _schema_on(execute))
+            execute = execute.within(database.schema or await _schema_on(execute, database))
             if check_version:
                 await _check_version(execute, database.shown)
             # With a cipher, each time: a salt that this transaction has stored may roll back with it.
@@ -322,10 +323,16 @@ async def store(
         raise
 
 
-async def _schema_on(execute: Execution) -> str | None:
+async def _schema_on(execute: Execution, database: Database) -> str | None:
     """Return the schema in which a connection finds our tables; None if it finds none, or in SQLite."""
-    find_schema = execute.dialect.find_schema
+    find_schema, search_path = execute.dialect.find_schema, execute.dialect.search_path
     rows = [] if find_schema is None else await execute(find_schema)
+    if not rows and find_schema is not None and search_path is not None:
+        async with savepoint(execute, is_kept=False):  # then the caller's search_path holds again
+            await execute(text(search_path.format("DEFAULT")))
+            rows = await execute(find_schema)
+        if rows:
+            database.use_schema(rows[0][0])
     return rows[0][0] if rows else None
 
 
