@@ -127,6 +127,20 @@ def test_a_database_that_was_restored_from_a_backup_is_completed(clinic: Clinic,
     assert clinic.catch_up().added == 3
 
 
+def test_what_arrives_meanwhile_is_not_counted_as_missed(clinic: Clinic, caplog: pytest.LogCaptureFixture) -> None:
+    clinic.new_patients(150)
+    pages: list[Any] = []
+
+    def let_all_arrive(page: dict[str, Any]) -> None:
+        pages.append(page)
+        if len(pages) == 2:
+            assert clinic.catch_up().added == 150
+            caplog.clear()
+
+    assert clinic.catch_up_with(let_all_arrive) == 0
+    assert not caplog.messages
+
+
 def test_later_calls_read_only_what_is_new_with_an_overlap(clinic: Clinic) -> None:
     clinic.new_patients(5, hours=2)
     clinic.new_patients(3)

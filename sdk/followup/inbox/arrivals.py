@@ -10,6 +10,7 @@ The tables of the inbox come first. Columns whose name ends in ``_at`` are milli
 
 import json
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -138,7 +139,9 @@ def catch_up(
     with inbox._checked_transaction() as connection:
         dialect = inbox._database.dialect
         # Oldest first, and all at once: a worker must not handle a newer event of a ref before an older one is stored.
+        added = 0
         for each in reversed(readable.values()):
+            added += not _known(connection, inbox.name, [each.event.id])  # it may have arrived meanwhile
             connection.execute(insertion(inbox._cipher, inbox._clock, dialect, each).inline())
         # What lies between the cursor and a later ``since`` was not read, and must not be skipped by the next call.
         leaves_a_gap = since is not None and cursor is not None and since > cursor
@@ -146,11 +149,16 @@ def catch_up(
         if is_complete and times:
             now = service_clock.milliseconds(connection)
             _move_cursor(connection, inbox.name, endpoint, now, max(times))
-    if readable:
-        logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", inbox.name, len(readable))
+    if added:
+        logger.warning("%s: catch_up added events that did not arrive as webhooks: %d", inbox.name, added)
         if (telemetry := telemetry_if_on()) is not None:
-            telemetry.count_missed_webhooks(len(readable), inbox.name)
-    return CatchUpReport(len(times), len(readable))
+            telemetry.count_missed_webhooks(added, inbox.name)
+    return CatchUpReport(len(times), added)
+
+
+def _known(connection: Connection, name: str, ids: Sequence[str]) -> set[str]:
+    query = select(EVENTS.c.event_id).where(EVENTS.c.name == name, EVENTS.c.event_id.in_(ids))
+    return {*connection.execute(query).scalars()}
 
 
 def _only_endpoint(client: "followup.FollowUp") -> str:
@@ -182,9 +190,8 @@ def _read(
     while page is not None and page.data:  # an empty page is not believed: the next call reads on from here
         new = [each for each in page.data if oldest is None or each.created_at >= oldest]
         times += [each.created_at for each in new]
-        ids = EVENTS.c.event_id.in_([each.id for each in new])
         with inbox._checked_transaction() as connection:
-            known = {*connection.execute(select(EVENTS.c.event_id).where(EVENTS.c.name == inbox.name, ids)).scalars()}
+            known = _known(connection, inbox.name, [each.id for each in new])
         unknown += [_arrival(each) for each in new if each.id not in known]
         if len(new) < len(page.data) or not page.has_more:
             return times, unknown, True
