@@ -120,6 +120,15 @@ def test_a_cursor_that_stays_where_it_is_is_an_error_at_once(
     assert len(server.received) == sent
 
 
+@pytest.mark.parametrize("length", [2, 3, 5, 8])
+def test_a_circle_of_pages_is_an_error(server: ScriptedServer, driver: Driver, length: int) -> None:
+    circle = [reply(200, page(patient(f"pat_{number}"), more=True)) for number in range(length)]
+    server.script = circle * 4
+    with pytest.raises(PaginationError, match="cursor does not move"):
+        driver.items(server.url, lambda client: client.patients.list())
+    assert len(server.received) < 4 * length
+
+
 def test_an_empty_page_that_promises_more_is_an_error_and_loses_nothing_silently(
     server: ScriptedServer, driver: Driver
 ) -> None:

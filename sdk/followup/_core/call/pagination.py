@@ -42,16 +42,22 @@ def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
 class Listing(Generic[T]):
     """A page of a list that has not been fetched yet.
 
+    It finds a circle of cursors of any length without storing all of them (Brent's algorithm).
+
     Attributes:
         call_from: returns the list call from a cursor.
         cursor: the cursor of this page; None for the first one.
         backwards: whether ``ending_before`` was passed.
+        checkpoint: an earlier cursor, replaced after 1, 2, 4, 8, ... pages.
+        pages: number of pages before this one.
     """
 
     call_from: Callable[[str | None], Call[Envelope[T]]]
     operation: str
     cursor: str | None
     backwards: bool
+    checkpoint: str | None = None
+    pages: int = 0
 
     @property
     def call(self) -> Call[Envelope[T]]:
@@ -69,9 +75,11 @@ class Listing(Generic[T]):
         if not envelope.data:
             raise self._error("has_more is true on a page without items, so there is no cursor for the next page")
         cursor = getattr(envelope.data[0 if self.backwards else -1], "id", None)
-        if cursor is None or cursor == self.cursor:
-            raise self._error("the cursor does not move: the service returned the page before it again")
-        return attrs.evolve(self, cursor=cursor)
+        if cursor is None or cursor in (self.cursor, self.checkpoint):
+            raise self._error("the cursor does not move: the service returned a page that it had returned before")
+        is_power_of_2 = self.pages & (self.pages - 1) == 0
+        checkpoint = self.cursor if is_power_of_2 else self.checkpoint
+        return attrs.evolve(self, cursor=cursor, checkpoint=checkpoint, pages=self.pages + 1)
 
     def _error(self, problem: str) -> PaginationError:
         return PaginationError(f"{self.operation}: {problem}", operation=self.operation, was_sent="yes", attempts=1)
