@@ -1,4 +1,4 @@
-"""A call with arguments that an operation does not take is Python's own error, which names it."""
+"""A call with arguments that an operation does not take is Python's own error, with the keyword that was meant."""
 
 import inspect
 from collections.abc import Callable
@@ -14,7 +14,8 @@ OPTIONS = (
 
 CALLS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda c: c.patients.create("+54"), r"^Patients\.create\(\) takes 1 positional argument but 2 were given"),
-    (lambda c: c.patients.create(phone="1", fullName="Ana"), "unexpected keyword argument 'fullName'"),
+    (lambda c: c.patients.create(phone="1", fullName="Ana"), r"unexpected .* 'fullName'\. Did you mean 'full_name'\?$"),
+    (lambda c: c.patients.list(strating_after="pat_1"), r"'strating_after'\. Did you mean 'starting_after'\?$"),
     (lambda c: c.visits.retrieve("vis_1", timeout=5), r"unexpected keyword argument 'timeout'$"),
     (lambda c: c.visits.create(), "missing 2 required keyword-only arguments: 'patient' and 'visited_at'$"),
 ]

@@ -11,8 +11,9 @@ All that a module of ``resources`` needs, besides types of its fields, is import
 
 import functools
 import inspect
+import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, Self, overload
 
 import attrs
@@ -135,7 +136,7 @@ class Operation(Declaration):
             try:
                 declared(resource, *args, **kwargs)  # it has no body, so this only checks the arguments
             except TypeError as error:
-                raise TypeError(str(error)) from None
+                raise TypeError(f"{error}{self._suggestion(str(error), kwargs)}") from None
             client = resource._client
             if self.item_type is None:
                 return client._perform(self.call(args, kwargs))
@@ -151,6 +152,14 @@ class Operation(Declaration):
     def __call__(self, resource: Resource, /, *args: Any, **kwargs: Any) -> Any:
         """Perform the operation; like any method, ``Patients.create`` takes its object as its first argument."""
         return self._bound_method(resource, *args, **kwargs)
+
+    def _suggestion(self, error: str, names: Iterable[str]) -> str:
+        """Return the keyword that an unknown one may stand for, as Python does from 3.13 on; empty if there is none."""
+        from difflib import get_close_matches
+
+        unknown = next((each for each in names if each not in self._signature), "")
+        close = get_close_matches(re.sub("[A-Z]", r"_\g<0>", unknown).lower(), self._signature, n=1)
+        return f". Did you mean {close[0]!r}?" if close and "Did you mean" not in error else ""
 
     @overload
     def __get__(self, resource: None, owner: object) -> Self: ...
