@@ -57,8 +57,15 @@ def test_a_key_that_cannot_be_used(doctor: Doctor, server: ScriptedServer, value
     assert found.status == 1
     (problem,) = found.problems
     assert problem.startswith(f"environment {expected}")
-    assert len(found.not_checked) == 1
-    assert server.received == []
+    (not_checked,) = found.not_checked
+    assert not_checked.startswith(f"key, mode, scopes, lines, version, contract, endpoints ({expected}")
+    assert {each.headers["authorization"] for each in server.received} == {"Bearer none"}
+
+
+def test_a_service_that_cannot_be_reached_is_reported_whatever_the_key_is(doctor: Doctor) -> None:
+    found = doctor(f"http://127.0.0.1:{free_port()}", None)
+    assert found.status == 2
+    assert [each.partition(" ")[0] for each in found.problems] == ["environment", "TCP"]
 
 
 def test_a_key_in_the_place_of_the_base_url(doctor: Doctor) -> None:

@@ -126,20 +126,26 @@ def _examine(seconds: float) -> Generator[Finding]:
     if os.environ.get(SECRET_VARIABLE):
         yield check_variable(SECRET_VARIABLE)
     base_url, key = check_variable(BASE_URL), check_variable(API_KEY)
-    unusable = next((each.detail for each in (base_url, key) if each.outcome == "FAIL"), "")
     yield base_url
-    yield attrs.evolve(key, ends=unusable)
+    yield attrs.evolve(key, ends=base_url.detail if base_url.outcome == "FAIL" else "")
+    unusable = key.detail if key.outcome == "FAIL" else ""  # the service may be unreachable, too
     try:
-        with FollowUp(timeout=seconds, max_retries=0) as client:
+        with FollowUp(api_key="none" if unusable else None, timeout=seconds, max_retries=0) as client:
             url, proxy = client._options.base_url, client._connections.route().proxy
             yield from check_way(url, None if proxy is None else str(proxy), seconds)
-            yield from _check_service(client, seconds)
+            yield from _check_service(client, seconds, unusable)
     except ConfigurationError as error:
         yield fail("environment", str(error), "Correct or unset it.", ends="the environment cannot be used")
 
 
-def _check_service(client: FollowUp, seconds: float) -> Iterator[Finding]:
-    """Retrieve the account: TLS, what responds, its clock, the key and its permissions; then contract and endpoints."""
+def _check_service(client: FollowUp, seconds: float, unusable: str) -> Iterator[Finding]:
+    """Retrieve the account: TLS, what responds, its clock, the key and its permissions; then contract and endpoints.
+
+    Args:
+        client: a client of the service.
+        seconds: time limit of a request.
+        unusable: the reason why the key cannot be used, which ends the checks before it; empty if it can.
+    """
     encryption = check_encryption(client._options.base_url)
     if encryption.ends:
         yield encryption
@@ -162,7 +168,7 @@ def _check_service(client: FollowUp, seconds: float) -> Iterator[Finding]:
         yield _no_account(error)
         return
     yield ok("service", f"responds in {1000 * took:.0f} ms")
-    yield _check_clock(headers, started + took / 2)
+    yield attrs.evolve(_check_clock(headers, started + took / 2), ends=unusable)
     if isinstance(error, errors.InvalidRequestError):  # nothing else in this request can be invalid
         problem = f"the service rejects {SERVICE_VERSION}: {error}"
         yield fail("version", problem, _UPGRADE, ends="the version is rejected")
