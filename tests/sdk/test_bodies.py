@@ -130,6 +130,15 @@ class TestSizes:
         assert caught.value.status_code == 200
         assert len(server.received) == 1
 
+    def test_compressed_data_without_an_end_are_not_read_for_ever(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("followup._core.call.responses.MAX_BODY_BYTES", MIB)
+        nothing = b"\0\0\0\xff\xff" * 400_000  # empty blocks, as deflate permits any number of them
+        server.script = [coded(gzip.compress(b"")[:10] + nothing, "gzip")]
+        with pytest.raises(ResponseDecodeError, match="larger than 1 MiB"):
+            driver.call(server.url, retrieve)
+
     @pytest.mark.parametrize("compressed", [True, False])
     def test_an_error_that_is_too_large_keeps_its_beginning(
         self, server: ScriptedServer, driver: Driver, compressed: bool

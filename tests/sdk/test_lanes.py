@@ -1,8 +1,11 @@
 """Calls that wait for a free connection, of which there are at most 100."""
 
 import asyncio
+import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -133,3 +136,28 @@ class TestTheBaseUrl:
         with tls_relay(server.url) as url:
             url = url.replace("https://localhost", "HTTPS://LocalHost").replace("https", "HTTPS")
             assert driver.call(url, lambda client: client.patients.retrieve("pat_1")).id == "pat_1"
+
+
+def test_a_server_that_sends_without_a_request_has_to_wait(server: ScriptedServer) -> None:
+    """An idle connection of an event loop keeps no more than it may, whatever arrives on it."""
+    sent, over = 0, threading.Event()
+
+    def act(connection: socket.socket, received: Received) -> bool:
+        reply(200, patient())(connection, received)
+        connection.settimeout(0.5)
+        nonlocal sent
+        with suppress(OSError):
+            while not over.is_set() and sent < 64 * 2**20:
+                sent += connection.send(bytes(2**16))
+        over.set()
+        return False
+
+    async def idle() -> None:
+        async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
+            await client.patients.retrieve("pat_1")
+            while not over.is_set():  # noqa: ASYNC110 - a thread sets it
+                await asyncio.sleep(0.01)
+
+    server.script = [act]
+    asyncio.run(idle())
+    assert sent < 32 * 2**20  # what the buffers of the system take

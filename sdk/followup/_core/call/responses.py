@@ -18,7 +18,7 @@ from followup._core.redaction import redacted
 from followup._core.results import ResponseInfo, Result
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
-"""Maximum size of a successful response, decompressed."""
+"""Maximum size of a successful response, both compressed and decompressed."""
 
 MAX_ERROR_BYTES = 8 * 1024 * 1024
 """Maximum size of any other response: 80 KiB for the reason of each event of the largest batch."""
@@ -43,7 +43,7 @@ class Body:
         self._problem: str | None = None
         self._content = bytearray()
         self._limit = _limit_of(status_code)
-        self._has_begun = False
+        self._raw_size = 0
         self._inflater: zlib._Decompress | None = None
         if coding := headers.get("content-encoding"):
             codings = [each for each in map(str.strip, coding.lower().split(",")) if each not in ("", "identity")]
@@ -60,7 +60,7 @@ class Body:
 
     def feed(self, chunk: bytes) -> None:
         """Add a raw chunk."""
-        self._has_begun = True
+        self._raw_size += len(chunk)
         try:
             if self._inflater is not None:
                 # At least 1, because zlib takes 0 for no limit.
@@ -69,10 +69,12 @@ class Body:
             self._problem = "cannot be decompressed"
         else:
             self._content += chunk
+            if self._raw_size > self._limit:  # compressed data that decompress to nothing may be endless, too
+                self._problem = _too_large(self._limit)
 
     def response(self) -> Response:
         """Return the response, after the last chunk."""
-        if self._has_begun and self._inflater and not self._inflater.eof and not self.is_finished:
+        if self._raw_size and self._inflater and not self._inflater.eof and not self.is_finished:
             self._problem = "ends in the middle of its compressed data"
         return response_of(self._status_code, self._headers, bytes(self._content), self._problem)
 
@@ -81,11 +83,15 @@ def _limit_of(status_code: int) -> int:
     return MAX_BODY_BYTES if 200 <= status_code < 300 else MAX_ERROR_BYTES
 
 
+def _too_large(limit: int) -> str:
+    return f"is larger than {limit // 1024 // 1024} MiB"
+
+
 def response_of(status_code: int, headers: Mapping[str, str], content: bytes, problem: str | None = None) -> Response:
     """Return a response with its decompressed body; with a problem, with the beginning of the body of an error."""
     limit = _limit_of(status_code)
     if len(content) > limit:
-        problem = f"is larger than {limit // 1024 // 1024} MiB"
+        problem = _too_large(limit)
     if problem is not None:
         content = b"" if limit == MAX_BODY_BYTES else content[: 4 * LONGEST_ERROR_TEXT]
     return Response(status_code=status_code, headers=headers, content=content, problem=problem)

@@ -22,6 +22,9 @@ from followup._core.time import REAL_TIME
 _PIECE = 16 * 1024
 """Bytes to write at once, so that the time is checked in between; also the largest record of TLS."""
 
+_MOST_UNREAD = 256 * 1024
+"""Bytes that an asynchronous connection may have received before they are read. Then the server has to wait."""
+
 _LOOKUP_THREAD: Final = "followup-lookup"
 _NO_ADDRESS: Final = "the host has no address"
 
@@ -199,6 +202,8 @@ class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
     def data_received(self, data: bytes) -> None:
         self._received += data
+        if len(self._received) > _MOST_UNREAD and self._transport is not None:
+            self._transport.pause_reading()
         self._changed.set()
 
     def eof_received(self) -> None:
@@ -235,6 +240,8 @@ class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         del self._received[:max_bytes]
         if not received and self._failure is not None:
             raise httpcore.ReadError(type(self._failure).__name__)
+        if self._transport is not None and not self._has_ended and len(self._received) <= _MOST_UNREAD:
+            self._transport.resume_reading()
         return received
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
