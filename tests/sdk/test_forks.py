@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import importlib
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -95,6 +97,36 @@ class TestAtAnyMoment:
                 time.sleep(number % 12 / 2400)
                 assert in_a_child(lambda: client.patients.retrieve("pat_1").id) == "pat_1"
                 other.join()
+
+    def test_while_another_thread_looks_for_a_package_that_is_missing(
+        self, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """To open a connection, httpcore looks for sniffio, and the import system takes a lock for that."""
+        server.script = [reply(200, patient())]
+        looking, forked = threading.Event(), threading.Event()
+
+        class Finders(list[Any]):
+            def __iter__(self) -> Iterator[Any]:
+                if threading.current_thread() is other:
+                    looking.set()
+                    forked.wait(30)
+                return super().__iter__()
+
+        async def call() -> object:
+            async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
+                return (await client.patients.retrieve("pat_1")).id
+
+        asyncio.run(call())
+        other = threading.Thread(target=importlib.import_module, args=("sniffio",))
+        monkeypatch.setattr(sys, "meta_path", Finders(sys.meta_path))
+        monkeypatch.setattr(threading, "excepthook", lambda _: None)  # the package is missing, in most environments
+        other.start()
+        try:
+            if looking.wait(5):  # else it has been imported
+                assert in_a_child(lambda: asyncio.run(call())) == "pat_1"
+        finally:
+            forked.set()
+            other.join()
 
     @pytest.mark.parametrize("scheme", ["http", "https"])
     def test_while_other_threads_load_certificates(self, server: ScriptedServer, scheme: str) -> None:

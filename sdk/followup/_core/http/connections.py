@@ -8,8 +8,10 @@ before, because it would block the event loop.
 
 import functools
 import os
+import sys
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from followup._core.errors import ConfigurationError
@@ -59,6 +61,11 @@ def import_for_event_loops() -> None:
     anyio = import_module("anyio")
     with suppress(Exception):  # then the first call imports it
         result_within(None, lambda: anyio.run(anyio.sleep, 0))
+    # httpcore looks for sniffio for each connection. If another thread does so during a fork, the lock of that import
+    # is never released in the child; None marks the module as missing there, so that nobody takes the lock.
+    if find_spec("sniffio") is None and hasattr(os, "register_at_fork"):
+        missing: Any = None
+        os.register_at_fork(after_in_child=lambda: sys.modules.setdefault("sniffio", missing))
 
 
 class _Connections(Generic[C]):
@@ -78,6 +85,8 @@ class _Connections(Generic[C]):
         self._route: Route | None = None
         # By event loop; by None for threads.
         self._transports: dict[Any, Any] = {}
+        if own is not None:
+            import_module("followup._core.http.through_httpx")  # now, and not where an interrupt leaves a lock taken
 
     def _replacement(self) -> Any:
         """Return the client or transport of httpx that sends the requests instead of ours, if there is one.
