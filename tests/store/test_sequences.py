@@ -41,6 +41,7 @@ def test_record_raises_and_says_what_to_do(outbox: Outbox, engine: Engine, datab
             outbox.record(connection, inbound.order_issued(id="new", patient={}, order={}))
         commit()
     (advice,) = caught.value.__notes__
+    assert advice.startswith("followup_outbox numbers new rows as others that are there")
     assert "set its sequence or AUTO_INCREMENT to more than the highest number" in advice
     assert ids(engine, "followup_outbox") == ["e1", "e2", "e3"]
     with engine.begin() as own:
@@ -58,5 +59,5 @@ def test_receive_is_503_and_the_log_says_what_to_do(
         assert receive(inbox, f"whd_{number}") == 204
     set_back(engine, "followup_inbox")
     assert [receive(inbox, each) for each in ("whd_0", "whd_new")] == [204, 503]
-    assert "webhook whd_new not stored: IntegrityError (23505 unique_violation): a table of followup" in caplog.text
+    assert "webhook whd_new not stored: IntegrityError (23505 unique_violation): followup_inbox numbers" in caplog.text
     assert ids(engine, "followup_inbox") == ["whd_0", "whd_1", "whd_2"]

@@ -261,7 +261,8 @@ def advice_on(error: BaseException) -> str | None:
     """Return what to do about a conflict in an INSERT that names the one it expects; None for other errors."""
     if number_of(error) != _MORE_THAN_A_ROW and sqlstate_of(error) != "23505":
         return None
+    table = getattr(getattr(_cause_of(error), "diag", None), "table_name", None) or "a table of followup"
     return (
-        "a table of followup numbers new rows as others that are there, as after logical replication or a copy of "
-        "rows: set its sequence or AUTO_INCREMENT to more than the highest number"
+        f"{table} numbers new rows as others that are there, as after logical replication or a copy of rows: "
+        "set its sequence or AUTO_INCREMENT to more than the highest number"
     )
