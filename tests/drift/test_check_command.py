@@ -149,6 +149,7 @@ PROBLEMS: dict[str, tuple[Any, str]] = {
         "it is a document of version 2.0; convert it to OpenAPI 3",
     ),
     "OpenAPI 4": ({"openapi": "4.0.0", "paths": {"/v1/account": {}}}, "it is a document of version 4.0.0"),
+    "no version": ({"openapi": None, "paths": {}}, "it is a document of version None"),
     "no paths": ({"openapi": "3.1.0"}, "it has no paths"),
     "paths that are a list": ({"openapi": "3.1.0", "paths": []}, "paths must be an object"),
 }

@@ -135,6 +135,8 @@ PARTS: list[tuple[str, Any, str, list[str]]] = [
     ("paths /v1/webhook_endpoints/{id} delete", GONE, BREAKING, ["DELETE /v1/webhook_endpoints/{id}"]),
     ("paths /v1/rooms", {"get": {"responses": {"200": {}}}}, ADDED, ["GET /v1/rooms"]),
     (f"{ACCOUNT} security", [], MOCK, ["GET /v1/account request security"]),
+    (f"{ACCOUNT} responses 401 content", renamed("application/json", "application/problem+json"), MOCK,
+     ["GET /v1/account response 401 body"]),
     (f"{ACCOUNT} responses 200 content", renamed("application/json", "application/xml"), BREAKING,
      ["GET /v1/account response 200 body"]),
     ("components schemas Account", requires("logo", type="string", format="uri"), ADDED,
@@ -217,6 +219,15 @@ def test_another_method_and_other_credentials() -> None:
         (BREAKING, "PATCH /v1/appointments/{id}"),
         (ADDED, "PUT /v1/appointments/{id}"),
         (BREAKING, "GET /v1/account request security"),
+    }
+
+
+def test_every_response_for_success_is_compared() -> None:
+    document = served_document()
+    with_part(document, f"{ACCOUNT} responses 202", {"description": "Later."})
+    assert differences(document) == {
+        (ADDED, "GET /v1/account response 202"),
+        (BREAKING, "GET /v1/account response 202 body"),
     }
 
 

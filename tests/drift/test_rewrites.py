@@ -183,6 +183,12 @@ def headers_in_lower_case(document: Document) -> None:
 
 
 @rewrite
+def the_key_as_a_header(document: Document) -> None:
+    (name,) = document["components"]["securitySchemes"]
+    document["components"]["securitySchemes"][name] = {"type": "apiKey", "in": "header", "name": "Authorization"}
+
+
+@rewrite
 def headers_that_every_client_sends(document: Document) -> None:
     for name in ("Accept", "Authorization", "Content-Type", "User-Agent"):
         header = {"name": name, "in": "header", "required": True, "schema": {"type": "string"}}

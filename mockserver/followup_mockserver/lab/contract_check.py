@@ -141,12 +141,15 @@ class _Comparison:
     def _compare_media(
         self, direction: Direction, ours: Mapping[str, Any], theirs: Mapping[str, Any], where: str
     ) -> Iterator[Difference]:
-        """Iterate over the differences of two bodies. The SDK sends and decodes JSON."""
-        name = next((each for each in _JSON_TYPES if each in theirs), None)
+        """Iterate over the differences of two bodies. The SDK sends one media type, and decodes any JSON."""
+        others = [each for each in theirs if direction == "response" and each.endswith("+json")]
+        name = next((each for each in (*_JSON_TYPES, *others) if each in theirs), None)
+        if name is None or name in others:
+            class_: DifferenceClass = "breaking" if name is None else "mock differs"
+            yield Difference(class_, where, changed("media type", [documents.JSON], theirs))
         if name is None:
-            yield Difference("breaking", where, changed("media type", [documents.JSON], theirs))
             return
-        for each in theirs.keys() - {*_JSON_TYPES}:
+        for each in theirs.keys() - {*_JSON_TYPES, name}:
             yield Difference("added", where, f"media type: the contract also has {each}")
         yield from self._comparers[direction].compare(ours[documents.JSON], theirs[name], where)
 
@@ -169,9 +172,14 @@ class _Comparison:
             media = ours.schemas(response, where), theirs.schemas(other[name], where)
             yield from self._compare_media("response", *media, f"{where} body")
             yield from compare_texts({"description": response.get("description")}, other[name], where)
+            successes = [each for each in successes if each != name]
         for status in other:
-            if status.isdecimal() and status not in one and (status not in successes or _SUCCESS in other):
-                yield Difference("added", f"{ours.where} response {status}", "The contract has this new status.")
+            where = f"{ours.where} response {status}"
+            if status.isdecimal() and status not in one and (status in successes or status[0] != "2"):
+                yield Difference("added", where, "The contract has this new status.")
+            if status in successes and _SUCCESS in one:
+                media = ours.schemas(one[_SUCCESS], where), theirs.schemas(other[status], where)
+                yield from self._compare_media("response", *media, f"{where} body")
 
     def _compare_webhooks(self) -> Iterator[Difference]:
         """Compare the webhooks. One contract may describe all types in one, another one each type in its own."""

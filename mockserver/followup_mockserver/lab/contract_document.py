@@ -110,7 +110,7 @@ def read_document(source: str) -> dict[str, Any]:
     if not isinstance(document, dict) or not document.keys() & {"openapi", "swagger"}:
         raise DocumentError("it is not an OpenAPI document: it must be an object with a field openapi")
     if not str(document.get("openapi")).startswith("3."):
-        version = document.get("openapi") or document["swagger"]
+        version = document.get("openapi", document.get("swagger"))
         raise DocumentError(f"it is a document of version {version}; convert it to OpenAPI 3 first")
     return document
 
@@ -226,6 +226,8 @@ class Operation:
 
 
 def _credentials(scheme: dict[str, Any]) -> str:
+    if (scheme.get("type"), scheme.get("in"), str(scheme.get("name")).lower()) == ("apiKey", "header", "authorization"):
+        return BEARER
     return " ".join(str(scheme[name]).lower() for name in ("type", "scheme", "in", "name") if name in scheme)
 
 
