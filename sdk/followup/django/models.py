@@ -64,7 +64,7 @@ def missing_tables(connection: Any) -> list[str]:
     """Return the SQL, statement by statement, that a database lacks; nothing if its tables are those of this release.
 
     Raises:
-        ConfigurationError: it has tables of another release or clone that cannot be brought up to date.
+        ConfigurationError: it has tables of a later release.
     """
     with connection.cursor() as cursor:
         tables = connection.introspection.table_names(cursor)
