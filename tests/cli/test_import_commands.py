@@ -148,6 +148,28 @@ class TestInit:
                 ],
             ),
             (
+                "Id;Fecha;Hora;Paciente\n9;2030-05-13 00:00:00;10:30;Ana",
+                ['start_at = { columns = ["Fecha", "Hora"], format = "%Y-%m-%d %H:%M:%S %H:%M" }'],
+            ),
+            ("Id;Fecha;Hora;Paciente\n9;13/05/2030;30/12/1899 10:30:00;Ana", ['# Not sent: "Fecha", "Hora"']),
+            (
+                "HC;Paciente;Fecha Nac.\n9;Ana;hacia 1950",
+                ['"patient.date_of_birth" = "Fecha Nac."  # check this: 1 of 1 values have another form'],
+            ),
+            (
+                "Nro;DNI;Fecha de atención;Hora\n9;30111001;13/05/2024;10:30",
+                [
+                    (
+                        'kind = "visits"  # guess: a header names a visit or a diagnosis. Or: "appointments", '
+                        '"patients", "visits"'
+                    )
+                ],
+            ),
+            (
+                "Turno;Estado;Situación\n9;Confirmado;Activo",
+                ['column = "Estado"  # guess: it could also be "Situación"'],
+            ),
+            (
                 "Id;Fecha;Duración;Hasta;Desde;Hora de fin\n9;13/05/2030;00:30;10:30;10:00;10:30",
                 ['start_at = { columns = ["Fecha", "Desde"], format = "%d/%m/%Y %H:%M" }'],
             ),

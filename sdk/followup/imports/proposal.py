@@ -59,6 +59,8 @@ _LINE_NUMBERS = {"", "n", "no", "nro", "orden", "item", "sr", "linea", "linha"}
 _EXCHANGED = str.maketrans("dm", "md")
 _A_DAY = "01/02/2000"
 _IS_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_IS_MIDNIGHT = re.compile(r".*\d[T ]0?0:00(:00(\.0+)?)?(Z|[+-]\d\d:?\d\d)?")
+_HAS_CLOCK_YEAR = re.compile(r".*\b(1899|1900)\b.*\d:\d\d.*")
 
 
 def _day_of(text: str, form: str) -> date | None:
@@ -114,6 +116,8 @@ class _Column:
         countries: number of phones by country code.
         ids: hashes of the values.
         is_numbered: whether the values are 1, 2, 3, …
+        is_date, is_clock: whether the values are moments at midnight, of which only the date is meant, or those of 1899
+            or 1900, of which only the time is.
         today: the day on which the column is read, in UTC.
     """
 
@@ -128,6 +132,8 @@ class _Column:
     countries: Counter[str] = attrs.field(factory=Counter)
     ids: set[int] = attrs.field(factory=set)
     is_numbered: bool = True
+    is_date: bool = True
+    is_clock: bool = True
     today: date = attrs.field(factory=lambda: datetime.now(UTC).date())
 
     def __attrs_post_init__(self) -> None:
@@ -142,6 +148,8 @@ class _Column:
             return
         self.filled += 1
         self.is_numbered = self.is_numbered and value == str(self.filled)
+        self.is_date = self.is_date and _IS_MIDNIGHT.fullmatch(value) is not None
+        self.is_clock = self.is_clock and _HAS_CLOCK_YEAR.fullmatch(value) is not None
         forms = _FORMATS if self.filled <= _TRIED else [*self.formats]
         days = {each: day for each in forms if (day := _day_of(value, each))}
         self.formats.update(days.keys())
@@ -229,7 +237,8 @@ class _Proposal:
         names_booking = any(_BOOKING.search(each.words) for each in self._free)
         has_times = any(each.best((*_MOMENTS, *(form for form in _CLOCKS if ":" in form))) for each in self._free)
         is_visit = any(each.fields & {"visited_at", "diagnosis"} for each in self._free)
-        if is_visit and not any(each.is_ahead for each in self._free if not _NEVER.search(each.words)):
+        says_when = [each for each in self._free if not _NEVER.search(each.words) and each.fields.isdisjoint(_LOOKS)]
+        if is_visit and not any(each.is_ahead for each in says_when):  # unlike a document such as 30111001, in 3011
             return "visits", "visits"
         if names_booking or has_times or is_visit:
             return "appointments", "times" if has_times else "booking"
@@ -301,8 +310,7 @@ class _Proposal:
             return self._line_of_name()
         if column is None:
             return None
-        others = ", ".join(_quoted(each.header) for each in self._free if field in each.fields and each.is_like(field))
-        comments = [self._say("others", others=others)] if others else []
+        comments = self._about_others(field)
         if field in _IDS and field in REQUIRED[self._kind]:
             if len(column.ids) < self._rows:
                 comments.append(self._say("ids", ids=f"{len(column.ids):,}", rows=f"{self._rows:,}"))
@@ -314,6 +322,10 @@ class _Proposal:
         if field == DATE_OF_BIRTH:
             return self._with_format(field, [(column, _DATES)], comments)
         return _line(field, _quoted(column.header), comments)
+
+    def _about_others(self, field: str) -> list[str]:
+        others = ", ".join(_quoted(each.header) for each in self._free if field in each.fields and each.is_like(field))
+        return [self._say("others", others=others)] if others else []
 
     def _line_of_name(self) -> str | None:
         names = [each for form in _WORDS["names"].values() for each in self._free if re.fullmatch(form, each.words)]
@@ -331,16 +343,17 @@ class _Proposal:
         others = [each for each in free if each not in named and not each.fields]
         all_ = [*named, *others]
         moments, dates, clocks = ([each for each in all_ if each.best(forms)] for forms in (_MOMENTS, _DATES, _CLOCKS))
+        dates = [each for each in all_ if each in dates or (each in moments and each.is_date)]
+        moments = [each for each in moments if not each.is_date and not each.is_clock]
         chosen: list[tuple[_Column, Sequence[str]]] = []
         if moments and (moments[0] in named or not (dates and clocks and dates[0] in named)):
             chosen = [(moments[0], _MOMENTS)]
         elif dates and clocks:
-            chosen = [(dates[0], _DATES), (clocks[0], _CLOCKS)]
+            chosen = [(dates[0], _MOMENTS if dates[0].is_date else _DATES), (clocks[0], _CLOCKS)]
         if not chosen:
             return None
         used = [column for column, _ in chosen]
-        alternatives = [each for each in (*moments, *dates, *clocks) if each not in used]
-        names = ", ".join(dict.fromkeys(_quoted(each.header) for each in alternatives))
+        names = ", ".join(_quoted(each.header) for each in all_ if each not in used and each.best(_FORMATS))
         comments = [self._say("others", others=names)] if names else []
         if not all(each in named for each in used):
             comments.append(self._say("by_values_time"))
@@ -353,9 +366,9 @@ class _Proposal:
         found: list[str] = []
         for column, formats in parts:
             self._use(column)
-            if best := column.best(formats, month_first=self._country == "US"):
-                found.append(best)
-                comments += self._about_format(column, best, formats)
+            best = column.best(formats, month_first=self._country == "US")
+            found += [best] if best else []
+            comments += self._about_format(column, best or "", formats)
         headers = [_quoted(column.header) for column, _ in parts]
         source = f"column = {headers[0]}" if len(headers) == 1 else f"columns = [{', '.join(headers)}]"
         if _OFFSET in found or len(found) < len(parts):  # which needs no format, or has none
@@ -370,7 +383,7 @@ class _Proposal:
             yield self._say("other_form", others=f"{others:,}", filled=f"{column.filled:,}")
 
     def _statuses(self, column: _Column) -> Iterator[str]:
-        yield from ("", "[columns.status]", f"column = {_quoted(column.header)}")
+        yield from ("", "[columns.status]", _line("column", _quoted(column.header), self._about_others("status")))
         if len(column.values) > _MOST_VALUES:
             yield f"# {self._say('many_values')}"
             return
