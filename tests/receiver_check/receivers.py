@@ -117,6 +117,11 @@ class CrashesWithoutSignature(Receiver):
         return super().receive(body, headers) if "x-service-signature" in headers else 500
 
 
+class RedirectsForged(Receiver):
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        return 204 if super().receive(body, headers) == 204 else 302
+
+
 class NeverDeduplicates(Receiver):
     def is_new(self, database: sqlite3.Connection, event: Any) -> bool:
         return True

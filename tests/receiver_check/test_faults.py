@@ -22,6 +22,7 @@ FAULTS = {
     receivers.AcceptsThePast: {"old_timestamp"},
     receivers.IgnoresCase: {"uppercase_hex"},
     receivers.CrashesWithoutSignature: {"missing_signature"},
+    receivers.RedirectsForged: FORGED,
     receivers.NeverDeduplicates: {"repeated", "fifty_at_once"},
     receivers.LooksBeforeItInserts: {"fifty_at_once"},
     receivers.ConflictsWithRepetitions: {"repeated", "fifty_at_once"},

@@ -102,6 +102,13 @@ def test_a_response_has_one_time_limit_as_a_whole(scripted: ScriptedServer, late
     assert report.count("PASS") == 0
 
 
+def test_a_response_counts_when_its_headers_are_there(scripted: ScriptedServer) -> None:
+    """The service does not wait for a body, which might never end."""
+    scripted.script = [drip(scripted.released)]
+    report = check_receiver(f"{scripted.url}/hooks", SECRET, times=Times(response=5))
+    assert outcomes(report)["genuine"] == outcomes(report)["in_time"] == "PASS"
+
+
 def test_redirects_are_not_followed(scripted: ScriptedServer) -> None:
     scripted.script = [reply(308, headers={"Location": "/elsewhere"})]
     report = check_receiver(f"{scripted.url}/hooks", SECRET, times=Times(response=5))

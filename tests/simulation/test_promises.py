@@ -205,6 +205,13 @@ class ErasesEmails(PlainClinic):
             self.client.patients.update(patient.id, email=None, full_name=patient.full_name)
 
 
+class ErasesNames(PlainClinic):
+    def send(self, external_id: str, booking: dict[str, Any]) -> None:
+        super().send(external_id, booking)
+        for patient in self.client.patients.list():
+            self.client.patients.update(patient.id, full_name=None)
+
+
 class Erases(PlainClinic):
     def send(self, external_id: str, booking: dict[str, Any]) -> None:
         appointment = self.client.appointments.list(external_id=external_id).first()
@@ -224,6 +231,7 @@ ENTERED = seed_of((Book(0, 0), Work(), EnterDetails(0), Reschedule(0, 1)))
             Erases,
             "B1: appointments.update set doctor to null, which was 'doc_*' and type to null, which was 'Control'. *",
         ),
+        (ErasesNames, "pat_*: patients.update set full_name to null, which was 'José Núñez'. *"),
         (ErasesEmails, "José Núñez: patients.update set email to null, which was 'patient@example.com'. *"),
     ],
 )

@@ -184,7 +184,7 @@ class Network:
             now = self._fields_of(path_id) if before else {}
             fields = {name: value for name, value in before.items() if value is not None and now[name] is None}
             if fields:
-                self.erased.append((now.get("external_id") or now.get("full_name"), operation, fields))
+                self.erased.append((now.get("external_id") or now.get("full_name") or path_id, operation, fields))
 
     def _fields_of(self, id: str | None) -> dict[str, Any]:
         """Return the fields of an appointment or a patient by name; none for any other id."""
