@@ -236,6 +236,14 @@ def test_rows_that_differ_in_the_doctor_are_one(tmp_path: Path):
     assert len(report.events) == 1
 
 
+@pytest.mark.parametrize("name", ["no tiene", "No  tiene", "s/d"])
+def test_words_for_nothing_are_no_name(tmp_path: Path, name: str):
+    report = import_of(tmp_path).check(export(tmp_path, [row(1, full_name=name)]))
+    [event] = report.events
+    assert "fullName" not in event["data"]["patient"]
+    assert report.preview[0].name == ""
+
+
 def test_a_changed_phone_is_not_sent_because_another_patient_may_have_it(outbox: Outbox, tmp_path: Path):
     job = import_of(tmp_path)
     job.run(export(tmp_path, [row(1)]), outbox)

@@ -118,6 +118,8 @@ class Field:
     def _text(self, text: str, _: Sequence[Cell]) -> Found:
         if self._name == "patient.full_name":
             text = _as_sent(text, is_surname_first=self._column.is_surname_first)
+            if text.casefold() in EMPTY:
+                return _NOTHING
         return Found(text, checked(text, self._name) or None)
 
     def _id(self, text: str, _: Sequence[Cell]) -> Found:
