@@ -113,8 +113,21 @@ _REASONS: Mapping[type[Exception], str] = {
 """By exception class; the first that fits."""
 
 
+class _Response(http.client.HTTPResponse):
+    """A response after the interim ones, of which http.client itself skips only 100."""
+
+    def begin(self) -> None:
+        """Read status and headers."""
+        super().begin()
+        while 101 < self.status < 200:
+            self.headers = None  # type: ignore[assignment]  # otherwise nothing is read
+            super().begin()
+
+
 class Connection(http.client.HTTPConnection):
     """An open connection for one request, which has one time limit as a whole."""
+
+    response_class: type[http.client.HTTPResponse] = _Response
 
     def __init__(self, url: WebhookUrl, connected: TimedSocket) -> None:
         super().__init__(url.host, url.port)

@@ -67,6 +67,12 @@ def answered(networked: MockService, *actions: Action) -> tuple[Attempt, Receive
 
 
 class TestSockets:
+    def test_section_6_2_the_final_status_decides(self, networked: MockService) -> None:
+        interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
+        attempt, response = answered(networked, raw(interim + b"HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok"))
+        assert (attempt.status_code, attempt.error) == (200, None)
+        assert (response.headers, response.body, response.body_is_whole) == ({"content-length": "2"}, b"ok", True)
+
     def test_an_error_keeps_what_the_receiver_said(self, networked: MockService) -> None:
         attempt, response = answered(networked, reply(500, LOCKED, {"X-Trace": "7"}))
         assert (attempt.status_code, attempt.error) == (500, "HTTP status 500.")
