@@ -1,6 +1,7 @@
 """The cases of a receiver's duty: the requests of each, what is expected, and what the specification says.
 
 The requests deliver appointments of invented patients. The rules of the service make their events; some are forged.
+Here is also how they are sent to a receiver, and how its probe is asked what it handled.
 """
 
 import http.client
