@@ -1,5 +1,8 @@
 """Fixtures: the SDK of OpenTelemetry, the instrumentation of httpx, and those for calls."""
 
+# Before a provider exists: in a forked child, providers submit to an executor, whose lock is free again only after this
+# module's own function has run, and such functions run in the order of their registration.
+import concurrent.futures.thread  # noqa: F401
 from collections.abc import Iterator
 
 import pytest
