@@ -13,19 +13,19 @@ import attrs
 
 from followup._core.api_rules import SERVICE_VERSION
 from followup._core.call import options as _options
-from followup._core.call.call import run_call
 from followup._core.call.options import DEFAULT_MAX_RETRIES, AppInfo, Options
 from followup._core.call.pagination import AsyncListing, Listing, Page
+from followup._core.call.retries import run_call
 from followup._core.call.steps import Call, drive, drive_async
 from followup._core.codec.kinds import kind_of
 from followup._core.declarations import lazy
 from followup._core.errors import ConfigurationError
-from followup._core.frames import clears_frames, clears_frames_of
 from followup._core.http.connections import AsyncConnections, Connections, import_transport
 from followup._core.operations import NOT_GIVEN, NotGiven, StepsOfBatch
 from followup._core.plain import Late
 from followup._core.results import Result
 from followup._core.time import TimeOf
+from followup._core.tracebacks import clears_frames, clears_frames_of
 from followup.resources.groups import AsyncGroups, SyncGroups
 
 if TYPE_CHECKING:

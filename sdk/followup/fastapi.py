@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from followup._core.errors import WebhookSignatureError
-from followup._core.frames import clears_frames
+from followup._core.tracebacks import clears_frames
 from followup.resources.webhook_event import WebhookEvent
 from followup.webhooks import MAX_BODY, checked_secrets, construct_event, secrets_of_environment
 

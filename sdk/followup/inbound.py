@@ -29,9 +29,9 @@ from followup import ContactInput, CoverageInput, DoctorInput, EventInput, Event
 from followup._core.api_rules import DoctorId, EventType, NonEmpty
 from followup._core.codec.encode import Encoder, encoder_for
 from followup._core.codec.kinds import camel, kind_of, kinds_in
-from followup._core.frames import clears_frames
 from followup._core.operations import Described
 from followup._core.time import new_uuid
+from followup._core.tracebacks import clears_frames
 from followup.resources.intake_requests import IDENTIFYING
 from followup.resources.treatments import TreatmentKind
 

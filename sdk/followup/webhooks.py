@@ -18,8 +18,8 @@ import time
 from collections.abc import Iterable, Mapping
 
 from followup._core.errors import ConfigurationError, WebhookSignatureError
-from followup._core.frames import clears_frames
 from followup._core.plain import TYPE_CHECKING, Late, surroundings, unwrapped
+from followup._core.tracebacks import clears_frames
 
 if TYPE_CHECKING:
     import datetime

@@ -80,10 +80,10 @@ def test_a_project_made_of_the_page_works(tmp_path: Path) -> None:
 
 
 def test_the_page_lists_the_settings_and_the_commands() -> None:
-    from followup.django import late
+    from followup.django import from_settings
     from followup.django.management import commands
 
-    assert SETTING.findall(section(PAGE, "Begin a project")) == [*late.SETTINGS]
+    assert SETTING.findall(section(PAGE, "Begin a project")) == [*from_settings.SETTINGS]
     files = Path(str(commands.__file__)).parent.glob("followup_*.py")
     assert {*re.findall(r"^\| `(\w+)` \|", section(read("how-to/django-details.md"), "Commands"), re.MULTILINE)} == {
         each.stem for each in files

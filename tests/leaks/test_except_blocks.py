@@ -22,7 +22,7 @@ from .place import PLANTED, Place, Scenario
 
 __all__ = ["exported", "quick_backoff", "server"]
 
-BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_core/frames.py"])]
+BLOCKS = [*blocks_of(Path(followup.__file__).parent, without=["cli/", "_core/tracebacks.py"])]
 
 FAILURES_OF_SOCKETS = "_core/http/"
 """Blocks that turn failures of sockets into outcomes. No peer can bring about all of them; those reached are tried."""
@@ -34,8 +34,10 @@ NOT_REACHED = {
     "_store/schema.py create: DBAPIError": "an upgrade of the tables has to fail, before any data is there",
     "django/database.py _open: Error": "a project of Django is needed, as in tests/django; no data is there yet",
     "django/database.py _check_is_readable: sqlite3.OperationalError": "the same",
-    "django/late.py improperly_configured: (ConfigurationError, ImportError, TypeError, ValueError)": "the same",
-    "django/late.py migrations_advised: ConfigurationError": "the same",
+    "django/from_settings.py improperly_configured: (ConfigurationError, ImportError, TypeError, ValueError)": (
+        "the same"
+    ),
+    "django/from_settings.py migrations_advised: ConfigurationError": "the same",
     "django/models.py make_tables: Error": "the same",
     "django/management/__init__.py handle: (FollowUpError, ImproperlyConfigured, ValueError)": "only our own text",
     "django/management/__init__.py handle: SQLAlchemyError": "its reason has no data, as in other commands",

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from followup import AsyncFollowUp, FollowUp
-from followup._core.call import call
+from followup._core.call import retries
 
 DEADLINE = 5
 PATIENCE = 60
@@ -129,7 +129,7 @@ def main() -> None:
     logging.disable()
     sys.unraisablehook = lambda _: None  # an interrupt within a finalizer
     faulthandler.dump_traceback_later(PATIENCE + float(wanted) / 10, exit=True)
-    call.FIRST_BACKOFF = 0.001
+    retries.FIRST_BACKOFF = 0.001
     interrupted = Interrupted(KeyboardInterrupt if mode == "keyboard" else SoftTimeLimit, Random(seed), int(wanted))
     options: dict[str, Any] = {"api_key": "fu_test_x", "base_url": url, "deadline": DEADLINE}
     if mode == "asyncio":

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from followup import FollowUpError
-from followup._core.call import call
+from followup._core.call import retries
 from followup_mockserver import MockServer
 
 from .conftest import SCALE, Report
@@ -33,7 +33,7 @@ TIMEOUT = 0.4
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[MockServer]:
     """A server on which three calls in ten fail, in all ways, before or after they take effect."""
-    monkeypatch.setattr(call, "FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "FIRST_BACKOFF", 0.001)
     with MockServer(rate_limit=0, seed=7) as server:
         for kind, when, status in FAULTS:
             server.add_fault(

@@ -30,8 +30,8 @@ from followup import (
     RateLimitError,
     ResponseDecodeError,
 )
-from followup._core.call.call import backoff, run_call
 from followup._core.call.options import Options
+from followup._core.call.retries import backoff, run_call
 from followup._core.call.steps import Broken, Call, Lost, NotSendable, NotSent, Outcome, Response, Send, TimedOut, Wait
 from followup._core.errors import parse_retry_after
 from followup._core.telemetry import CallObserver
@@ -292,7 +292,7 @@ class Run:
         self.error: FollowUpError | None = None
         time = ManualTime(TODAY)
         try:
-            with mock.patch("followup._core.call.call.random_fraction", return_value=row.jitter):
+            with mock.patch("followup._core.call.retries.random_fraction", return_value=row.jitter):
                 self._drive(row, run_call(row.call, attrs.evolve(options(row), observe=observe, time=time)), time)
         except FollowUpError as error:
             self.error = error

@@ -105,7 +105,7 @@ def test_verifying_a_webhook_imports_nothing_but_the_standard_library_and_little
         "followup",
         "followup._core",
         "followup._core.plain",
-        "followup._core.frames",
+        "followup._core.tracebacks",
         "followup._core.errors",
         "followup._version",
         "followup.webhooks",

@@ -23,9 +23,9 @@ from support.waiting import wait_for
 
 from followup import APITimeoutError, AsyncFollowUp, FollowUpError, RateLimitError
 from followup._core.call import request_rate
-from followup._core.call.call import run_call
 from followup._core.call.options import Options
 from followup._core.call.request_rate import Governor
+from followup._core.call.retries import run_call
 from followup._core.call.steps import NotSent, Outcome, Response, Send, Wait
 from followup.resources.patients import Patients
 from followup_mockserver import MockService

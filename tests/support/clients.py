@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from followup._core.call import call
+from followup._core.call import retries
 from support.drivers import AsyncDriver, Driver, SyncDriver
 from support.server import ScriptedServer
 
@@ -26,4 +26,4 @@ def driver(request: pytest.FixtureRequest) -> Driver:
 @pytest.fixture
 def quick_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between attempts as short as they can be, for tests that are not about them."""
-    monkeypatch.setattr(call, "FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr(retries, "FIRST_BACKOFF", 0.001)

@@ -5,7 +5,7 @@ from typing import Any
 
 import followup
 from followup import APIStatusError, EventBatchError
-from followup._core.call.call import LONGEST_RETRY_AFTER, seconds_before_retry
+from followup._core.call.retries import LONGEST_RETRY_AFTER, seconds_before_retry
 from followup._core.call.steps import Response
 from followup._core.errors import status_error_class
 from followup._core.time import REAL_TIME

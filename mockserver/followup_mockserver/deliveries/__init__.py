@@ -1,7 +1,8 @@
 """Webhook deliveries: which events are queued for which endpoints, and what follows from each attempt.
 
 Here are the outbound event types, the data of their webhooks and the request of an attempt. A delivery is attempted up
-to nine times, over a socket or in this process (specification, section 6.2).
+to nine times, over a socket or in this process (specification, section 6.2). The waits between attempts, and the 10 s
+of a receiver, are in ``followup._core.api_rules``.
 """
 
 import json

@@ -17,9 +17,9 @@ from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES
 from followup_mockserver.world.schema.validation import Reading, Schema, Shape, decoded_json
 from followup_mockserver.world.settings import KeyRecord, Options
 from followup_mockserver.world.state.faults import Fault
+from followup_mockserver.world.state.idempotency import IdempotencyRecord
 from followup_mockserver.world.state.journal import EventRemarks
 from followup_mockserver.world.state.registry import Registry
-from followup_mockserver.world.state.requests import IdempotencyRecord
 from followup_mockserver.world.state.tenant import Tenant
 
 MAX_DEPTH = 32

@@ -27,7 +27,7 @@ from followup._core.codec.kinds import NOT_GIVEN as NOT_GIVEN
 from followup._core.codec.kinds import Kind, Kinds, kinds_of
 from followup._core.codec.kinds import NotGiven as NotGiven
 from followup._core.declarations import Declaration, lazy
-from followup._core.frames import clears_frames
+from followup._core.tracebacks import clears_frames
 
 
 class Described:

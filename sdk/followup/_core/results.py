@@ -8,8 +8,8 @@ import attrs
 
 from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_IN_JSON
 from followup._core.codec.wire import short
-from followup._core.frames import clears_frames
 from followup._core.plain import Late
+from followup._core.tracebacks import clears_frames
 
 if TYPE_CHECKING:
     import httpx

@@ -19,7 +19,7 @@ from followup._core.errors import ConfigurationError, FollowUpError
 from followup._core.redaction import redacted
 from followup._store.cipher import is_hashed
 from followup._store.database import Database
-from followup._store.imported import reencrypt_salts
+from followup._store.import_state import reencrypt_salts
 from followup._store.leases import StoreTime
 from followup._store.schema import SALTS
 from followup._store.store import Store

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from followup.django.late import DjangoFollowUp
+from followup.django.from_settings import DjangoFollowUp
 from followup.django.stores import DjangoInbox, DjangoOutbox, RecordedEvent
 
 __all__ = ["DjangoFollowUp", "DjangoInbox", "DjangoOutbox", "RecordedEvent", "client", "inbox", "outbox", "webhook"]

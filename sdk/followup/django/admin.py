@@ -17,7 +17,7 @@ from followup._store.leases import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii
 from followup._store.store import Store
 from followup.django import inbox, outbox
-from followup.django.late import database_alias
+from followup.django.from_settings import database_alias
 from followup.django.models import VIEW_PERSONAL_DATA, ExactText, InboxEvent, OutboxEvent
 from followup.inbox.arrivals import UNHANDLED
 

@@ -13,7 +13,7 @@ from django.utils.module_loading import autodiscover_modules
 
 from followup import ConfigurationError, FollowUp
 from followup.django import inbox, outbox
-from followup.django.late import SETTINGS, database_alias, improperly_configured, setting
+from followup.django.from_settings import SETTINGS, database_alias, improperly_configured, setting
 from followup.django.models import missing_tables
 from followup.webhooks import SECRET_VARIABLE
 

@@ -13,13 +13,13 @@ from django.db import close_old_connections, connections, transaction
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from followup import EventInput
-from followup._core.frames import clears_frames_of
+from followup._core.tracebacks import clears_frames_of
 from followup._store.execution import Execution
 from followup._store.places import Comparison
 from followup._store.schema import from_ascii
 from followup._store.store import Store
 from followup.django.database import DjangoDatabase, check_of_tests
-from followup.django.late import Late, database_alias, improperly_configured, migrations_advised, setting
+from followup.django.from_settings import Late, database_alias, improperly_configured, migrations_advised, setting
 from followup.inbox import Inbox, Received
 from followup.inbox.arrivals import Arrival, insertion
 from followup.inbox.handlers import Handler, Handlers, Registration, TransactionKind, check_result

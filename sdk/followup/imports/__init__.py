@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from followup import FollowUp, FollowUpError
-from followup._core.frames import clears_frames_of
+from followup._core.tracebacks import clears_frames_of
 from followup._version import installation
 
 if _missing := [each for each in ("sqlalchemy", "python_calamine", "phonenumbers") if find_spec(each) is None]:

@@ -1,4 +1,4 @@
-"""What an import has recorded, in the tables of ``followup._store.imported``, and how it is compared and changed."""
+"""What an import has recorded, in the tables of ``_store/import_state.py``, and how it is compared and changed."""
 
 import hashlib
 import secrets
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from followup._store.database import Database
 from followup._store.execution import execute_many
-from followup._store.imported import IMPORTS, OBJECTS, SCHEMA, salted_hash
+from followup._store.import_state import IMPORTS, OBJECTS, SCHEMA, salted_hash
 from followup._store.leases import limit_idle_time, take_lock
 from followup.imports.who import Person, words_of
 from followup.outbox import Outbox

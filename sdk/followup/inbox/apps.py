@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from followup._core.frames import clears_frames
+from followup._core.tracebacks import clears_frames
 from followup.webhooks import MAX_BODY
 
 Receive = Callable[[bytes, Mapping[str, str]], int]

@@ -19,8 +19,8 @@ from sqlalchemy.exc import DBAPIError, UnboundExecutionError
 from sqlalchemy.orm import Session
 
 from followup._core.api_rules import OutboundEventType
-from followup._core.frames import clears_frames
 from followup._core.plain import Late
+from followup._core.tracebacks import clears_frames
 from followup._store.dialects import MYSQL, dialect_of
 from followup._store.execution import NO_SUCH_SAVEPOINT, number_of
 from followup.resources.webhook_event import WebhookEvent

@@ -15,8 +15,8 @@ from followup._core.call.options import checked_deadline
 from followup._core.codec.kinds import NOT_GIVEN, kind_of
 from followup._core.codec.wire import in_utc
 from followup._core.declarations import lazy
-from followup._core.frames import clears_frames_of
 from followup._core.threads import NoThreadError, result_within
+from followup._core.tracebacks import clears_frames_of
 from followup._store.cipher import Cipher
 from followup._store.execution import reason_of
 from followup.inbox.apps import ASGIApp, WSGIApp

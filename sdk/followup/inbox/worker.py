@@ -16,7 +16,7 @@ import sqlalchemy
 from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 import followup
-from followup._core.frames import clear_frames
+from followup._core.tracebacks import clear_frames
 from followup._store.cipher import UnreadableRows
 from followup._store.execution import kind_of_error
 from followup._store.leases import limit_idle_time

@@ -11,7 +11,7 @@ from followup import EventInput, FollowUp
 from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.call.options import checked_deadline
 from followup._core.errors import AuthenticationError, ConfigurationError, PermissionDeniedError
-from followup._core.frames import clears_frames_of
+from followup._core.tracebacks import clears_frames_of
 from followup._store.cipher import Cipher, UnreadableRows
 from followup._store.execution import execute_many
 from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async

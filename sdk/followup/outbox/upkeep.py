@@ -9,7 +9,7 @@ import attrs
 from sqlalchemy import ColumnElement, Connection, RowMapping, case, delete, func, select
 
 from followup._store.erasure import PersonalData
-from followup._store.imported import forget
+from followup._store.import_state import forget
 from followup._store.leases import datetime_of
 from followup._store.person import Person
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING, from_ascii

@@ -15,9 +15,9 @@ import attrs
 
 from followup._core import errors
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, SCHEMA_VERSION, Constant, EventId, EventType, NonEmpty
-from followup._core.call.call import backoff, run_call
 from followup._core.call.options import Options
 from followup._core.call.responses import OTHER_EVENTS, put_in_order
+from followup._core.call.retries import backoff, run_call
 from followup._core.call.steps import Call, Steps, Wait
 from followup._core.codec.decode import decode
 from followup._core.codec.wire import WireError

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import attrs
 
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, EventId, EventType, Limits, PageLimit
-from followup._core.frames import clears_frames
 from followup._core.operations import NOT_GIVEN, NotGiven, Page, Resource, get, list_of, post
 from followup._core.results import Result, personal
+from followup._core.tracebacks import clears_frames
 from followup.resources.event_batches import EventBatch, EventBatchError, EventInput, EventOutcome, EventResult, Sender
 
 EventSource = Literal["api", "pms", "email", "tool", "manual", "import"]

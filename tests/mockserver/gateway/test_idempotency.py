@@ -8,7 +8,7 @@ from support.http import Api
 
 from followup import FollowUp
 from followup_mockserver import MockService
-from followup_mockserver.world.state.requests import IdempotencyRecords
+from followup_mockserver.world.state.idempotency import IdempotencyRecords
 
 NO_KEYS = ["", " ", " k", "k ", "\tk", "x" * 256, "a\nb", "a\tb", "ñ", "k\x00", "k\x7f"]
 PATIENT = {"phone": "+54 9 11 5555-0000"}

@@ -31,7 +31,7 @@ from followup_mockserver.lab.simulation.promises import (
     time_of,
 )
 from followup_mockserver.lab.simulation.running import ClinicTime, Runner
-from followup_mockserver.lab.simulation.traffic import Traffic, what_happened
+from followup_mockserver.lab.simulation.webhooks import Traffic, what_happened
 from followup_mockserver.rules import appointments, patients
 from followup_mockserver.service import MockService
 

@@ -37,10 +37,10 @@ from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, Clock, Job, Jo
 from followup_mockserver.world.state.collection import IdFactory
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import History, Record
+from followup_mockserver.world.state.idempotency import IdempotencyRecord
 from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.registry import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
-from followup_mockserver.world.state.requests import IdempotencyRecord
 from followup_mockserver.world.state.tenant import Tenant
 
 Count = Annotated[int, Limits(0, LARGEST_INTEGER)]

@@ -22,10 +22,10 @@ from followup_mockserver.world.state.clock import Clock, Job, Scheduler, Timer
 from followup_mockserver.world.state.collection import Collection, IdFactory, attributes
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import JOB_PREFIX, History, Receipt, Record
+from followup_mockserver.world.state.idempotency import IdempotencyRecords, RateLimiter
 from followup_mockserver.world.state.journal import EventRemarks, Journal, report
 from followup_mockserver.world.state.outcomes import Outcome, other
 from followup_mockserver.world.state.records import AttemptInProgress, Attempts, Message
-from followup_mockserver.world.state.requests import IdempotencyRecords, RateLimiter
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

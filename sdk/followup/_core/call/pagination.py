@@ -12,9 +12,9 @@ import attrs
 from followup._core.call.steps import Call
 from followup._core.codec.decode import decode
 from followup._core.errors import PaginationError
-from followup._core.frames import clears_frames
 from followup._core.redaction import redacted
 from followup._core.results import Model, ResponseInfo, Result
+from followup._core.tracebacks import clears_frames
 
 T = TypeVar("T", bound=Model)
 
