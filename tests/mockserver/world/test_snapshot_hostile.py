@@ -61,6 +61,32 @@ def test_the_error_names_the_place_and_what_is_right(path: str, value: Any, mess
     assert str(raised.value).startswith(f"{ORG}.{path}: {must_be}{message}")
 
 
+@pytest.mark.parametrize("part", ["patients", "webhookEndpoints", "apiKeys", "jobs"])
+def test_nothing_occurs_twice(part: str) -> None:
+    with pytest.raises(ValueError, match=rf"^organizations\[0\]\.{part}: Each of these must have another id"):
+        MockService.load(broken(lambda organization: organization[part].append(organization[part][0])))
+
+
+def test_two_jobs_with_one_number_are_a_400() -> None:
+    def change(organization: Any) -> None:
+        first, second = organization["jobs"][:2]
+        organization["jobs"][1] = {**first, "about": second["about"], "kind": second["kind"]}
+
+    response = MockService().app.test_client().put("/_mock/snapshot", json=broken(change))
+    assert (response.status_code, response.get_json()["error"]["param"]) == (400, "organizations[0].jobs")
+
+
+@pytest.mark.parametrize("id", ["org_other", None])
+def test_an_organization_and_a_key_belong_to_one(id: str | None) -> None:
+    saved = copy.deepcopy(SAVED)
+    twin = copy.deepcopy(saved["organizations"][0])
+    twin["organization"]["id"] = id or twin["organization"]["id"]
+    twin["apiKeys"][0]["value"] = twin["apiKeys"][0]["value"] if id else "another"
+    saved["organizations"].append(twin)
+    with pytest.raises(ValueError, match=r"^organizations: Each of these must have another id"):
+        MockService.load(saved)
+
+
 def test_a_pending_delivery_has_attempts_left() -> None:
     (position, *_) = [
         n for n, each in enumerate(SAVED["organizations"][0]["webhookDeliveries"]) if each["nextAttemptAt"]

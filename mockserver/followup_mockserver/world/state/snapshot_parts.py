@@ -8,9 +8,10 @@ A new attribute of ``Tenant`` belongs into ``SavedTenant`` too: see ``state/regi
 
 import base64
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from operator import attrgetter
 from types import NoneType
 from typing import Annotated, Any
 
@@ -269,6 +270,11 @@ class Document:
     ids: IdFactory | None
     organizations: Annotated[list[SavedTenant], MinItems(1)]
 
+    def __attrs_post_init__(self) -> None:
+        check_unique(self.organizations, "organizations", lambda each: each.organization.id)
+        keys = [key.value for each in self.organizations for key in each.api_keys]
+        check_unique(keys, "organizations", str)
+
     def state(self) -> MockState:
         """Return the state in the snapshot."""
         return MockState([each.tenant() for each in self.organizations], self.ids)
@@ -289,12 +295,28 @@ _REFERENCES = (
 """The fields that have the id of another object, or None: the list, the field, and the collection of the object."""
 
 
+_UNIQUE = (*((name, "id") for name in COLLECTIONS), ("api_keys", "value"), ("jobs", "number"))
+"""The fields that have another value in each item of a list."""
+
+
+def check_unique(items: Sequence[Any], path: str, value_of: Callable[[Any], Any]) -> None:
+    """Check that no two items of a list have the same value.
+
+    Raises:
+        SnapshotError: with the path of the list.
+    """
+    if len({*map(value_of, items)}) < len(items):
+        raise SnapshotError(path, "Each of these must have another id, key or number.")
+
+
 def check_references(saved: SavedTenant) -> None:
-    """Check what the rules rely on: objects that exist, and endpoints that webhooks may be sent to.
+    """Check what the rules rely on: unique objects that exist, and endpoints that webhooks may be sent to.
 
     Raises:
         SnapshotError: with the path in the tenant.
     """
+    for part, field in _UNIQUE:
+        check_unique(getattr(saved, part), camel(part), attrgetter(field))
     known = {part: {each.id for each in getattr(saved, part)} for part in COLLECTIONS}
     references = [
         (f"{camel(part)}[{position}].{camel(field)}", getattr(item, field), collection)
