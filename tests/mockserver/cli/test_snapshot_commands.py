@@ -110,8 +110,10 @@ class TestServe:
         assert again["organizations"][0]["jobs"] == clinic.save()["organizations"][0]["jobs"]
 
     def test_options_that_are_passed_replace_those_in_the_file(self, file: Path, tmp_path: Path) -> None:
-        with serving(tmp_path, "--from", file, "--refuse-unknown-fields") as served:
-            assert httpx.get(f"{served.url}/_mock/snapshot", trust_env=False).json()["options"]["refuseUnknownFields"]
+        options = ("--start-time", "2026-09-29T12:00:00Z", "--refuse-unknown-fields")
+        with serving(tmp_path, "--from", file, *options) as served, served.client() as client:
+            created = client.patients.create(phone="+5491155550001")
+        assert created.created_at.isoformat() == "2026-09-29T12:00:00+00:00"
 
     @pytest.mark.parametrize(
         ("content", "line"),
@@ -134,7 +136,7 @@ class TestServe:
         ("option", "value", "text"),
         [
             ("--country", "ES", "--country must be omitted with a snapshot"),
-            ("--start-time", "2026-09-28T11:00:00Z", "--start-time must be omitted with a snapshot"),
+            ("--start-time", "2026-09-28T11:00:00Z", "--start-time must be the time of the snapshot, 2026-09-28T12:00"),
         ],
     )
     def test_options_that_do_not_fit(self, file: Path, option: str, value: str, text: str) -> None:

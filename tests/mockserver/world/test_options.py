@@ -231,7 +231,7 @@ def test_a_snapshot_has_the_settings_of_its_organizations(settings: Path) -> Non
     state = MockService(settings=settings).save()
     with pytest.raises(ValueError, match=r"^settings must be omitted with a snapshot"):
         MockService.load(state, settings=settings)
-    for name, value in {"language": "en", "time_zone": "Europe/Madrid", "start_time": NOON, "seed": 1}.items():
+    for name, value in {"language": "en", "time_zone": "Europe/Madrid"}.items():
         with pytest.raises(ValueError, match=f"^{name} must be omitted with a snapshot"):
             MockService.load(state, **{name: value})  # type: ignore[arg-type]
     loaded = MockService.load(state)

@@ -140,6 +140,16 @@ class TestClock:
             saved["organizations"][0]["clock"]["now"] = now
             assert MockService.load(saved).clock.now - datetime.now(UTC) + timedelta(minutes=1) >= least
 
+    def test_start_time_freezes_the_clock(self) -> None:
+        saved = MockService().save()
+        service = MockService.load(saved, start_time="2100-01-01T00:00:00Z")
+        assert service.clock.frozen
+        assert service.clock.now == datetime(2100, 1, 1, tzinfo=UTC)
+
+    def test_start_time_before_the_snapshot_is_rejected(self, service: MockService) -> None:
+        with pytest.raises(ValueError, match=r"start_time must be the time of the snapshot, 2026-09-28T12:00:00"):
+            MockService.load(service.save(), start_time="2026-09-28T11:59:59Z")
+
 
 class TestLoad:
     def test_takes_data_text_bytes_and_a_path(self, service: MockService, tmp_path: Path) -> None:
@@ -154,12 +164,14 @@ class TestLoad:
         service = MockService(refuse_unknown_fields=False, forward_to="http://127.0.0.1:9", seed=1)
         saved = service.save()
         assert "forward" not in json.dumps(saved)
+        loaded = MockService.load(saved, seed=2)
+        assert not loaded.save()["options"]["refuseUnknownFields"]
         hourly = MockService.load(saved, idempotency_hours=1)
         first = book(hourly, idempotency_key="key-1")
         hourly.advance(hours=2)
         assert "Idempotent-Replayed" not in book(hourly, "A-2", idempotency_key="key-1").last_response.headers
         assert hourly.client().appointments.list(external_id="A-1").data[0].id == first.id
-        assert not hourly.save()["options"]["refuseUnknownFields"]
+        assert book(loaded).id != book(service).id
 
     def test_reset_returns_to_the_snapshot(self, service: MockService) -> None:
         book(service)

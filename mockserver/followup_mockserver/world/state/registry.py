@@ -141,7 +141,7 @@ class Registry:
     @property
     def default(self) -> Tenant:
         """The tenant of the default organization."""
-        return next(iter(self._tenants.values()))
+        return next(iter(self._tenants.copy().values()))  # a copy, because another thread may add one meanwhile
 
     def by_key(self, value: str) -> Tenant | None:
         """Return the tenant that an API key belongs to, even if the key is revoked or expired; None if unknown."""

@@ -10,15 +10,18 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from followup import __version__
-from followup._for_mockserver import camel
+from followup._for_mockserver import camel, format_timestamp
 from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError, SnapshotError
 from followup_mockserver.world.schema.validation import decoded_json
 from followup_mockserver.world.settings import SHARED_SETTINGS, Options
+from followup_mockserver.world.state.clock import Clock
 from followup_mockserver.world.state.registry import COLLECTIONS, MockState
+from followup_mockserver.world.state.tenant import Tenant
 
 if TYPE_CHECKING:
     from followup_mockserver.world.state.snapshot_parts import Document
@@ -112,13 +115,29 @@ def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[st
         SnapshotError: the snapshot is invalid.
         ValueError: an invalid option; the message names it.
     """
-    for name in (*SHARED_SETTINGS, "settings", "start_time", "seed"):
+    for name in (*SHARED_SETTINGS, "settings"):
         if name in options:
-            raise InvalidArgument(name, "omitted with a snapshot, which has the clock and settings of organizations")
+            raise InvalidArgument(name, "omitted with a snapshot, which has the settings of its organizations")
     document = read(source)
     merged = document.options | dict(options)
-    Options(**merged)
-    return merged, document.state()
+    checked = Options(**merged)
+    state = document.state()
+    for organization, tenant in zip(document.organizations, state.tenants, strict=True):
+        if options.get("start_time") is not None:
+            _freeze(tenant, checked.start_time, organization.clock.now)
+    if "seed" in options:
+        for ids in (state.ids, *(tenant.ids for tenant in state.tenants)):
+            if ids is not None:
+                ids.seed = checked.seed
+    return merged, state
+
+
+def _freeze(tenant: Tenant, start: datetime | None, now: datetime) -> None:
+    """Freeze the clock of a tenant at the start time, which is not before the time in the snapshot."""
+    if start is None or start < now:
+        expected = f"the time of the snapshot, {format_timestamp(now)}, or later: the clock never goes back"
+        raise InvalidArgument("start_time", expected)
+    tenant.clock = Clock.resumed(start, frozen=True, advanced=tenant.clock.advanced + (start - now))
 
 
 _REPLACEMENTS: Mapping[str, Callable[[int], str]] = {
