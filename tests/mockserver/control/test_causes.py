@@ -118,6 +118,13 @@ class TestReminders:
         assert "message" not in [kind for kind, _ in found]
         assert chain(service, appointment.patient).count(("control", "update_patient")) == 1
 
+    def test_of_a_patient_who_opted_out_after_a_visit(self, service: MockService, client: FollowUp, book: Any) -> None:
+        patient = book(48).patient
+        visit = client.visits.create(patient=patient, visited_at=NOON)
+        service.update_patient(patient, opted_out=True)
+        due = "due 2026-09-28T16:00:00.000Z; will not be sent: the patient has opted out"
+        assert ("post_visit", due) in chain(service, visit.id)
+
 
 class TestWebhooks:
     def test_one_delivered_one_disabled_one_not_subscribed(
