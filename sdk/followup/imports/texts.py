@@ -112,7 +112,7 @@ class File:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         information = self.path.stat()
         if not stat.S_ISREG(information.st_mode):  # before it is opened, because opening a FIFO blocks
             raise ConfigurationError(f"{path}: this must be a regular file")
@@ -161,8 +161,8 @@ class CsvText:
         is_cut_off: whether the row that was read last ends without a line end, or within quotes.
     """
 
-    name = ""
-    is_visible = True
+    name: str = ""
+    is_visible: bool = True
     hidden: Sequence[int] = ()
 
     def __init__(self, file: File, encoding: str, headers: Sequence[str], first: int) -> None:
@@ -254,8 +254,8 @@ class Page:
         ConfigurationError: the page is too large, or has another number of tables.
     """
 
-    name = ""
-    is_visible = True
+    name: str = ""
+    is_visible: bool = True
     hidden: Sequence[int] = ()
 
     def __init__(self, path: object, stream: BinaryIO, encoding: str) -> None:
