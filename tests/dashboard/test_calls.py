@@ -165,6 +165,11 @@ class TestVerdict:
         client.events.create(EVENTS)  # type: ignore[arg-type]
         assert verdict() == "200 2 of 4 refused Received 4 events: 1 failed, 1 invalid, 1 processed, 1 unhandled."
 
+    def test_the_list_has_the_number_of_events_of_a_batch(self, client: FollowUp, views: Views) -> None:
+        client.events.create(EVENTS[3:])  # type: ignore[arg-type]
+        client.events.create(EVENTS[2:])  # type: ignore[arg-type]
+        assert views.column("calls", "about") == ["2 events", "1 event"]
+
     def test_the_keys_that_the_service_did_not_read_are_named(
         self, service: MockService, client: FollowUp, views: Views
     ) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 import attrs
 
 from followup_mockserver.control.duplicates import suspect_calls, was_done
+from followup_mockserver.control.occurrences import counted
 from followup_mockserver.gateway.operations import is_batch
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.web.dashboard.columns import TABLES, day_in, noun_of
@@ -90,7 +91,7 @@ def subject_of(entry: JournalEntry, details: CallDetails | None) -> str | None:
         return None
     body = json_body(details.request_body, details.request_is_whole)
     if is_batch(entry.operation):
-        return f"{len(events_in(body))} events"
+        return counted(len(events_in(body)), "event")
     query = ", ".join(f"{name} {value}" for name, value in details.query)
     return query or _text(body, "externalId")
 
