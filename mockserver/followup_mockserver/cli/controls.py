@@ -18,13 +18,13 @@ from followup.cli import output as terminal
 from followup.cli.application import Application
 from followup.cli.lists import Listing, Output, show_one
 from followup.cli.options import AsJson, sentence
-from followup.cli.output import fail, reject
+from followup.cli.output import reject
 from followup_mockserver.cli.remote import Remote, control
 from followup_mockserver.control import Control, PendingJob
 from followup_mockserver.control.occurrences import counted
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.web import control_routes as routes
-from followup_mockserver.world.schema.errors import InvalidArgument, SnapshotError, instant
+from followup_mockserver.world.schema.errors import InvalidArgument, instant
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.snapshots import anonymized, content_of
 
@@ -213,9 +213,6 @@ def load(remote: Remote, file: Annotated[Path, typer.Argument(help="File of the 
     The organization of the key takes a snapshot of one organization, and keeps its own id and API keys, unless the
     snapshot was saved from it.
     """
-    try:
-        with terminal.file_errors(f"read {file}"):
-            text = content_of(file)
-    except SnapshotError as error:
-        fail(f"cannot load {file}: {error}")
+    with terminal.file_errors(f"read {file}"):
+        text = content_of(file)
     remote.send("PUT", "/snapshot", content=text, headers={"Content-Type": "application/json"})

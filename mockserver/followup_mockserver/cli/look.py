@@ -137,7 +137,7 @@ _add(routes.deliveries, Listing.of(WebhookDelivery, "state", columns=_DELIVERY, 
 
 
 @control(commands, "explain")
-@Listing.of(HistoryEntry, wrapped="outcome", nothing="The history has nothing about it.")
+@Listing.of(HistoryEntry, wrapped="outcome")
 def explain(
     remote: Remote,
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of an object, a delivery, a message or a request.")],

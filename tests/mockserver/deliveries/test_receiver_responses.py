@@ -56,6 +56,7 @@ def attempt_at(service: MockService | MockServer, url: str) -> Attempt:
         client.patients.create(phone="+5491155550000")
     service.advance()
     (attempt,) = service.attempts(service.deliveries[0].id)
+    assert 0 <= attempt.seconds < 60
     return attempt
 
 

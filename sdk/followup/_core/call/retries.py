@@ -186,7 +186,7 @@ def _first_step(call: Call[Any], options: Options) -> Send:
         "Authorization": f"Bearer {options.api_key}",
         "Service-Version": options.service_version,
         "Accept": "application/json",
-        "Accept-Encoding": ACCEPT_ENCODING,  # httpx would also accept what `responses` does not read in steps
+        "Accept-Encoding": ACCEPT_ENCODING,  # httpx would also accept what `responses` does not decompress
         "User-Agent": options.user_agent,
     }
     if call.content is not None:
