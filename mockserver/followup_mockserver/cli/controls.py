@@ -26,7 +26,7 @@ from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.web import control_routes as routes
 from followup_mockserver.world.schema.errors import InvalidArgument, instant
 from followup_mockserver.world.state.faults import Fault, WebhookFault
-from followup_mockserver.world.state.snapshots import anonymized, content_of
+from followup_mockserver.world.state.snapshots import content_of
 
 _commands = Application()
 _control = functools.partial(control, _commands)
@@ -188,20 +188,12 @@ _snapshot = Application(no_args_is_help=True)
 
 
 @control(_snapshot, "save")
-def save(
-    remote: Remote,
-    file: Annotated[Path, typer.Argument(help="File of the snapshot.", metavar="FILE")],
-    anonymize: Annotated[
-        bool, typer.Option("--anonymize", help="Replace names, phones, documents and texts consistently.")
-    ] = False,
-) -> None:
+def save(remote: Remote, file: Annotated[Path, typer.Argument(help="File of the snapshot.", metavar="FILE")]) -> None:
     """Save the state to a file: of the organization of the API key, or without a key of the whole mock.
 
-    The file contains personal data, API keys and signing secrets; only its owner can read it. With --anonymize it has
-    no personal data, and no idempotency keys, which are derived from such data.
+    The file contains personal data, API keys and signing secrets; only its owner can read it.
     """
-    saved = remote.send("GET", "/snapshot")
-    text = json.dumps(anonymized(saved) if anonymize else saved, ensure_ascii=False)
+    text = json.dumps(remote.send("GET", "/snapshot"), ensure_ascii=False)
     with terminal.file_errors(f"write {file}"):
         terminal.write_private_file(file, text)
 

@@ -1,20 +1,16 @@
 """``serve --from`` and ``followup-mock snapshot``, as processes of their own."""
 
-import base64
 import json
 import os
 import stat
 import subprocess
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 from support.serving import serving
 from support.shell import run_here
 
-from followup import inbound
 from followup_mockserver import MockServer, MockService
 
 NOON = "2026-09-28T12:00:00Z"
@@ -39,63 +35,6 @@ def file(clinic: MockService, tmp_path: Path) -> Path:
     path = tmp_path / "clinic.json"
     path.write_text(json.dumps(clinic.save()))
     return path
-
-
-def test_an_anonymous_snapshot_has_nothing_personal_and_keeps_what_belongs_together(tmp_path: Path) -> None:
-    marks = "Ana Núñez|54911555500|ana@clinic|30123456|HC-77|1980-02-03|gripe|vuelve|Consulta|T-99|Tía Eva"
-    marks += "|Iron pills|1 tabl|c/12 h|ayunas|Acme S.A.|refe-1|Hemograma|20301234563|MARKTRACE|MARKRESPONSE"
-    with MockServer(start_time=NOON) as server, server.client() as client:
-        server.mount("https://clinic.example/hooks", lambda _: httpx.Response(200, content=b"MARKRESPONSE Ana"))
-        server.mount("https://broken.example/hooks", fail, raise_exceptions=False)
-        for host in ("clinic", "broken"):
-            client.webhook_endpoints.create(url=f"https://{host}.example/hooks", enabled_events=["*"])
-        ana = client.patients.create(
-            phone=PHONE,
-            full_name="Ana Núñez",
-            dni="30123456",
-            email="ana@clinic.example",
-            external_id="HC-77",
-            date_of_birth="1980-02-03",
-        )
-        client.appointments.create(patient=ana.id, start_at="2026-10-02T12:00:00Z", external_id="T-99", type="Consulta")
-        client.visits.create(patient=ana.id, visited_at="2026-09-01T10:00:00Z", diagnosis="gripe", notes="vuelve")
-        client.treatments.create(
-            patient=ana.id,
-            name="Iron pills",
-            kind="medication",
-            dosage="1 tabl",
-            frequency="c/12 h",
-            instructions="ayunas",
-        )
-        client.intake_requests.create(
-            patient={"phone": "+54 9 11 5555-0001", "full_name": "Ana Núñez"},
-            contacts=[{"phone": "+54 9 11 5555-0002", "name": "Tía Eva"}],
-            coverage={"insurer": "Acme S.A."},
-        )
-        order = {"type": "lab", "description": "Hemograma de Ana Núñez", "studies": ["Hemograma"], "cuil": 20301234563}
-        patient: Any = {"phone": PHONE, "full_name": "Ana Núñez"}
-        client.events.create(inbound.order_issued(id="refe-1", patient=patient, order=order))
-        server.advance(days=1)
-        whole, anonymous = tmp_path / "whole.json", tmp_path / "anonymous.json"
-        assert run("snapshot", "save", whole, "--url", server.url).returncode == 0
-        assert run("snapshot", "save", anonymous, "--anonymize", "--url", server.url).returncode == 0
-    before, after = whole.read_text(), anonymous.read_text()
-    assert [mark for mark in marks.split("|") if mark not in before] == ["MARKRESPONSE"], "the body is base64"
-    assert [mark for mark in marks.split("|") if mark in after] == []
-    assert base64.b64encode(b"MARKRESPONSE Ana").decode() not in after
-    with MockService.load(json.loads(after)) as service:
-        patient, other = service.client().patients.list().data[::-1]
-        assert {each.phone for each in service.messages if each.patient == patient.id} == {patient.phone}
-        assert patient.full_name == other.full_name
-        assert patient.phone != other.phone
-        payloads = [each.payload["data"]["patient"] for each in service.deliveries if "patient" in each.payload["data"]]
-        assert {each["phone"] for each in payloads if each["id"] == patient.id} == {patient.phone}
-        assert service.client().appointments.list(status="confirmed").data == service.client().appointments.list().data
-        service.advance(days=3)
-
-
-def fail(_: httpx.Request) -> httpx.Response:
-    raise LookupError("MARKTRACE Ana Núñez")
 
 
 class TestServe:
