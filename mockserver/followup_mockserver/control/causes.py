@@ -12,10 +12,10 @@ import attrs
 from followup._for_mockserver import redacted
 from followup_mockserver.control import occurrences
 from followup_mockserver.control.occurrences import Occurrence
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, RecordedCall
-from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.tenant import Tenant
 
 _NOBODY = ""

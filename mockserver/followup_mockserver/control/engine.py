@@ -16,11 +16,11 @@ from typing import ClassVar, NamedTuple
 from followup_mockserver import deliveries
 from followup_mockserver.deliveries import AttemptResult
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Dispatcher, Sending
-from followup_mockserver.rules import messages, patients, treatments
+from followup_mockserver.rules import intake_requests, patients, reminders, treatments
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.state.clock import Job, JobKind, Timer
 from followup_mockserver.world.state.history import JOB_PREFIX
 from followup_mockserver.world.state.journal import EndedRun, report
-from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress, Trigger
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.runs import Advanced, Run
@@ -30,9 +30,9 @@ logger: logging.Logger = logging.getLogger("followup_mockserver")
 
 
 _RULES: Mapping[JobKind, Callable[[Tenant, Job], Outcome]] = {
-    "reminder": messages.send_reminder,
-    "post_visit": messages.send_post_visit,
-    "intake": messages.ask,
+    "reminder": reminders.send_reminder,
+    "post_visit": reminders.send_post_visit,
+    "intake": intake_requests.ask,
     "stage": patients.recompute_stage,
     "treatment_end": treatments.end,
 }
@@ -63,11 +63,11 @@ def forecast(tenant: Tenant, kind: str, about: str | None) -> Outcome | None:
     """
     about = about or ""
     if kind == "reminder" and (appointment := tenant.appointments.get(about)) is not None:
-        return messages.obstacle_to_reminder(tenant, appointment)
+        return reminders.obstacle_to_reminder(tenant, appointment)
     if kind == "post_visit" and (visit := tenant.visits.get(about)) is not None:
-        return messages.obstacle_to_patient(tenant, visit)
+        return reminders.obstacle_to_patient(tenant, visit)
     if kind == "intake" and (intake := tenant.intake_requests.get(about)) is not None:
-        return messages.obstacle_to_question(tenant, intake)
+        return intake_requests.obstacle_to_question(tenant, intake)
     return None
 
 

@@ -9,9 +9,9 @@ import attrs
 
 from followup._for_mockserver import redacted
 from followup_mockserver.control.occurrences import ATTEMPT_JOBS, JOB_TITLES, MESSAGE_JOBS, counted
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.journal import ControlCall, Ended, EndedAttempt, EndedCall, EndedRun
-from followup_mockserver.world.state.outcomes import Kind, Outcome
 
 _LONGEST_PARAM = 60
 """Characters of a parameter that are shown; a client can send any name."""

@@ -12,11 +12,11 @@ import attrs
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS, FrozenValue, format_timestamp
 from followup_mockserver.control.engine import forecast
+from followup_mockserver.world.outcomes import Kind, Outcome, Part, before_start, joined, other
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.clock import Timer
 from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import RecordedCall
-from followup_mockserver.world.state.outcomes import Kind, Outcome, Part, before_start, joined, other
 from followup_mockserver.world.state.tenant import Tenant
 
 REQUEST = "request"

@@ -19,8 +19,8 @@ import attrs
 from followup import WebhookEndpoint
 from followup_mockserver.control import occurrences
 from followup_mockserver.control.occurrences import Occurrence
+from followup_mockserver.world.outcomes import Kind, Part, filled, joined
 from followup_mockserver.world.state import history
-from followup_mockserver.world.state.outcomes import Kind, Part, filled, joined
 from followup_mockserver.world.state.tenant import Tenant
 
 _AT_ONCE = timedelta(seconds=1)

@@ -15,12 +15,12 @@ import attrs
 
 from followup import DeliveryFailure, WebhookDelivery, WebhookEndpoint
 from followup import _for_mockserver as sdk
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.settings import NOT_YET_SENT
 from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.history import ATTEMPT, EVENT_PREFIX, Receipt
 from followup_mockserver.world.state.journal import EndedAttempt, report
-from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import Attempt, AttemptInProgress, ReceiverResponse, Trigger
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 

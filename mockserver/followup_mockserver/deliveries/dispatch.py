@@ -26,9 +26,9 @@ from followup_mockserver.deliveries.applications import Applications, EventLoopT
 from followup_mockserver.deliveries.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending
 from followup_mockserver.deliveries.mounts import Mount, Mounts, ReceiverKind, caught
 from followup_mockserver.deliveries.socket_sender import Sender
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import AttemptInProgress
 from followup_mockserver.world.state.tenant import Tenant
 

@@ -14,9 +14,9 @@ import httpx
 from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.deliveries.applications import STARTUP_TIMEOUT, Applications
 from followup_mockserver.deliveries.mounts import Headers, Mount, ReceiverKind, call_asgi, call_wsgi
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.schema.formats import without_query
 from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")

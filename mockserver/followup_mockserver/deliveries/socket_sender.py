@@ -21,9 +21,9 @@ from typing import Any
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, result_within
 from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.schema.formats import WebhookUrl, is_loopback_address, parse_webhook_url
 from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.outcomes import Kind, Outcome
 from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
 
 

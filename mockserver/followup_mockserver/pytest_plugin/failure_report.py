@@ -19,9 +19,9 @@ from followup_mockserver.control.log_lines import Columns, columns_of
 from followup_mockserver.control.occurrences import JOB_TITLES, counted, progress_of
 from followup_mockserver.service import Mock
 from followup_mockserver.web.dashboard.messages import messages_of, row_of, tab_of
+from followup_mockserver.world.outcomes import Kind, joined
 from followup_mockserver.world.state.faults import Fault, WebhookFault
 from followup_mockserver.world.state.history import CONTROL, Record
-from followup_mockserver.world.state.outcomes import Kind, joined
 from followup_mockserver.world.state.records import Message
 from followup_mockserver.world.state.tenant import Tenant
 

@@ -1,6 +1,8 @@
 """The rules of the service: one module per group of operations, one function per operation, and no HTTP.
 
-Here is the pagination of the operations that list (specification, section 4, Conventions).
+Besides, ``reminders`` has the messages to patients, ``event_effects`` what each type of inbound event does, and
+``triggered_events`` the webhooks that a test asks for. Here is the pagination of the operations that list
+(specification, section 4, Conventions).
 """
 
 from collections.abc import Callable, Iterable, Mapping

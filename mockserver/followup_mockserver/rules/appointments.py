@@ -7,9 +7,9 @@ from followup._for_mockserver import AppointmentSource, AppointmentStatus
 from followup_mockserver.rules import page
 from followup_mockserver.rules.doctors import doctor_id
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference, patient_about, refresh_stage
+from followup_mockserver.world.outcomes import Kind, Outcome, other
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.state.collection import PageResult
-from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import Tenant
 
 

@@ -1,4 +1,4 @@
-"""The effects of inbound events, by event type: each calls the rules of the resources (specification, section 6.1).
+"""The effects of inbound events, by event type: each calls the rule of a resource (specification, section 6.1).
 
 The ``data`` of an event is any JSON object, in which some keys have a meaning.
 """

@@ -6,12 +6,12 @@ from typing import Any
 from followup import Event, EventBatch, EventInput, EventOutcome, EventResult
 from followup._for_mockserver import MAX_EVENTS_PER_BATCH, EventResultStatus, EventSource, encode
 from followup_mockserver.rules.event_effects import Effect, effects, patient_of_order, without_nulls
+from followup_mockserver.world.outcomes import Kind, Outcome, other
 from followup_mockserver.world.schema.errors import ServiceError, invalid
 from followup_mockserver.world.schema.shapes import shape_of
 from followup_mockserver.world.schema.validation import LENIENT, STRICT
 from followup_mockserver.world.state.faults import INJECTED
 from followup_mockserver.world.state.history import EVENT, EVENT_PREFIX, EVENT_RESENT
-from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import Tenant
 
 MAX_IGNORED_KEYS = 100

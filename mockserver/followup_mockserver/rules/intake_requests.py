@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from followup import IntakeRequest, PatientInput
+from followup import IntakeRequest, Patient, PatientInput
 from followup._for_mockserver import IDENTIFYING, IntakeRequests, camel
-from followup_mockserver.rules import messages, patients
-from followup_mockserver.rules.messages import patient_of
+from followup_mockserver.rules import patients
 from followup_mockserver.rules.patients import normalized_phone
+from followup_mockserver.rules.reminders import NO_PHONE, OPTED_OUT, texts_of, write
+from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.schema.shapes import shape_of
 from followup_mockserver.world.schema.validation import LENIENT
-from followup_mockserver.world.state.outcomes import Kind, Outcome
+from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 Data = dict[str, Any]
@@ -41,7 +42,7 @@ def create(tenant: Tenant, **fields: Any) -> IntakeRequest:
     ready = _becomes_ready(tenant, intake)
     for event_type in ("intake.requested", "intake.created", *(("intake.ready",) if ready else ())):
         _publish(tenant, event_type, intake)
-    messages.schedule_question(tenant, intake)
+    _schedule_question(tenant, intake)
     return intake
 
 
@@ -53,8 +54,8 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> None:
     elif event.type == patients.SERVICE_FIELDS_CHANGED:
         # Not only the patient's own requests: the patient may also be a contact in the requests of others.
         for intake in tenant.intake_requests.find_all("status", "new"):
-            if event.subject.phone is not None and messages.phone_to_ask(tenant, intake) == event.subject.phone:
-                messages.ask_if_possible(tenant, intake)
+            if event.subject.phone is not None and _phone_to_ask(tenant, intake) == event.subject.phone:
+                _ask_if_possible(tenant, intake)
 
 
 def answer(tenant: Tenant, intake: IntakeRequest, **fields: Any) -> IntakeRequest:
@@ -68,7 +69,7 @@ def answer(tenant: Tenant, intake: IntakeRequest, **fields: Any) -> IntakeReques
         patient=intake.patient or _identified(tenant, data),
         updated_at=tenant.at,
     )
-    if (patient := patient_of(tenant, intake)) is not None:
+    if (patient := _patient_of(tenant, intake)) is not None:
         patients.fill(tenant, patient, _patient_details(data))
     _assess(tenant, intake)
     return intake
@@ -90,6 +91,57 @@ def discard(tenant: Tenant, intake: IntakeRequest, *, reason: str | None = None)
     tenant.intake_requests.update(intake, status="discarded", discard_reason=reason, closed_at=now, updated_at=now)
     tenant.cancel_jobs(intake.id, Outcome(Kind.DISCARDED))
     return intake
+
+
+def _schedule_question(tenant: Tenant, intake: IntakeRequest) -> None:
+    """Schedule a message that asks for the missing data, unless the organization has turned these messages off."""
+    if tenant.organization.intake_messages and intake.status == "new" and intake.missing:
+        tenant.schedule(tenant.at, Job("intake", intake.id))
+
+
+def _ask_if_possible(tenant: Tenant, intake: IntakeRequest) -> None:
+    """Schedule the message if none is pending and the recipient can be written to."""
+    if not tenant.scheduler.pending(about=intake.id) and obstacle_to_question(tenant, intake) is None:
+        _schedule_question(tenant, intake)
+
+
+def ask(tenant: Tenant, job: Job) -> Outcome:
+    """Send the message, and set the status of the request to ``validating``. Return the outcome of the job."""
+    intake = tenant.intake_requests.get(job.about)
+    assert intake is not None  # intake requests are never removed
+    if (obstacle := obstacle_to_question(tenant, intake)) is not None:
+        return obstacle
+    tenant.intake_requests.update(intake, status="validating", updated_at=tenant.at)
+    patient, phone, texts = _patient_of(tenant, intake), _phone_to_ask(tenant, intake), texts_of(tenant)
+    missing = ", ".join(texts.get(name, name) for name in intake.missing)
+    return write(tenant, patient, phone, "intake", intake.id, missing=missing)
+
+
+def obstacle_to_question(tenant: Tenant, intake: IntakeRequest) -> Outcome | None:
+    """Return the outcome of a message that cannot be sent as things stand; None if it can be sent."""
+    if intake.status != "new" or not intake.missing:
+        return Outcome(Kind.NOTHING_MISSING)
+    patient = _patient_of(tenant, intake)
+    if patient is not None and patient.opted_out:
+        return OPTED_OUT
+    phone = _phone_to_ask(tenant, intake)
+    if phone is None:
+        return NO_PHONE
+    owner = tenant.patients.find("phone", phone)
+    return OPTED_OUT if owner is not None and owner.opted_out else None
+
+
+def _phone_to_ask(tenant: Tenant, intake: IntakeRequest) -> str | None:
+    """Return the phone to send the message to: the patient's, or that of the first contact who has one."""
+    patient, people = _patient_of(tenant, intake), [intake.data.get("patient", {}), *intake.data.get("contacts", ())]
+    if patient is not None and patient.phone:
+        return patient.phone
+    return next((each["phone"] for each in people if each.get("phone")), None)
+
+
+def _patient_of(tenant: Tenant, intake: IntakeRequest) -> Patient | None:
+    """Return the patient of a request; None until the patient is identified."""
+    return tenant.patients.get(intake.patient) if intake.patient else None
 
 
 def _require_open(intake: IntakeRequest, action: str) -> None:
@@ -147,7 +199,7 @@ def _assess(tenant: Tenant, intake: IntakeRequest) -> None:
         tenant.cancel_jobs(intake.id, Outcome(Kind.COMPLETED))
         _publish(tenant, "intake.ready", intake)
     else:
-        messages.ask_if_possible(tenant, intake)
+        _ask_if_possible(tenant, intake)
 
 
 def _becomes_ready(tenant: Tenant, intake: IntakeRequest) -> bool:
@@ -167,9 +219,9 @@ _PATIENT_FIELDS = {"fullName": "full_name", "dni": "dni"}
 def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
     """Return whether a request has a datum, in its own data or in the record of its patient."""
     if name == "phone":
-        return messages.phone_to_ask(tenant, intake) is not None
+        return _phone_to_ask(tenant, intake) is not None
     if name in _PATIENT_FIELDS:
-        patient = patient_of(tenant, intake)
+        patient = _patient_of(tenant, intake)
         on_record = patient is not None and getattr(patient, _PATIENT_FIELDS[name]) is not None
         return on_record or bool(intake.data.get("patient", {}).get(name))
     value: Any = intake.data
@@ -181,4 +233,4 @@ def _has(tenant: Tenant, intake: IntakeRequest, name: str) -> bool:
 def _publish(tenant: Tenant, type: str, intake: IntakeRequest) -> None:
     missing = tuple(intake.missing)
     change = Outcome(Kind.INCOMPLETE, intake.status, names=missing) if missing else None
-    tenant.publish(type, intake, patient_of(tenant, intake), change=change)
+    tenant.publish(type, intake, _patient_of(tenant, intake), change=change)

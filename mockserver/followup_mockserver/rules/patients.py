@@ -12,10 +12,10 @@ from unicodedata import category
 from followup import Appointment, Patient, PatientInput, Visit
 from followup._for_mockserver import camel, phones
 from followup_mockserver.rules import page
+from followup_mockserver.world.outcomes import Kind, Outcome, other
 from followup_mockserver.world.schema.errors import invalid, missing
 from followup_mockserver.world.state.clock import Job, JobKind
 from followup_mockserver.world.state.collection import PageResult
-from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import DomainEvent, Tenant
 
 _MEXICAN_PREFIX = "1"

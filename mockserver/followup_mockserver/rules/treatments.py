@@ -6,8 +6,8 @@ from typing import Any
 from followup import PatientInput, Treatment
 from followup._for_mockserver import DEFAULT_TREATMENT_KIND, TreatmentKind
 from followup_mockserver.rules.patients import BY_PHONE_OR_DNI, FoundBy, PatientReference
+from followup_mockserver.world.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.clock import Job
-from followup_mockserver.world.state.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.tenant import Tenant
 
 

@@ -17,7 +17,7 @@ from followup_mockserver.control.engine import Engine
 from followup_mockserver.deliveries.dispatch import Dispatcher
 from followup_mockserver.deliveries.mounts import Mounts, call_wsgi, environ_of, run_wsgi
 from followup_mockserver.gateway.pipeline import Gateway
-from followup_mockserver.rules import doctors, intake_requests, messages, patients
+from followup_mockserver.rules import doctors, intake_requests, patients, reminders
 from followup_mockserver.web.app import App, served
 from followup_mockserver.web.control import Guard
 from followup_mockserver.web.dashboard import dashboard
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 AnyClient = TypeVar("AnyClient", "followup.FollowUp", "followup.AsyncFollowUp")
 
 SUBSCRIBERS = (
-    messages.keep_reminders,
+    reminders.keep_reminders,
     patients.keep_stage,
-    messages.on_domain_event,
+    reminders.schedule_post_visit,
     deliveries.on_domain_event,
     intake_requests.on_domain_event,
 )

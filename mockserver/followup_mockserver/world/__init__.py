@@ -1,4 +1,4 @@
-"""What there is in a mock: the settings and objects of its organizations, and the forms of their fields.
+"""What there is in a mock: its state, the settings of its organizations, the forms of fields, the words for outcomes.
 
-What happens to them is in ``rules`` and ``deliveries``. Nothing here knows a request or HTTP.
+What happens to objects is in ``rules`` and ``deliveries``. Nothing here knows a request or HTTP.
 """

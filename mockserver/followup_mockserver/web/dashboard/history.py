@@ -22,10 +22,10 @@ from followup_mockserver.control.causes import occurrences_among, occurrences_of
 from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.control.timeline import Entries, Entry
 from followup_mockserver.web.dashboard.objects import name_of
+from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.history import Record
-from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.world.state.tenant import Tenant
 

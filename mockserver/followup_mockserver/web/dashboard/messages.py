@@ -8,11 +8,11 @@ import attrs
 
 from followup_mockserver.control.occurrences import MESSAGE_JOBS, Occurrence, job_title, of_records, of_timer
 from followup_mockserver.rules import patients
-from followup_mockserver.rules.messages import OPTED_OUT, SENT
+from followup_mockserver.rules.reminders import OPTED_OUT, SENT
 from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, collection_of, list_page
+from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
-from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.tenant import Tenant
 
 _TABS = {"succeeded": "", "pending": "due"}

@@ -26,10 +26,10 @@ from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.web.dashboard import calls, columns, has_secret, history, messages, objects, search, webhooks
+from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.schema.errors import ServiceError, missing
 from followup_mockserver.world.state.faults import INJECTED, FaultKind, FaultMoment, WebhookFaultKind
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
-from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.tenant import Tenant
 

@@ -16,9 +16,9 @@ from followup_mockserver.deliveries import body_of, headers_of, url_of
 from followup_mockserver.web.dashboard.calls import json_body
 from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of
+from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state.history import Receipt, Record
-from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, ReceiverResponse
 from followup_mockserver.world.state.tenant import Tenant
 

@@ -1,1 +1,5 @@
-"""The state of the mock: the tenants, and the collections, queues and records that they consist of."""
+"""The state of a mock: tenants, what they consist of (collections, clock and jobs, history, journal), and snapshots.
+
+A module belongs here if it stores and finds. What decides is in ``rules``; what sends is in ``deliveries``; what shows
+the state to people is in ``control`` and ``web``.
+"""

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import attrs
 
-from followup_mockserver.world.state.outcomes import Outcome, other
+from followup_mockserver.world.outcomes import Outcome, other
 
 LENGTH = 50_000
 """Number of records that are kept; older ones are dropped. A call leaves about five, and the journal has 10,000."""

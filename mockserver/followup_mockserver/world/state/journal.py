@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import attrs
 
 from followup._for_mockserver import FrozenValue, Value, format_timestamp
+from followup_mockserver.world.outcomes import Outcome
 from followup_mockserver.world.schema.errors import KEY_REUSED
 from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.faults import Fault, FaultKind
-from followup_mockserver.world.state.outcomes import Outcome
 from followup_mockserver.world.state.records import Attempt
 
 REQUEST_ID_PREFIX = "req_"

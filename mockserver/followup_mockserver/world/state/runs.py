@@ -10,8 +10,8 @@ from datetime import datetime
 import attrs
 
 from followup._for_mockserver import FrozenValue, format_timestamp
+from followup_mockserver.world.outcomes import Outcome
 from followup_mockserver.world.state.clock import Timer
-from followup_mockserver.world.state.outcomes import Outcome
 
 _BETWEEN_LOOKS = 0.001
 """Seconds after which a task looks again whether it may go on. Two tasks rarely advance one clock at once."""

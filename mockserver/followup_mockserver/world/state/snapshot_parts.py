@@ -29,6 +29,7 @@ from followup._for_mockserver import (
     encode,
     kinds_in,
 )
+from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, ServiceError, SnapshotError
 from followup_mockserver.world.schema.formats import is_webhook_target
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
@@ -39,7 +40,6 @@ from followup_mockserver.world.state.collection import IdFactory
 from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import History, Record
 from followup_mockserver.world.state.idempotency import IdempotencyRecord
-from followup_mockserver.world.state.outcomes import Kind
 from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.registry import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
 from followup_mockserver.world.state.tenant import Tenant

@@ -17,6 +17,7 @@ import attrs
 
 import followup
 from followup._for_mockserver import camel
+from followup_mockserver.world.outcomes import Outcome, other
 from followup_mockserver.world.settings import KeyRecord, Options, Organization
 from followup_mockserver.world.state.clock import Clock, Job, Scheduler, Timer
 from followup_mockserver.world.state.collection import Collection, IdFactory, attributes
@@ -24,7 +25,6 @@ from followup_mockserver.world.state.faults import Faults, WebhookFaults
 from followup_mockserver.world.state.history import JOB_PREFIX, History, Receipt, Record
 from followup_mockserver.world.state.idempotency import IdempotencyRecords, RateLimiter
 from followup_mockserver.world.state.journal import EventRemarks, Journal, report
-from followup_mockserver.world.state.outcomes import Outcome, other
 from followup_mockserver.world.state.records import AttemptInProgress, Attempts, Message
 
 
