@@ -75,27 +75,15 @@ def _trigger(remote: Remote, arguments: Mapping[str, Any], output: Output) -> No
 
 
 def _add_faults(
-    name: str,
-    listing: Listing,
-    routes_of: tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]],
-    argument: str,
-    **settings: Any,
+    name: str, listing: Listing, add: Callable[..., Any], pending: Callable[..., Any], argument: str, **settings: Any
 ) -> None:
-    """Add a command that plans failures, lists and removes them; ``routes_of`` has the function for each."""
-    add, pending, remove_all = routes_of
+    """Add a command that plans failures with one function of the control API, and lists them with the other."""
 
     @_control(name, add, argument=argument, **settings)
     @listing
-    def command(
-        remote: Remote,
-        arguments: Mapping[str, Any],
-        output: Output,
-        clear: Annotated[bool, typer.Option("--clear", help="Remove all of them.")] = False,
-    ) -> None:
+    def command(remote: Remote, arguments: Mapping[str, Any], output: Output) -> None:
         """Without an argument, list the pending ones."""
-        if clear:
-            remote.call(remove_all)
-        elif argument in arguments:
+        if argument in arguments:
             remote.call(add, **arguments)
         output.print(remote.call(pending)["data"])
 
@@ -104,14 +92,16 @@ _FAULT = ("operation", "kind", "when", "times", "matched", "status", "seconds", 
 _add_faults(
     "fault",
     Listing.of(Fault, columns=_FAULT, nothing="No faults are pending."),
-    (Control.add_fault, routes.faults, Control.clear_faults),
+    Control.add_fault,
+    routes.faults,
     "operation",
     defaults={"kind": "status"},
 )
 _add_faults(
     "webhook-fault",
     Listing.of(WebhookFault, nothing="No webhook faults are pending."),
-    (Control.disturb, routes.webhook_faults, Control.clear_webhook_faults),
+    Control.disturb,
+    routes.webhook_faults,
     "kind",
 )
 

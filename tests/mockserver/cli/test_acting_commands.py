@@ -183,8 +183,6 @@ def test_webhook_faults_and_resends(shell: Shell, server: MockServer, client: Fo
     (fault,) = shell.json("webhook-fault", "late", "--type", "patient.upserted", "--seconds", "60")
     assert (fault["kind"], fault["type"], fault["seconds"]) == ("late", "patient.upserted", 60)
     assert len(shell.json("webhook-fault")) == 1
-    assert shell.json("webhook-fault", "--clear") == []
-    assert server.webhook_faults == []
     (sent,) = shell.json("trigger", "patient.silent")
     assert output(shell, "resend", sent["id"])["status"] == "succeeded"
 
