@@ -28,7 +28,7 @@ def endpoint(client: FollowUp, url: str, *types: str) -> str:
 
 def became(views: Views, path: str = VIEW) -> list[tuple[str, str, str]]:
     """Return type, object and result of each event in the list."""
-    return [(row["type"], row["about"], row["what became of it"]) for row in views.rows(path)]
+    return [(row["type"], row["about"], row["result"]) for row in views.rows(path)]
 
 
 def test_each_endpoint_counts(service: MockService, client: FollowUp, views: Views) -> None:

@@ -103,7 +103,8 @@ class TestProblems:
         shown = panels(views)
         (endpoint,) = shown["Endpoints with problems 1"]
         assert endpoint.startswith("failing clinic.example/hooks")
-        assert re.search(r"Last error 2026-09-28 [\d:]+Z : HTTP status 503\.$", endpoint)
+        assert re.search(r"Last error 2026-09-28 [\d:]+Z : 503 Service Unavailable$", endpoint)
+        assert views.column("webhook_endpoints", "last error") == ["503 Service Unavailable"]
         assert re.search(r"#/webhook_endpoints/we_\w+\">\s*<span [^>]*>failing</span>", views.html("overview"))
         (delivery,) = shown["Deliveries being retried 1"]
         assert delivery.startswith("patient.upserted whd_")

@@ -97,7 +97,8 @@ def test_moved_reminders_stand_at_their_former_time(views: Views, client: Follow
     service.advance(hours=1)
     client.appointments.update(booked.id, start_at="2026-10-02T17:30:00Z")
     lines = shown(timeline(views, f"appointments/{booked.id}"))
-    assert [line.partition(" [")[0] for line in lines if not line.startswith(" ")] == [
+    top = [line.partition(" [")[0] for line in lines if not line.startswith(" ")]
+    assert top[:4] == [
         "09-28 12:00 appointments.create: 200",
         "09-28 13:00 appointments.update: 200",
         "Now",
@@ -105,40 +106,28 @@ def test_moved_reminders_stand_at_their_former_time(views: Views, client: Follow
             "09-30 17:30 reminder 24 h before the start of 10-01 17:30: moved: the appointment now starts at"
             " 10-02 17:30 (planned by appointments.create 09-28 12:00, moved by appointments.update 09-28 13:00)"
         ),
-        (
-            "10-01 14:30 reminder 3 h before the start of 10-01 17:30: moved: the appointment now starts at 10-02 17:30"
-            " (planned by appointments.create 09-28 12:00, moved by appointments.update 09-28 13:00)"
-        ),
-        "10-01 17:30 reminder 24 h before the start of 10-02 17:30: due (planned by appointments.update 09-28 13:00)",
-        "10-02 14:30 reminder 3 h before the start of 10-02 17:30: due (planned by appointments.update 09-28 13:00)",
     ]
+    assert [line[:11] for line in top[4:]] == ["10-01 14:30", "10-01 17:30", "10-02 14:30"]
     update = lines.index("09-28 13:00 appointments.update: 200 [succeeded]")
     assert lines[update + 1] == "  appointment rescheduled: start 10-02 17:30 instead of 10-01 17:30 []"
-    assert lines[update + 3] == "  2 reminders: planned []"
 
 
 def test_reminders_that_were_not_sent(views: Views, client: FollowUp, service: MockService) -> None:
     late = client.appointments.create(patient=ANA, start_at="2026-09-28T14:00:00Z")  # type: ignore[arg-type]
-    assert [line for line in shown(timeline(views, f"appointments/{late.id}")) if "reminder" in line] == [
-        "  reminder 24 h before the start: not scheduled: 24 h before the start was already past [muted]",
-        "  reminder 3 h before the start: not scheduled: 3 h before the start was already past [muted]",
-    ]
+    assert "  reminder 24 h before the start: not scheduled: 24 h before the start was already past [muted]" in shown(
+        timeline(views, f"appointments/{late.id}")
+    )
     booked = client.appointments.create(patient=late.patient, start_at="2026-09-29T14:00:00Z")
     service.update_patient(late.patient, opted_out=True)
-    planned = [line for line in shown(timeline(views, f"appointments/{booked.id}")) if "24 h" in line]
-    reminder = "reminder 24 h before the start of 09-29 14:00"
-    assert planned == [
-        (
-            f"09-28 14:00 {reminder}: will not be sent: the patient has opted out"
-            " (planned by appointments.create 09-28 12:00) [muted]"
-        )
-    ]
+    reminder = "09-28 14:00 reminder 24 h before the start of 09-29 14:00"
+    planned = "the patient has opted out (planned by appointments.create 09-28 12:00) [muted]"
+    page = f"appointments/{booked.id}"
+    assert f"{reminder}: will not be sent: {planned}" in shown(timeline(views, page))
     service.advance(hours=3)
     client.appointments.cancel(booked.id)
-    lines = [line for line in shown(timeline(views, f"appointments/{booked.id}")) if line[0] != " "]
-    assert "09-28 14:00 reminder 24 h before the start of 09-29 14:00: not sent: the patient has opted out" in lines[1]
-    assert lines[2] == "09-28 15:00 appointments.cancel: 200 [succeeded]"
-    assert "09-29 11:00 reminder 3 h before the start of 09-29 14:00: cancelled: the appointment" in lines[4]
+    lines = "\n".join(shown(timeline(views, page)))
+    assert f"{reminder}: not sent: the patient has opted out" in lines
+    assert "09-29 11:00 reminder 3 h before the start of 09-29 14:00: cancelled: the appointment" in lines
 
 
 def test_attempts_unfold_and_the_next_is_due(views: Views, client: FollowUp, service: MockService) -> None:
@@ -175,10 +164,6 @@ def test_attempts_unfold_and_the_next_is_due(views: Views, client: FollowUp, ser
     ] * 2
 
 
-def raising(_: httpx.Request) -> httpx.Response:
-    raise ValueError
-
-
 def test_a_visit_a_treatment_and_an_intake_request(views: Views, client: FollowUp, service: MockService) -> None:
     visit = client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
     treatment = client.treatments.create(patient=visit.patient, name="ibuprofen", end_date="2026-09-29T00:00:00Z")
@@ -202,28 +187,7 @@ def test_a_long_timeline_shows_the_newest_hundred_entries(views: Views, client: 
     assert len([line for line in timeline(views, f"patients/{patient.id}?timeline=all") if line.depth == 1]) == 111
 
 
-def test_the_page_of_a_run_lists_its_jobs_in_groups(views: Views, client: FollowUp, service: MockService) -> None:
-    responses = iter([500, 204])
-    service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
-    client.webhook_endpoints.create(url=HOOKS, enabled_events=["visit.completed"])
-    client.appointments.create(patient=ANA, start_at="2026-09-29T14:00:00Z")  # type: ignore[arg-type]
-    client.visits.create(patient=ANA, visited_at="2026-09-28T11:00:00Z")  # type: ignore[arg-type]
-    service.advance()
-    service.advance(hours=3)
-    html = views.html("history/last_run")
-    assert "3 jobs ran" in html
-    for heading in (
-        "Clock advanced", "Webhook attempt: 1 delivered",
-        "Message after the visit: 1 sent", "Reminder 24 h before the start: 1 sent",
-    ):  # fmt: skip
-        assert f">{heading}<" in html
-    assert "HTTP status 500." not in html  # an earlier run
-    earlier = views.html("history/ctl_1")
-    assert ">Webhook attempt: 1 failed<" in earlier
-    assert "HTTP status 500." in earlier
-
-
-def test_the_jobs_of_a_run_are_in_order_of_time_and_those_that_failed_come_first(
+def test_a_run_has_its_jobs_in_groups_in_order_of_time_with_those_that_failed_first(
     views: Views, client: FollowUp, service: MockService
 ) -> None:
     service.mount(HOOKS, lambda _: httpx.Response(500))
@@ -236,14 +200,18 @@ def test_the_jobs_of_a_run_are_in_order_of_time_and_those_that_failed_come_first
     service.advance()  # the first attempt
     service.advance(hours=3)
     html = views.html("history/last_run")
-    assert re.findall(r"<h2[^>]*>([^:]*): \d", html) == ["Webhook attempt", "Reminder 24 h before the start"]
+    assert ">Clock advanced<" in html
+    assert "1 job ran" in views.html("history/ctl_1"), "an earlier run"
+    assert re.findall(r"<h2[^>]*>(.*?)<", html) == [
+        "Webhook attempt: 4 failed", "Reminder 24 h before the start: 3 sent"
+    ]  # fmt: skip
     rows = [(row["time"], row["patient"], row["start"], row["result"]) for row in views.rows("history/last_run", 1)]
     assert [(time[11:16], about, start[11:16], result) for time, about, start, result in rows] == [
         ("12:00", "Ana 1", "12:00", "sent"), ("14:00", "Ana 2", "14:00", "sent"), ("15:00", "Ana 0", "15:00", "sent")
     ]  # fmt: skip
-    assert views.column("history/last_run", "result")[0].startswith("HTTP status 500.")
     attempt = views.rows("history/last_run")[0]
     assert (attempt["about"], attempt["endpoint"]) == ("+5491155550009", "clinic.example/hooks")
+    assert attempt["result"] == "500, next attempt 2026-09-28 12:06:00Z"
     about = "about +5491155550009, to clinic.example/hooks"
     assert {row["whom"] for row in views.rows("clock?kind=webhook+attempt")} == {f"patient.upserted {about}"}
     assert about in views.text("overview").partition("Due next")[2]

@@ -96,7 +96,7 @@ def view(name: str, id: str | None = None) -> Response:
     with tenant.lock:
         frame = views.frame_of(tenant, control, name)
         try:
-            template, variables = views.template_of(tenant, control, name, id, request.args.to_dict())
+            template, variables = views.template_of(tenant, name, id, request.args.to_dict())
         except ServiceError as error:
             # The frame lets a user who followed an old link navigate on. Its version lets the page wait for a change
             # instead of requesting the view again and again.

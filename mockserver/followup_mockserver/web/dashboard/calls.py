@@ -16,12 +16,13 @@ from followup_mockserver.gateway.operations import is_batch
 from followup_mockserver.rules.events import events_in
 from followup_mockserver.web.dashboard.columns import TABLES, day_in, noun_of
 from followup_mockserver.web.dashboard.objects import ListPage, list_page
-from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError, missing
+from followup_mockserver.world.schema.errors import KEY_REUSED, ServiceError
 from followup_mockserver.world.schema.validation import decoded_json
 from followup_mockserver.world.state.faults import INJECTED
 from followup_mockserver.world.state.journal import CallDetails, JournalEntry, RecordedCall
 from followup_mockserver.world.state.registry import LIVE_KEY_PREFIX, TEST_KEY_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import existing
 
 CALLS = "calls"
 """The name of the view, and the first part of its addresses."""
@@ -130,9 +131,7 @@ def one_call(tenant: Tenant, request_id: str) -> dict[str, Any]:
         ServiceError: 404 if the journal has no call with this request id.
     """
     calls = list(tenant.journal.recorded_newest_first())
-    call = next((each for each in calls if each.entry.request_id == request_id), None)
-    if call is None:
-        raise missing("API call", param="id")
+    call = existing(next((each for each in calls if each.entry.request_id == request_id), None), "API call")
     details = tenant.journal.details(call.entry)
     suspects = suspect_calls(tenant)
     key = call.entry.idempotency_key

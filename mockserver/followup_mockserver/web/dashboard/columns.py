@@ -1,27 +1,25 @@
 """The lists of the dashboard: the columns and the filters of each, and what it shows while it is empty."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import attrs
 
-from followup import Event, WebhookDelivery
+from followup import WebhookDelivery
 from followup._for_mockserver import AppointmentStatus, EventStatus, IntakeStatus, WebhookDeliveryStatus, zone_of
 from followup_mockserver.control.duplicates import twins_of
 from followup_mockserver.control.occurrences import STOPPED, state_of
-from followup_mockserver.world.state.history import EVENT, Record
-from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
 
-Kind = Literal["name", "call", "text", "code", "time", "status", "flag", "state", "progress", "error", "id", "twin"]
-"""How a cell shows its value; ``name`` is the name of the object with this id, ``call`` a link to a call by its id,
-``state`` the state of the object, and ``twin`` what it seems to repeat."""
+Kind = Literal["name", "text", "code", "time", "status", "flag", "state", "progress", "failure", "error", "id", "twin"]
+"""How a cell shows its value; ``name`` is the name of the object with this id, ``state`` the state of the object, and
+``twin`` what it seems to repeat."""
 
 Value = Callable[[Any], Any]
 Facet = Callable[[Any], str]
-Lookup = Callable[[Tenant, Sequence[Any]], Mapping[str, Any]]
+Lookup = Callable[[Tenant], Mapping[str, Any]]
 
 
 def _value_of(value: str | Value) -> Value:
@@ -57,7 +55,7 @@ class Column:
         """Return the values of objects."""
         if self.lookup is None:
             return [*map(self.value, objects)]
-        found = self.lookup(tenant, objects)
+        found = self.lookup(tenant)
         return [found.get(each.id) for each in objects]
 
 
@@ -73,9 +71,9 @@ class Table:
     """
 
     columns: tuple[Column, ...]
-    tabs: tuple[str, ...] = ()
-    facets: tuple[str, ...] = attrs.field(default=(), kw_only=True)
-    day: str = attrs.field(default="", kw_only=True)
+    tabs: tuple[str, ...]
+    facets: tuple[str, ...]
+    day: str
 
     @property
     def shown_facets(self) -> tuple[str, ...]:
@@ -120,9 +118,7 @@ _STATUS = Column("status", lambda obj: obj, "state", classes="at-state")
 _PATIENT = Column("patient", "patient", "name", classes="at-detail wide", hidden_by="patient")
 _DOCTOR = Column("doctor", "doctor", "name", classes="p2 at-detail wide", is_optional=True)
 _EXTERNAL_ID = Column("external id", "external_id", "code", classes="p2")
-_TWIN = Column(
-    "possible duplicate", "id", "twin", "at-note", lookup=lambda tenant, _: twins_of(tenant), is_optional=True
-)
+_TWIN = Column("possible duplicate", "id", "twin", "at-note", lookup=twins_of, is_optional=True)
 
 
 def _in_progress(delivery: WebhookDelivery) -> WebhookDelivery | None:
@@ -135,15 +131,6 @@ def _requested_service(intake: Any) -> str:
     return str(intake.data.get("requestedService") or intake.summary or "not known yet")
 
 
-def requests_of_events(tenant: Tenant, events: Sequence[Event]) -> dict[str, str]:
-    """Return the id of the last request that brought each event, by the id of the event."""
-    return {
-        record.id: record.cause
-        for record in records_of_events(tenant, {event.id for event in events})
-        if record.cause is not None and record.cause.startswith(REQUEST_ID_PREFIX)
-    }
-
-
 def next_starts(tenant: Tenant) -> dict[str, datetime]:
     """Return the start of the next appointment of each patient who has one, by the patient's id."""
     now, starts = tenant.now(), {}
@@ -153,127 +140,102 @@ def next_starts(tenant: Tenant) -> dict[str, datetime]:
     return starts
 
 
-def records_of_events(tenant: Tenant, ids: set[str]) -> Iterator[Record]:
-    """Return what the history has about inbound events, oldest first."""
-    return (record for record in tenant.history.records if record.kind == EVENT and record.id in ids)
+def _table(*columns: Column, tabs: tuple[str, ...] = (), facets: tuple[str, ...] = (), day: str = "") -> Table:
+    return Table(columns, tabs, facets, day)
 
 
 TABLES: Mapping[str, Table] = {
-    "webhook_deliveries": Table(
-        (
-            Column("event", "event_type", classes="at-main"),
-            Column("about", lambda delivery: delivery.payload.get("ref"), "name", classes="at-detail wide"),
-            Column("endpoint", "webhook_endpoint", "name", classes="p2 wide", hidden_by="webhook_endpoint"),
-            _STATUS,
-            Column("attempts", "attempts", classes="p2"),
-            Column("last error, next attempt", _in_progress, "progress", classes="at-note wide", is_optional=True),
-            _CREATED_ON_PHONE,
-            _ID,
-        ),
-        (*get_args(WebhookDeliveryStatus), STOPPED),
+    "webhook_deliveries": _table(
+        Column("event", "event_type", classes="at-main"),
+        Column("about", lambda delivery: delivery.payload.get("ref"), "name", classes="at-detail wide"),
+        Column("endpoint", "webhook_endpoint", "name", classes="p2 wide", hidden_by="webhook_endpoint"),
+        _STATUS,
+        Column("attempts", "attempts", classes="p2"),
+        Column("last error, next attempt", _in_progress, "progress", classes="at-note wide", is_optional=True),
+        _CREATED_ON_PHONE,
+        _ID,
+        tabs=(*get_args(WebhookDeliveryStatus), STOPPED),
         facets=("webhook_endpoint", "event_type"),
         day="created_at",
     ),
-    "webhook_endpoints": Table(
-        (
-            _own_name("URL"),
-            _STATUS,
-            Column("events", "enabled_events", classes="at-detail wide"),
-            Column("last delivered", "last_delivered_at", "time", classes="at-when"),
-            Column(
-                "last error",
-                lambda endpoint: endpoint.last_error and endpoint.last_error.message,
-                classes="wide",
-                is_optional=True,
-            ),
-            _CREATED,
-            _ID,
-        )
+    "webhook_endpoints": _table(
+        _own_name("URL"),
+        _STATUS,
+        Column("events", "enabled_events", classes="at-detail wide"),
+        Column("last delivered", "last_delivered_at", "time", classes="at-when"),
+        Column("last error", lambda each: each if each.last_error else None, "failure", "wide", is_optional=True),
+        _CREATED,
+        _ID,
     ),
-    "patients": Table(
-        (
-            _own_name("name"),
-            Column("phone", "phone", classes="at-detail"),
-            Column("stage", "stage", "status", classes="at-state"),
-            Column("next appointment", "id", "time", classes="p2", lookup=lambda tenant, _: next_starts(tenant)),
-            Column("opted out", lambda each: "opted out" if each.opted_out else None, "flag", "p2", is_optional=True),
-            _EXTERNAL_ID,
-            _CREATED_ON_PHONE,
-            _ID,
-        ),
+    "patients": _table(
+        _own_name("name"),
+        Column("phone", "phone", classes="at-detail"),
+        Column("stage", "stage", "status", classes="at-state"),
+        Column("next appointment", "id", "time", classes="p2", lookup=next_starts),
+        Column("opted out", lambda each: "opted out" if each.opted_out else None, "flag", "p2", is_optional=True),
+        _EXTERNAL_ID,
+        _CREATED_ON_PHONE,
+        _ID,
         facets=("stage",),
     ),
-    "appointments": Table(
-        (
-            _own_name("patient", hidden_by="patient"),
-            Column("start", "start_at", "time", classes="at-when"),
-            _STATUS,
-            _DOCTOR,
-            _TWIN,
-            Column("type", "type", classes="p3 wide"),
-            _EXTERNAL_ID,
-            _CREATED,
-            _ID,
-        ),
-        get_args(AppointmentStatus),
+    "appointments": _table(
+        _own_name("patient", hidden_by="patient"),
+        Column("start", "start_at", "time", classes="at-when"),
+        _STATUS,
+        _DOCTOR,
+        _TWIN,
+        Column("type", "type", classes="p3 wide"),
+        _EXTERNAL_ID,
+        _CREATED,
+        _ID,
+        tabs=get_args(AppointmentStatus),
         day="start_at",
     ),
-    "visits": Table(
-        (
-            _own_name("patient", hidden_by="patient"),
-            Column("visited", "visited_at", "time", classes="at-when"),
-            _DOCTOR,
-            Column("appointment", "appointment", "name", classes="p2 wide", is_optional=True),
-            _EXTERNAL_ID,
-            _CREATED,
-            _ID,
-        )
+    "visits": _table(
+        _own_name("patient", hidden_by="patient"),
+        Column("visited", "visited_at", "time", classes="at-when"),
+        _DOCTOR,
+        Column("appointment", "appointment", "name", classes="p2 wide", is_optional=True),
+        _EXTERNAL_ID,
+        _CREATED,
+        _ID,
     ),
-    "treatments": Table(
-        (
-            _own_name("treatment"),
-            Column("kind", "kind", classes="p2"),
-            _PATIENT,
-            Column("active", lambda each: None if each.active else "ended", "flag", "at-state", is_optional=True),
-            _CREATED_ON_PHONE,
-            _ID,
-        )
+    "treatments": _table(
+        _own_name("treatment"),
+        Column("kind", "kind", classes="p2"),
+        _PATIENT,
+        Column("active", lambda each: None if each.active else "ended", "flag", "at-state", is_optional=True),
+        _CREATED_ON_PHONE,
+        _ID,
     ),
-    "intake_requests": Table(
-        (
-            _own_name("patient", hidden_by="patient"),
-            Column("service", _requested_service, classes="p2 wide"),
-            _STATUS,
-            Column("missing", "missing", classes="at-detail wide"),
-            _CREATED_ON_PHONE,
-            _ID,
-        ),
-        get_args(IntakeStatus),
+    "intake_requests": _table(
+        _own_name("patient", hidden_by="patient"),
+        Column("service", _requested_service, classes="p2 wide"),
+        _STATUS,
+        Column("missing", "missing", classes="at-detail wide"),
+        _CREATED_ON_PHONE,
+        _ID,
+        tabs=get_args(IntakeStatus),
     ),
-    "events": Table(
-        (
-            Column("type", "type", classes="at-main"),
-            Column("about", lambda event: event.result and event.result.id, "name", classes="at-detail wide"),
-            _STATUS,
-            Column("error", "error", "error", classes="at-note wide", is_optional=True),
-            _TWIN,
-            Column("caller's id", "source_ref", "code", classes="p2 wide"),
-            Column("request", "id", "call", classes="p2", lookup=requests_of_events),
-            Column("received", "received_at", "time", classes="at-when"),
-            _ID,
-        ),
-        get_args(EventStatus),
+    "events": _table(
+        Column("type", "type", classes="at-main"),
+        Column("about", lambda event: event.result and event.result.id, "name", classes="at-detail wide"),
+        _STATUS,
+        Column("error", "error", "error", classes="at-note wide", is_optional=True),
+        _TWIN,
+        Column("caller's id", "source_ref", "code", classes="p2 wide"),
+        Column("received", "received_at", "time", classes="at-when"),
+        _ID,
+        tabs=get_args(EventStatus),
         facets=("type",),
         day="received_at",
     ),
-    "doctors": Table(
-        (
-            _own_name("name"),
-            Column("specialty", "specialty", classes="at-detail wide"),
-            Column("attends", lambda each: None if each.active else "inactive", "flag", "at-state", is_optional=True),
-            _EXTERNAL_ID,
-            _CREATED,
-            _ID,
-        )
+    "doctors": _table(
+        _own_name("name"),
+        Column("specialty", "specialty", classes="at-detail wide"),
+        Column("attends", lambda each: None if each.active else "inactive", "flag", "at-state", is_optional=True),
+        _EXTERNAL_ID,
+        _CREATED,
+        _ID,
     ),
 }

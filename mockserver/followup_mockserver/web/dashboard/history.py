@@ -23,11 +23,11 @@ from followup_mockserver.control.occurrences import Occurrence
 from followup_mockserver.control.timeline import Entries, Entry
 from followup_mockserver.web.dashboard.objects import name_of
 from followup_mockserver.world.outcomes import Kind
-from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.history import Record
 from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import existing
 
 MIN_COLUMNS, MAX_COLUMNS = 24, 60
 
@@ -180,15 +180,13 @@ def moment_of(tenant: Tenant, id: str, query: Mapping[str, str]) -> dict[str, An
         title, groups = occurrences.RUNS[run.outcome], _groups(tenant, id)
         return {"id": id, "title": title, "at": run.at, "groups": groups, "max_jobs": MAX_JOBS}
     chain = occurrences_of(tenant, id) if id.startswith(PREFIXES) else []
-    occurrence = next((each for each in chain if each.id == id), None)
-    if occurrence is None:
-        raise missing("job, message or control call", param="id")
+    occurrence = existing(next((each for each in chain if each.id == id), None), "job, message or control call")
     title, _, outcome = occurrences.title_of(occurrence)
     return {
         "id": id,
         "title": title.removeprefix(f"{occurrences.TEST_CONTROL} "),
         "occurrence": occurrence,
-        "outcome": outcome,
+        "outcome": occurrence.outcome.brief if occurrence.outcome.error else outcome,
         "timeline": timeline_of(tenant, id, chain, query),
     }
 

@@ -27,11 +27,13 @@ from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.operations import OPERATIONS
 from followup_mockserver.web.dashboard import calls, columns, has_secret, history, messages, objects, search, webhooks
 from followup_mockserver.world.outcomes import Kind
-from followup_mockserver.world.schema.errors import ServiceError, missing
+from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.state.faults import INJECTED, FaultKind, FaultMoment, WebhookFaultKind
+from followup_mockserver.world.state.history import EVENT
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
 from followup_mockserver.world.state.registry import Registry
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import existing
 
 VIEW_OF_ID = (
     objects.VIEW_OF_PREFIX | {REQUEST_ID_PREFIX: calls.CALLS} | dict.fromkeys(history.PREFIXES, history.HISTORY)
@@ -75,17 +77,6 @@ TITLES = {view: columns.title_of_view(view) for views in _GROUPS.values() for vi
 """Name of a view to its title."""
 
 
-def links(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
-    """Return the links of each group, with badges that count problems. The caller holds the tenant's lock."""
-    return {group: [_link(tenant, *item) for item in views.items()] for group, views in _GROUPS.items()}
-
-
-def _link(tenant: Tenant, view: str, letter: str) -> dict[str, Any]:
-    meaning, count = _BADGES.get(view, ("", lambda _: 0))
-    title = _SHORT_TITLES.get(view, TITLES[view])
-    return {"view": view, "title": title, "letter": letter, "badge": count(tenant), "meaning": meaning}
-
-
 _BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {
     "webhook_deliveries": ("failed", lambda tenant: len(_failed_deliveries(tenant))),
     "events": ("failed", lambda tenant: tenant.events.count("status", "failed")),
@@ -104,33 +95,28 @@ def _failed_deliveries(tenant: Tenant) -> list[WebhookDelivery]:
 _epochs: weakref.WeakKeyDictionary[Registry | Tenant, str] = weakref.WeakKeyDictionary()
 
 
-def epoch_of(registry: Registry, tenant: Tenant) -> str:
-    """Return what identifies this mock, and this state among those before and after it, with a dot between them.
-
-    The caller holds the tenant's lock.
-    """
-    return ".".join(_epochs.setdefault(each, secrets.token_hex(8)) for each in (registry, tenant))
-
-
 def frame_of(tenant: Tenant, control: Control, name: str) -> dict[str, Any]:
-    """Return the variables of the frame, which every view has."""
+    """Return the variables of the frame, which every view has. The caller holds the tenant's lock."""
+    # A reset replaces the tenant and keeps the registry, so the page tells it from a restart by the first part.
+    identified = (access_to(control).registry, tenant)
     return {
         "organization": tenant.organization,
-        "epoch": epoch_of(access_to(control).registry, tenant),
+        "epoch": ".".join(_epochs.setdefault(each, secrets.token_hex(8)) for each in identified),
         "clock": control.clock,
         "pending_jobs": len(tenant.scheduler),
-        "navigation": links(tenant),
+        "navigation": _GROUPS,
+        "short_titles": _SHORT_TITLES,
+        "badges": {view: (meaning, count(tenant)) for view, (meaning, count) in _BADGES.items()},
         "titles": TITLES,
         "current": name,
     }
 
 
-def template_of(tenant: Tenant, control: Control, name: str, id: str | None, query: Mapping[str, str]) -> Template:
+def template_of(tenant: Tenant, name: str, id: str | None, query: Mapping[str, str]) -> Template:
     """Return the template of a view, and its variables.
 
     Args:
         tenant: the state of the organization, whose lock the caller holds.
-        control: the test controls of the organization.
         name: name of the view.
         id: id of the object, for the view of one object.
         query: the filters of a list.
@@ -145,7 +131,7 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
     if name == webhooks.OUTBOUND_EVENTS:
         if id is not None:
             event = webhooks.one_event(tenant, id)
-            return "outbound_event.html", {"event": event, **_history(tenant, name, event["record"].id, query)}
+            return "outbound_event.html", {"event": event, **_history(tenant, name, event.record.id, query)}
         return "outbound_events.html", {"page": webhooks.list_of_events(tenant, query)}
     if name in columns.TABLES:
         if id is None:
@@ -155,14 +141,13 @@ def template_of(tenant: Tenant, control: Control, name: str, id: str | None, que
     if name == history.HISTORY and id is not None:
         return "history.html", history.moment_of(tenant, id, query)
     if name in _OTHER_VIEWS and id is None:
-        return f"{name}.html", _OTHER_VIEWS[name](tenant, control, query)
+        return f"{name}.html", _OTHER_VIEWS[name](tenant, query)
     raise ServiceError(404, "invalid_request_error", "path_unknown", "There is no such view.")
 
 
 def _object(tenant: Tenant, name: str, id: str, query: Mapping[str, str]) -> Template:
-    obj, noun = objects.collection_of(tenant, name).get(id), columns.noun_of(name)
-    if obj is None:
-        raise missing(noun, param="id")
+    noun = columns.noun_of(name)
+    obj = existing(objects.collection_of(tenant, name).get(id), noun)
     details = DETAILS[name](tenant, obj) if name in DETAILS else {}
     variables = {"object": obj, "view": name, "noun": noun, "name": objects.name_of(tenant, id), **details}
     if name not in _WITHOUT_TIMELINE:
@@ -195,7 +180,7 @@ _PLAIN = ("visits", "treatments")
 """Views of objects whose page needs no template of its own."""
 
 
-def _faults(_: Tenant, __: Control, query: Mapping[str, str]) -> dict[str, Any]:
+def _faults(_: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
     return {
         "operations": [*OPERATIONS],
         "operation": query.get("operation"),
@@ -206,23 +191,23 @@ def _faults(_: Tenant, __: Control, query: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _clock(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+def _clock(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
     kinds: dict[str, Callable[[PendingJob], str]] = {"kind": lambda job: job_title(job.kind)}
     page = objects.list_page("clock", pending_jobs(tenant), query, lambda job: f"{job.at} {job.about}", kinds)
     return {"page": attrs.evolve(page, tabs="kind"), "last_run": history.last_run(tenant)}
 
 
-def _search(tenant: Tenant, _: Control, query: Mapping[str, str]) -> dict[str, Any]:
+def _search(tenant: Tenant, query: Mapping[str, str]) -> dict[str, Any]:
     text = query.get("q", "")
-    shared = {"text": text, "max_results": search.MAX_RESULTS}
-    return {**shared, "results": search.search(tenant, text), "next_starts": columns.next_starts(tenant)}
+    found = {"results": search.search(tenant, text), "max_results": search.MAX_RESULTS}
+    return {"text": text, **found, "next_starts": columns.next_starts(tenant)}
 
 
-_OTHER_VIEWS: Mapping[str, Callable[[Tenant, Control, Mapping[str, str]], dict[str, Any]]] = {
-    OVERVIEW: lambda tenant, _, query: {**overview(tenant), **_strip(tenant, query)},
+_OTHER_VIEWS: Mapping[str, Callable[[Tenant, Mapping[str, str]], dict[str, Any]]] = {
+    OVERVIEW: lambda tenant, query: {**overview(tenant), **_strip(tenant, query)},
     "clock": _clock,
     "faults": _faults,
-    "messages": lambda tenant, _, query: {"page": messages.list_of_messages(tenant, query)},
+    "messages": lambda tenant, query: {"page": messages.list_of_messages(tenant, query)},
     "simulate": lambda *_: {"event_types": OUTBOUND_TYPES},
     "search": _search,
 }
@@ -287,7 +272,7 @@ def _patient_details(tenant: Tenant, patient: Patient) -> dict[str, Any]:
 
 
 def _event_details(tenant: Tenant, event: Event) -> dict[str, Any]:
-    records = [*columns.records_of_events(tenant, {event.id})]
+    records = [each for each in tenant.history.records if each.kind == EVENT and each.id == event.id]
     causes = [record.cause for record in records if record.cause is not None]
     outcome = next((record.outcome for record in reversed(records) if record.outcome), None)
     return {
@@ -338,7 +323,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "as_timestamp": format_timestamp,
     "as_words": _words,
     "has_secret": has_secret,
-    "is_binary": webhooks.is_binary,
+    "last_failure": lambda endpoint: webhooks.last_failure(g.tenant, endpoint),
     "last_result": lambda delivery: webhooks.last_result(g.tenant, delivery),
     "redacted": calls.redacted_headers,
     "result_of": webhooks.result_of,
@@ -347,6 +332,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "state_of": state_of,
     "status_of": lambda receipt: webhooks.status_of(g.tenant, receipt),
     "subject_of": calls.subject_of,
+    "summary_of": lambda record: webhooks.summary_of(g.tenant, record),
     "view_of": _view_of,
 }
 """Filters of the templates by name. They act on the organization of the request, ``g.tenant``."""

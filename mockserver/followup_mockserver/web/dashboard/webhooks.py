@@ -1,12 +1,10 @@
-"""The pages of webhooks: outbound events and what became of each, deliveries with their attempts, and endpoints."""
+"""The pages of webhooks: outbound events with their results, deliveries with their attempts, and endpoints."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import takewhile
 from operator import attrgetter
 from typing import Any, NamedTuple
-
-import attrs
 
 from followup import WebhookDelivery, WebhookEndpoint
 from followup._for_mockserver import MAX_WEBHOOK_ATTEMPTS
@@ -17,10 +15,10 @@ from followup_mockserver.web.dashboard.calls import json_body
 from followup_mockserver.web.dashboard.columns import day_in
 from followup_mockserver.web.dashboard.objects import ListPage, list_page, page_of
 from followup_mockserver.world.outcomes import Kind
-from followup_mockserver.world.schema.errors import missing
 from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.records import Attempt, ReceiverResponse
 from followup_mockserver.world.state.tenant import Tenant
+from followup_mockserver.world.state.tenant_access import existing
 
 DELIVERIES = 10
 """Deliveries that the page of an endpoint shows, the latest."""
@@ -78,12 +76,18 @@ def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:
     return result_of(attempts[-1]) if attempts else delivery.last_error.rstrip(".")
 
 
+def last_failure(tenant: Tenant, endpoint: WebhookEndpoint) -> str | None:
+    """Return the result of the last attempt to an endpoint that failed; None if the mock has none any more."""
+    made = (each for each in reversed(all_attempts(tenant)) if each.webhook_endpoint == endpoint.id)
+    return next((result_of(each) for each in made if each.error is not None), None)
+
+
 def _reason(response: ReceiverResponse) -> str | None:
     """Return the reason of an error that a body gives, in JSON or as text; None if it gives none."""
     found = json_body(response.body, response.body_is_whole)
     text = _reason_in(found) if isinstance(found, (dict, list)) else response.body.decode(errors="replace")
     line = " ".join((text or "").split())
-    if line.startswith("<") or is_binary(response.body):
+    if line.startswith("<") or "\0" in line:
         return None
     return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"
 
@@ -95,18 +99,12 @@ def _reason_in(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def is_binary(body: bytes) -> bool:
-    """Return whether a body has control characters that no text has."""
-    return any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in body)
-
-
 def endpoint_details(tenant: Tenant, endpoint: WebhookEndpoint) -> dict[str, Any]:
     """Return the variables of the page of an endpoint: whether its receiver works, and its deliveries."""
     attempts = [each for each in all_attempts(tenant) if each.webhook_endpoint == endpoint.id]
     return {
         "was_attempted": bool(attempts or endpoint.last_delivered_at),
         "failures": [*takewhile(lambda each: each.error is not None, reversed(attempts))],
-        "reason": result_of(attempts[-1]) if attempts else None,
         "related": [page_of(tenant, "webhook_deliveries", {"webhook_endpoint": endpoint.id}, DELIVERIES)],
     }
 
@@ -126,7 +124,7 @@ _WORDS = {
 _SHORT_REASONS = {Kind.NOT_SUBSCRIBED: "not subscribed", Kind.ENDPOINT_DISABLED: "disabled"}
 
 
-class _Found(NamedTuple):
+class FoundEvent(NamedTuple):
     """An event that is in the history; many are counted for each one that is shown."""
 
     record: Record
@@ -139,7 +137,7 @@ class _Found(NamedTuple):
         return f"{self.record.id}.{self.record.kind}.{self.number}"
 
 
-_FILTERS: Mapping[str, Callable[[_Found], bool]] = {
+_FILTERS: Mapping[str, Callable[[FoundEvent], bool]] = {
     "": lambda _: True,
     "not_sent": lambda event: event.statuses <= {"not_sent"},
     "pending": lambda event: "pending" in event.statuses,
@@ -157,49 +155,41 @@ def list_of_events(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
         tenant: the state of the organization.
         query: ``show``, ``type`` and ``day`` are filters. The page begins after the event with the key ``after``.
     """
-    facets: dict[str, Callable[[_Found], str]] = {
+    facets: dict[str, Callable[[FoundEvent], str]] = {
         "type": lambda event: event.record.kind,
         "day": lambda event: day_in(tenant, event.record.at),
     }
-    page = list_page(OUTBOUND_EVENTS, [*_find_events(tenant)], query, attrgetter("key"), facets, _FILTERS)
-    return attrs.evolve(page, rows=[_shown_event(tenant, event) for event in page.rows])
+    return list_page(OUTBOUND_EVENTS, [*_find_events(tenant)], query, attrgetter("key"), facets, _FILTERS)
 
 
-def one_event(tenant: Tenant, key: str) -> dict[str, Any]:
+def one_event(tenant: Tenant, key: str) -> FoundEvent:
     """Return one event.
 
     Raises:
         ServiceError: 404 if there is no event with this key.
     """
-    found = next((each for each in _find_events(tenant) if each.key == key), None)
-    if found is None:
-        raise missing("outbound event", param="id")
-    return _shown_event(tenant, found)
+    return existing(next((each for each in _find_events(tenant) if each.key == key), None), "outbound event")
 
 
-def _find_events(tenant: Tenant) -> Iterator[_Found]:
+def _find_events(tenant: Tenant) -> Iterator[FoundEvent]:
     """Yield all outbound events that the history has, newest first, also those that nobody received."""
     records = [record for record in reversed(tenant.history.records) if record.receipts]
     left = Counter((record.id, record.kind) for record in records)
     for record in records:
         number = left[record.id, record.kind]
         left[record.id, record.kind] -= 1
-        yield _Found(record, number, frozenset(status_of(tenant, receipt) for receipt in record.receipts))
+        yield FoundEvent(record, number, frozenset(status_of(tenant, receipt) for receipt in record.receipts))
 
 
 def status_of(tenant: Tenant, receipt: Receipt) -> str:
-    """Return what became of an event at an endpoint: the status of its delivery, ``deleted`` or ``not_sent``."""
+    """Return the result of an event at an endpoint: the status of its delivery, ``deleted`` or ``not_sent``."""
     if receipt.delivery is None:
         return "not_sent"
     delivery = tenant.webhook_deliveries.get(receipt.delivery)
     return "deleted" if delivery is None else state_of(delivery)
 
 
-def _shown_event(tenant: Tenant, found: _Found) -> dict[str, Any]:
-    return {"key": found.key, "record": found.record, "summary": _summary(tenant, found.record)}
-
-
-def _summary(tenant: Tenant, record: Record) -> list[tuple[str, str]]:
+def summary_of(tenant: Tenant, record: Record) -> list[tuple[str, str]]:
     """Return texts with the class of their colour, such as ``2 delivered`` and ``1 failed``."""
     counts = Counter(status_of(tenant, receipt) for receipt in record.receipts)
     deliveries = filter(None, (tenant.webhook_deliveries.get(each.delivery or "") for each in record.receipts))
