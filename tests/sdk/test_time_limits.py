@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import httpx
@@ -17,6 +17,7 @@ from support.drivers import Driver
 from support.proxies import CERTIFICATE, connect_proxy, socks_proxy, tls_relay
 from support.responses import patient
 from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
+from support.sockets import unresponsive
 
 from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, ConfigurationError, FollowUp
 from followup._core.call import options
@@ -173,11 +174,7 @@ class TestConnecting:
             return [found for each in hosts for found in real(each, *args, **kwargs)]
 
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
-        with socket.create_server(("127.0.0.2", port), backlog=0), ExitStack() as queue:
-            for _ in range(3):  # its queue is full, so that it does not answer any more
-                waiting = queue.enter_context(socket.socket())
-                waiting.setblocking(False)
-                waiting.connect_ex(("127.0.0.2", port))
+        with unresponsive("127.0.0.2", port):
             assert driver.call(f"http://two.example:{port}", retrieve, timeout=1, max_retries=5).id == "pat_1"
 
     def test_look_ups_that_hang_hold_up_nothing_else_in_an_event_loop(

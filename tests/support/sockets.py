@@ -1,6 +1,8 @@
-"""Connections to a mock without an HTTP client."""
+"""Connections to a mock without an HTTP client, and a port to which none can be made."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from followup_mockserver import MockServer
 
@@ -17,3 +19,15 @@ def rest(connection: socket.socket) -> bytes:
     while chunk := connection.recv(65536):
         received += chunk
     return received
+
+
+@contextmanager
+def unresponsive(host: str, port: int = 0) -> Iterator[int]:
+    """Listen without accepting any connection, fill the queue of those that wait, and yield the port."""
+    with socket.create_server((host, port), backlog=0) as listener, ExitStack() as queue:
+        address = listener.getsockname()
+        for _ in range(3):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(address)
+        yield address[1]

@@ -5,8 +5,7 @@ not intercept the mock's own webhooks. For the same reason they ignore the proxy
 
 An attempt has one time limit for all of its operations together, from lookup to response. The timeout of a socket
 applies to each read: a peer that sends a byte now and then, or one interim response after another, never exceeds it, so
-the timeout is set to the remaining time before each operation. Lookups of the operating system can take minutes and
-cannot be interrupted: a connection is opened in a thread of its own, which its attempt abandons.
+the timeout is set to the remaining time before each operation.
 """
 
 import contextlib
@@ -19,7 +18,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, result_within
+from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, is_address, result_within
 from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.world.outcomes import Kind, Outcome
 from followup_mockserver.world.schema.formats import WebhookUrl, is_loopback_address, parse_webhook_url
@@ -67,28 +66,39 @@ def time_left(ends: float) -> float:
     return left
 
 
-def connect(url: WebhookUrl, seconds: float) -> socket.socket:
-    """Connect to the first address of a URL's host that accepts the connection. The lookup may take any time.
+def connect(url: WebhookUrl, ends: float) -> TimedSocket:
+    """Connect to the first address of a URL's host that accepts the connection.
 
     Args:
         url: the URL; the host of an http URL must be this machine.
-        seconds: the timeout, of which each address has its share: one that hangs leaves time for the others.
+        ends: the instant of ``RealTime.monotonic`` by which there must be a connection.
 
     Raises:
         OSError: the host is not this machine although it must be; the error of the last address.
     """
     problem: OSError = NotALoopbackAddressError(f"{url.host} is not this machine")
-    found = addresses_of(url.host, url.port)
+    found = _addresses_of(url, ends)
     allowed = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
-    for address in allowed:
+    for tried, address in enumerate(allowed):
+        connection = TimedSocket(socket.AF_INET6 if ":" in address else socket.AF_INET)
         try:
-            connected = socket.create_connection((address, url.port), seconds / len(allowed))
+            # Each address has its share of the time: one that hangs leaves some for the others.
+            connection.settimeout(time_left(ends) / (len(allowed) - tried))
+            connection.connect((address, url.port))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
+            connection.close()
             problem = error
         else:
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connected
+            return connection
     raise problem
+
+
+def _addresses_of(url: WebhookUrl, ends: float) -> list[str]:
+    if is_address(url.host):
+        return [url.host]  # a thread would cost more than the rest of an attempt on this machine
+    # The operating system can look for minutes, and cannot be interrupted: the attempt abandons the thread.
+    return result_within(time_left(ends), lambda: addresses_of(url.host, url.port), "followup-mock-lookup")
 
 
 def reason_of(error: Exception) -> str:
@@ -134,6 +144,11 @@ class Connection(http.client.HTTPConnection):
         self.sock: Any = connected
         # A response that closes the connection takes the socket over, and ``sock`` is None from then on.
         self._socket = connected
+        self._unsent = b""
+
+    def send(self, data: Any) -> None:
+        """Keep a part of the request: http.client passes head and body, and a receiver would wake up for each."""
+        self._unsent += data
 
     def send_request(
         self, method: str, url: WebhookUrl, headers: dict[str, str], body: bytes | None, ends: float
@@ -153,8 +168,9 @@ class Connection(http.client.HTTPConnection):
         """
         self.limit(ends)
         # A receiver may respond and close the connection before it has read the whole request: its status counts.
+        self.request(method, url.target, body, {"Host": url.authority, "Connection": "close", **headers})
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.request(method, url.target, body, {"Host": url.authority, "Connection": "close", **headers})
+            self._socket.sendall(self._unsent)
         return self.getresponse()
 
     def limit(self, ends: float) -> None:
@@ -210,10 +226,9 @@ class Connections:
             connection.interrupt()
 
     def _connected(self, url: WebhookUrl, ends: float) -> TimedSocket:
-        left = time_left(ends)
-        connected = result_within(left, lambda: connect(url, left), "followup-mock-connect")
+        connected = connect(url, ends)
         if url.scheme == "http":
-            return TimedSocket(fileno=connected.detach())
+            return connected
         with contextlib.closing(connected):  # the TLS socket takes the connection over, unless the handshake fails
             connected.settimeout(time_left(ends))
             encrypted = self._tls.wrap_socket(connected, server_hostname=url.host)

@@ -101,6 +101,17 @@ def stop_signals() -> list[int]:
     return [each for each in found if each is not None and signal.getsignal(each) != signal.SIG_IGN]
 
 
+def is_address(host: str) -> bool:
+    """Return whether a host is an IP address and no name."""
+    import ipaddress  # imported late, as socket below
+
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def addresses_of(host: str, port: int) -> list[str]:
     """Look up the addresses of a host, which may take any time: call it in one of the threads above.
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from support.receivers import Inbox, listening
 from support.server import Action, Received, ScriptedServer, endless, hang, interim
+from support.sockets import unresponsive
 from support.waiting import succeeded
 
 from followup import WebhookDelivery
@@ -115,6 +116,19 @@ class TestSockets:
             assert_too_late(delivered(service, "https://clinic.example/"))
         finally:
             answered.set()
+
+    def test_section_6_2_neither_has_a_port_that_does_not_respond(self, service: ImpatientService) -> None:
+        with unresponsive("127.0.0.2") as port:
+            assert_too_late(delivered(service, f"http://127.0.0.2:{port}/"))
+
+    def test_an_address_that_does_not_respond_leaves_time_for_the_next(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ImpatientService, "_attempt_timeout", 1.0)
+        service = ImpatientService(allow_http_webhooks=True, allow_network=True)
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0)) for each in ("127.0.0.2", "127.0.0.1")]
+        inbox = Inbox()
+        with listening(inbox) as url, unresponsive("127.0.0.2", httpx.URL(url).port or 0):
+            monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+            assert delivered(service, url.replace("127.0.0.1", "localhost")).status == "succeeded"
 
     def test_section_6_2_neither_has_a_receiver_that_does_not_read(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import httpcore
 
-from followup._core.threads import NoThreadError, addresses_of, result_within, start_thread
+from followup._core.threads import NoThreadError, addresses_of, is_address, result_within, start_thread
 from followup._core.time import REAL_TIME
 
 _PIECE = 16 * 1024
@@ -292,15 +292,6 @@ def _is_readable(connection: Any) -> bool:
     arrived = select.poll()
     arrived.register(connection, select.POLLIN)
     return bool(arrived.poll(0))
-
-
-def is_address(host: str) -> bool:
-    """Return whether a host is an IP address and no name."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def is_loopback(host: str) -> bool:

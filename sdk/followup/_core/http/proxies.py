@@ -19,8 +19,8 @@ import httpcore
 
 from followup._core.call.steps import Outcome, Response, Send
 from followup._core.errors import ConfigurationError
-from followup._core.http.network import is_address, is_loopback
-from followup._core.threads import unforked
+from followup._core.http.network import is_loopback
+from followup._core.threads import is_address, unforked
 
 _SOCKS = ("socks5", "socks5h")
 _PORTS = {"http": 80, "https": 443}
