@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -58,10 +58,13 @@ class TestEndlessResponses:
         if own and driver.name == "sync" and endless in ENDLESS_FOR_HTTPX:
             return
         server.script = [ENDLESS[endless](server.released)]
-        with own_client(driver) if own else nullcontext({}) as options, pytest.raises(APITimeoutError) as caught:
-            driver.call(server.url, retrieve, max_retries=0, **options, **{bound: 0.3})
-        assert len(server.received) == 1
-        assert caught.value.was_sent == "maybe"
+        for seconds in (0.3, 3, 30):  # on a busy machine, a short time may be over before anything is sent
+            with own_client(driver) if own else nullcontext({}) as options, pytest.raises(APITimeoutError) as caught:
+                driver.call(server.url, retrieve, max_retries=0, **options, **{bound: seconds})
+            assert caught.value.attempts == 1
+            if caught.value.was_sent == "maybe":
+                return
+        pytest.fail("no attempt was sent")
 
     def test_leave_a_client_that_works_at_once_and_nothing_behind(self, server: ScriptedServer, endless: str) -> None:
         server.script = [ENDLESS[endless](server.released)]
@@ -146,9 +149,7 @@ class TestConnecting:
         with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
             closed_by_the_client = pool.submit(shake_hands_for_ever, listener, sent)
             url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-            with pytest.raises(APITimeoutError):
-                driver.call(url, retrieve, timeout=0.3, max_retries=0)
-            assert closed_by_the_client.result()
+            assert_ends_in_time(driver, url, closed_by_the_client)
 
     def test_a_name_look_up_ends_in_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         released = threading.Event()
@@ -234,6 +235,14 @@ atexit.register(last_call)
         assert done.stdout.strip() == "pat_1"
 
 
+def assert_ends_in_time(driver: Driver, url: str, closed_by_the_client: "Future[bool]") -> None:
+    while not closed_by_the_client.done():  # on a busy machine, the time may be over before there is a connection
+        with pytest.raises(APITimeoutError):
+            driver.call(url, retrieve, timeout=0.5, max_retries=0)
+        wait([closed_by_the_client], 1)
+    assert closed_by_the_client.result()
+
+
 def shake_hands_for_ever(listener: socket.socket, sent: bytes) -> bool:
     """Whether the client closed the connection, and did so in time."""
     ends = time.monotonic() + HANG_GUARD
@@ -315,9 +324,7 @@ class TestEnvironment:
             environment.setenv("HTTPS_PROXY", proxy)
             closed_by_the_client = pool.submit(shake_hands_for_ever, listener, b"")
             url = f"https://localhost:{listener.getsockname()[1]}"
-            with pytest.raises(APITimeoutError):
-                driver.call(url, retrieve, timeout=0.5, max_retries=0)
-            assert closed_by_the_client.result()
+            assert_ends_in_time(driver, url, closed_by_the_client)
 
     @pytest.mark.parametrize(
         ("name", "value"),
