@@ -68,6 +68,7 @@ def telemetry_if_on() -> Any:
     Raises:
         ConfigurationError: the environment variable ``FOLLOWUP_TELEMETRY`` is neither ``on`` nor ``off``.
     """
+    # Anything else is an error: with a misspelt "off", spans would be exported that the user wanted to keep.
     setting = os.environ.get("FOLLOWUP_TELEMETRY", "").strip().lower()
     if setting not in ("", "on", "off"):
         raise ConfigurationError("FOLLOWUP_TELEMETRY must be on, which is the default, or off")
@@ -216,6 +217,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
         for name, value in vars(self).items():
             if not isinstance(inspect.getattr_static(type(self), name, None), (lazy, functools.cached_property)):
                 setattr(derived, name, value)
+        # It owns nothing: a closed client of a request must not take the connections from all others.
         derived._set_up(attrs.evolve(self._options, **changes), self._connections, owns_connections=False)
         return derived
 
@@ -256,6 +258,7 @@ class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
         return Connections(options.base_url, own)
 
     def _perform(self, call: Call[R]) -> R:
+        # Once for each call, and not for each attempt: a call stays in the time in which it began.
         options = self._options.at_present()
         return drive(run_call(call, options), self._connections.send, options.time)
 
@@ -263,6 +266,7 @@ class FollowUp(SyncGroups, _Client["httpx.Client", Connections]):
         return Page(listing, self._perform(listing.call), self._perform)
 
     def _perform_batches(self, items: Iterable[Any], size: int, steps_of: StepsOfBatch) -> Iterator[Any]:
+        # Not a generator itself: what is no iterable raises here, and not at the first result.
         return self._results(batches(items, size), steps_of)
 
     @clears_frames

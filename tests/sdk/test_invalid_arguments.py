@@ -50,8 +50,6 @@ UNSENDABLE: list[tuple[Callable[[Any], Any], str]] = [
     (lambda c: c.appointments.create(patient="pat_1", start_at=BAD), "start_at is not valid Unicode"),
     (lambda c: c.patients.create(phone="1", idempotency_key=BAD), "idempotency_key must be"),
     (lambda c: c.patients.create(phone="1", idempotency_key=f"{SECRET}\n"), "idempotency_key must be"),
-    (lambda c: c.patients.list(phone=SECRET * 10_000), "phone is too long: a query may have 32,768 characters"),
-    (lambda c: c.patients.list(dni="1", external_id=SECRET * 10_000), "external_id is too long"),
     (lambda c: with_data(c, {"a": [{"name": BAD}]}), r"events\[1\]\.data\.a\[0\]\.name is not valid Unicode"),
     (lambda c: with_data(c, {"name": SECRET, "id": UUID}), r"events\[1\]\.data\.id is a UUID; JSON cannot"),
     (lambda c: with_data(c, {"at": [NOON]}), r"events\[1\]\.data\.at\[0\] is a datetime"),

@@ -7,14 +7,14 @@ annotation the result, and its docstring describes both. The clients, the comman
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, Self, TypeVar, get_args, get_origin, overload
 from urllib.parse import quote, urlencode
 
 import attrs
 
 from followup._core.api_rules import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, IdPrefix
-from followup._core.call.pagination import Envelope, Listing, Page, decode_envelope
+from followup._core.call.pagination import Envelope, Listing, Page
 from followup._core.call.steps import Call
 from followup._core.codec.decode import decode
 from followup._core.codec.encode import LONGEST_ID, Encoder, encoder_for, json_bytes
@@ -74,9 +74,6 @@ def descriptions_in(documented: Any, section: str = "Args") -> dict[str, str]:
     return {name: " ".join(_without_citations(text).split()) for name, text in found}
 
 
-LONGEST_QUERY = 32_768
-"""Characters, once encoded. httpx rejects URLs of more than 65,536."""
-
 _NOT_IN_AN_ID = re.compile(r"[\s/\\?#%…\x00-\x1f\x7f\ud800-\udfff]")
 _WITHOUT = "without spaces, line breaks, half characters or any of / \\ ? # % …"
 _KEY = re.compile(IDEMPOTENCY_KEY)
@@ -104,31 +101,15 @@ def checked_key(key: object) -> str:
     """
     if key is None:
         return str(new_uuid())
+    # The key is not quoted: some derive it from a document or a phone.
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ValueError(f"idempotency_key {IDEMPOTENCY_KEY_RULE}")
     return str.__str__(key)
 
 
-def query_string(values: Sequence[tuple[str, str, Any]]) -> str:
-    """Return the query of a URL.
-
-    Args:
-        values: name, wire name and value of each argument.
-
-    Raises:
-        ValueError: the query is too long for a URL; the message names the longest argument.
-    """
-    query = urlencode([(wire_name, _query_value(value)) for _, wire_name, value in values])
-    if len(query) > LONGEST_QUERY:
-        longest = max(values, key=lambda each: len(_query_value(each[2])))[0]
-        raise ValueError(f"{longest} is too long: a query may have {LONGEST_QUERY:,} characters once URL-encoded")
-    return query
-
-
 def _query_value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    # `true` and `false` (section 4, Doctors), and not Python's names.
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _event_ids(name: str, body: Any) -> list[str]:
@@ -262,7 +243,7 @@ class Declaration:
         if f"{{{parameter.name}}}" in self.path:
             return "path"
         if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-            return "whole_body"
+            return "whole_body"  # the events of a batch; every other argument has to be named
         return "query" if self.method == "GET" else "body"
 
     def call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call[Any]:
@@ -289,7 +270,7 @@ class Declaration:
             method=self.method,
             path_template=self.path,
             path=path,
-            query=query_string([(each.name, each.wire_name, value) for each, value in placed["query"]]),
+            query=urlencode([(each.wire_name, _query_value(value)) for each, value in placed["query"]]),
             content=self._content(placed),
             idempotency_key=checked_key(idempotency_key) if self.idempotent else None,
             decode=self.decode,
@@ -327,7 +308,8 @@ class Declaration:
 
     def decode(self, raw: Any) -> Any:
         """Return the result of the operation from the decoded JSON of a response."""
-        return decode(self.returns, raw) if self.item_type is None else decode_envelope(self.item_type, raw)
+        envelope: Any = Envelope  # a type checker would take the subscript for an annotation
+        return decode(self.returns if self.item_type is None else envelope[self.item_type], raw)
 
     def _encoded(self, parameter: Parameter, value: Any) -> Any:
         """Return the argument as JSON; NOT_GIVEN if it is omitted."""

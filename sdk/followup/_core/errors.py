@@ -79,6 +79,7 @@ class FollowUpError(Exception):
         return _restored, (type(self), self.args, self.__dict__)
 
 
+# Not by calling the class, whose constructor would take the redacted text for that of the service.
 def _restored(cls: type[FollowUpError], args: tuple[Any, ...], state: dict[str, Any]) -> FollowUpError:
     error = cls.__new__(cls, *args)
     error.args = args
@@ -176,6 +177,7 @@ class APIStatusError(FollowUpError):
 
         from followup._core.redaction import SentValues
 
+        # No text yet: it needs the attributes that are set below.
         super().__init__(**{"was_sent": "yes", **call})
         self.status_code: int = status_code
         self.headers: httpx.Headers = httpx.Headers(headers)
@@ -288,7 +290,7 @@ def parse_retry_after(value: str | None, now: datetime | None = None) -> float |
             seconds = parse_http_date(value) - (now or datetime.now(UTC)).timestamp()
         except (ValueError, OverflowError):
             return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return max(0.0, seconds) if math.isfinite(seconds) else None  # float() also reads "inf" and "nan"
 
 
 def parse_http_date(text: str) -> float:

@@ -130,6 +130,7 @@ class Operation(Declaration):
     def __init__(self, method: str, path: str, declared: Callable[..., Any], **options: Any) -> None:
         super().__init__(method, path, declared, **options)
 
+        # One method for both clients: that of the asynchronous one returns the coroutine that its client has made.
         @clears_frames
         @functools.wraps(declared)
         def bound_method(resource: Resource, /, *args: Any, **kwargs: Any) -> Any:

@@ -90,6 +90,7 @@ class SentValues:
             if text[start : start + _HEAD] in self._heads:
                 yield start, len(window)
                 return
+            # Few lengths, at most 30, so that thousands of values cost no more than a look into as many sets.
             for length, values in self._by_length:
                 value = text[start : start + length]
                 is_short_word = length <= _MAX_WORD_LENGTH and value.isalpha()
@@ -101,6 +102,7 @@ def _folded(text: str) -> str:
     """Return the text without case and accents, with each character in its place."""
     if text.isascii():
         return text.lower()
+    # The first character of each: a position in the result has to be one in the text.
     return "".join(unicodedata.normalize("NFKD", each)[0].lower()[0] for each in text)
 
 
@@ -124,6 +126,7 @@ def redacted(text: str, sent_values: Iterable[str] | SentValues = (), *, max_len
     """
     sent = sent_values if isinstance(sent_values, SentValues) else SentValues(sent_values)
     window = text[: max_length + _MARGIN]
+    # Sorted by their start, since they may overlap: a number is often part of a value that was sent.
     shown: list[str] = []
     position = 0
     for start, end in sorted([*sent.spans(window), *_addresses(window), *_numbers(window)]):

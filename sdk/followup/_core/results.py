@@ -26,6 +26,7 @@ class Value:
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
+        # Not isinstance: a result of a subclass has fields that this comparison would ignore.
         return _compared(self) == _compared(other) if type(other) is type(self) else NotImplemented
 
     def __repr__(self) -> str:

@@ -114,7 +114,7 @@ class _Recording:
             attributes={OPERATION: call.operation, METHOD: call.method, TEMPLATE: call.path_template, **server},
         )
         self._context = set_span_in_context(self._span)
-        self._headers = _headers_of(self._context)
+        self._headers = _headers_of(self._context)  # the same for each attempt: they are all of one span
         self._attempts = 0
         self._waited = 0.0
         self._cause = PACING
@@ -131,6 +131,7 @@ class _Recording:
                     except StopIteration as done:
                         self._end(None)
                         return cast("R", done.value)
+                    # Within the block, so that what a user's http_client records is a child of this span.
                     if isinstance(step, Send):
                         outcome = yield from self._attempt(step)
                 if isinstance(step, Wait):
@@ -182,7 +183,7 @@ class _Recording:
             attributes[STATUS_CODE] = self._status_code
         if error_type is not None:
             attributes[ERROR_TYPE] = error_type
-            self._span.set_status(StatusCode.ERROR)
+            self._span.set_status(StatusCode.ERROR)  # without a description, which would be the text of the error
         if self._attempts > 1:
             attributes[RESEND_COUNT] = self._attempts - 1
         self._span.set_attributes(attributes)
@@ -202,6 +203,7 @@ def _current_context(context: current.Context) -> Iterator[None]:
 
 
 def _type_of(error: BaseException) -> str:
+    # The conventions for HTTP ask for the status, where there is one.
     return str(error.status_code) if isinstance(error, APIStatusError) else type(error).__qualname__
 
 

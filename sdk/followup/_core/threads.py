@@ -56,6 +56,7 @@ def run_in_thread(work: Callable[[], None], name: str) -> None:
         NoThreadError: the process has reached its limit of threads. The work was not run.
     """
     run = contextvars.copy_context().run
+    # A daemon, because an abandoned lookup may hang for minutes, and the process must be able to end.
     thread = threading.Thread(target=run, args=(work,), name=name, daemon=True)
     try:
         thread.start()
@@ -69,7 +70,7 @@ def run_in_thread(work: Callable[[], None], name: str) -> None:
 def start_thread(work: Callable[[], R], name: str) -> Future[R]:
     """Run work as ``run_in_thread`` does, and return the future of its result, which cannot be cancelled."""
     result: Future[R] = Future()
-    result.set_running_or_notify_cancel()
+    result.set_running_or_notify_cancel()  # else asyncio.wrap_future would cancel it with its task
 
     def run() -> None:
         try:

@@ -73,6 +73,7 @@ def clears_frames_of(cls: C) -> C:
     for name in dir(cls):
         if name.startswith("_") and name != "__init__":
             continue
+        # Not getattr, which would bind class methods.
         found = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
         method = found.__func__ if isinstance(found, classmethod) else found
         if isinstance(method, FunctionType) and not hasattr(method, "__wrapped__"):
@@ -98,6 +99,7 @@ def clear_frames(error: BaseException) -> None:
 
 def _clean(error: BaseException) -> None:
     """Clean an error that leaves the function whose wrapper calls this, and the errors that it is chained to."""
+    # A frame of a caller still runs, and an error that was being handled there is the user's.
     wrapper = caller = sys._getframe(1)
     callers = set[FrameType]()
     while caller.f_back is not None:
@@ -127,6 +129,7 @@ def _clean(error: BaseException) -> None:
             if id(linked) not in seen:
                 left.append((linked, is_users))
         left += [(member, is_of_user) for member in _members(each) if id(member) not in seen]
+    # Python would have chained it itself, but an error of ours had come in between, and was removed.
     if outer is not error and error.__context__ is None:
         error.__context__ = outer
 
@@ -177,7 +180,7 @@ def _unchain(error: BaseException, linked: BaseException) -> None:
 def _remove_values(error: Any, *, is_of_user: bool) -> None:
     """Remove from an error what was sent or stored; from one of the user's own code only parameters of statements."""
     if hasattr(error, "hide_parameters"):  # an error of SQLAlchemy
-        error.hide_parameters = True
+        error.hide_parameters = True  # its text is made when it is asked for
     if is_of_user:
         return
     if _OF_DATABASES.intersection(each.__name__ for each in type(error).__mro__):
@@ -188,7 +191,7 @@ def _remove_values(error: Any, *, is_of_user: bool) -> None:
     for name in ("object", "doc") if isinstance(error, ValueError) else ():  # what was encoded, decoded or parsed
         value = getattr(error, name, None)
         if isinstance(value, (str, bytes)):
-            setattr(error, name, value[:0])
+            setattr(error, name, value[:0])  # an empty one of the same type: UnicodeError checks it
             error.args = tuple(each[:0] if each is value else each for each in error.args)
 
 
@@ -219,6 +222,9 @@ def _is_in_folder_without_packages(file: str, depth: int) -> bool:
         return not is_of_python and not any(each.suffix == ".dist-info" for each in folder.iterdir())
     except (OSError, IndexError, ImportError):  # it is in a zip file, for example; or the interpreter shuts down
         return False
+
+
+# `del` in each of these: their own frames run until the error has left them, and would keep the arguments.
 
 
 def _plain_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -276,6 +282,6 @@ def _async_generator_function(function: Callable[..., Any]) -> Callable[..., Any
             _clean(error)
             raise
         finally:
-            await items.aclose()
+            await items.aclose()  # `async for` does not close what it leaves early
 
     return clearing

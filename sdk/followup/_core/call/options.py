@@ -148,6 +148,7 @@ def _passed_or_environment(option: str, value: object, variable: str) -> str:
 
 
 _VISIBLE = r"[\x21-\x7e]+"
+# A label has at most 63 characters (RFC 1035, section 2.3.4): Python raises UnicodeError for a longer one in a lookup.
 _HOST_AND_PORT = r"(\[[^][]+\]|([^][.:]{1,63}\.)*[^][.:]{1,63}\.?)(:[0-9]*)?"
 
 
@@ -173,6 +174,7 @@ def checked_base_url(url: str) -> str:
         host = parts.hostname or ""
         has_host = re.fullmatch(_HOST_AND_PORT, parts.netloc.rpartition("@")[2]) is not None
         valid = parts.scheme in ("http", "https") and has_host and parts.port != 0
+        # Systems take 127.1 and 2130706433 for addresses, but not all of them do: digits have to be a whole address.
         if ":" in host or host.replace(".", "").isdigit():
             ipaddress.ip_address(host)
     except ValueError:
@@ -234,7 +236,7 @@ def user_agent_with(app_info: object) -> str:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool)  # True is an int, but no number of seconds
 
 
 def checked_retries(retries: object) -> int:
@@ -272,5 +274,6 @@ def show_log() -> None:
 def _standard_error() -> logging.Handler:
     ours, handler = logging.getLogger("followup"), logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s  %(name)s  %(message)s", "%Y-%m-%d %H:%M:%S"))
+    # Asked for each line, because programs set up their logging before or after they create a client.
     handler.addFilter(lambda _: [*logging.getLogger().handlers, *ours.handlers] == [handler])
     return handler

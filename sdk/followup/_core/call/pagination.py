@@ -10,7 +10,6 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from followup._core.call.steps import Call
-from followup._core.codec.decode import decode
 from followup._core.errors import PaginationError
 from followup._core.redaction import redacted
 from followup._core.results import Model, ResponseInfo, Result
@@ -27,15 +26,6 @@ class Envelope(Result, Generic[T]):
     data: list[T]
     has_more: bool
     url: str = ""
-
-
-def decode_envelope(item_type: type[T], raw: Any) -> Envelope[T]:
-    """Decode the envelope of a list response, with its items.
-
-    Raises:
-        WireError: the JSON does not match the schema; its path names the field.
-    """
-    return decode(Envelope[item_type], raw)  # type: ignore[valid-type]
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -70,6 +60,7 @@ class Listing(Generic[T]):
         Raises:
             PaginationError: there are more items, but the next cursor cannot be determined.
         """
+        # The specification leaves open what has_more means backwards, so an empty page ends that direction (section 4).
         if not envelope.has_more or (self.backwards and not envelope.data):
             return None
         if not envelope.data:
@@ -85,7 +76,12 @@ class Listing(Generic[T]):
         return PaginationError(f"{self.operation}: {problem}", operation=self.operation, was_sent="yes", attempts=1)
 
 
-class _Page(Generic[T]):
+Fetch = Callable[[Call[Envelope[T]]], Envelope[T]]
+AsyncFetch = Callable[[Call[Envelope[T]]], Coroutine[Any, Any, Envelope[T]]]
+F = TypeVar("F")
+
+
+class _Page(Generic[T, F]):
     """The base of the pages of both clients.
 
     Attributes:
@@ -99,8 +95,9 @@ class _Page(Generic[T]):
     # Annotated here, where jedi finds the type of the items.
     data: list[T]
 
-    def __init__(self, listing: Listing[T], envelope: Envelope[T]) -> None:
+    def __init__(self, listing: Listing[T], envelope: Envelope[T], fetch: F) -> None:
         self._listing = listing
+        self._fetch = fetch
         self._envelope = envelope
         self.data = envelope.data
         self.has_more: bool = envelope.has_more
@@ -127,14 +124,8 @@ class _Page(Generic[T]):
         return reversed(self.data) if self._listing.backwards else iter(self.data)
 
 
-class Page(_Page[T]):
+class Page(_Page[T, Fetch[T]]):
     """One page of a list. Iterating over it yields the items of this page and of all following pages."""
-
-    def __init__(
-        self, listing: Listing[T], envelope: Envelope[T], fetch: Callable[[Call[Envelope[T]]], Envelope[T]]
-    ) -> None:
-        super().__init__(listing, envelope)
-        self._fetch = fetch
 
     @clears_frames
     def next_page(self) -> "Page[T] | None":
@@ -166,15 +157,8 @@ class Page(_Page[T]):
             yield from page._items_in_order()
 
 
-AsyncFetch = Callable[[Call[Envelope[T]]], Coroutine[Any, Any, Envelope[T]]]
-
-
-class AsyncPage(_Page[T]):
+class AsyncPage(_Page[T, AsyncFetch[T]]):
     """One page of a list. ``async for`` over it yields the items of this page and of all following pages."""
-
-    def __init__(self, listing: Listing[T], envelope: Envelope[T], fetch: AsyncFetch[T]) -> None:
-        super().__init__(listing, envelope)
-        self._fetch = fetch
 
     @clears_frames
     async def next_page(self) -> "AsyncPage[T] | None":

@@ -59,6 +59,7 @@ class Slot:
         with unforked():  # it reads and updates the slots of other threads
             self._update()
             before = self._before
+            # The service counts when it receives a request, which is at any time until its attempt ends.
             if self.time <= now and before is not None and before.is_sent and not before.is_done:
                 return WINDOW  # an attempt of more than a minute: the service may receive it only now
             return max(0.0, self.time - now)
@@ -102,6 +103,7 @@ class Governor:
             The slot; None if there is none in time, in which case nothing is reserved.
         """
         with unforked():
+            # As in a token bucket (GCRA): with each request, the time at which a full burst is allowed again moves on.
             spread = max(self._full_burst_at, now)
             before = self._latest[0] if len(self._latest) == self.requests_per_minute else None
             slot = Slot(before, max(now, spread - self._burst * self._between))
@@ -114,5 +116,5 @@ class Governor:
     def release(self, slot: Slot) -> None:
         """Release the slot of a request that will not be sent."""
         with unforked():
-            slot.is_dropped = True
+            slot.is_dropped = True  # it stays in the queue, where `_update` skips it: the slots after it refer to it
             self._full_burst_at -= self._between

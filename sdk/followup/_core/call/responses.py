@@ -26,6 +26,7 @@ MAX_ERROR_BYTES = 8 * 1024 * 1024
 LONGEST_ERROR_TEXT = 10_000
 """Characters that an error keeps of a body that is not JSON, or is too large."""
 
+# Not deflate, which servers send with and without the header of zlib.
 ACCEPT_ENCODING = "gzip"
 
 OTHER_EVENTS = "its results are about other events than those that were sent"
@@ -113,7 +114,7 @@ def result_of(call: Call[R], response: Response, attempt: int) -> R:
         result = call.decode(_json(response))
     except WireError as error:
         problem = f"{error.path or 'the body'} {error.problem}"
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError; arrays in arrays can recurse too deeply
         kind = redacted(response.headers.get("content-type", "no content type"), max_length=100)
         problem = f"its body is not JSON ({len(response.content)} bytes of {kind})"
     else:

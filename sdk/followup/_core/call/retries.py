@@ -43,9 +43,11 @@ logger = logging.getLogger("followup")
 
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 8.0
+# The only documented reason of a 429 is a limit per minute (section 8), so a longer one means something else.
 LONGEST_RETRY_AFTER = 60.0
 """Seconds. For a longer ``Retry-After`` the call fails at once; the error has it as ``retry_after``."""
 
+# 409: another request with the same idempotency key is in progress (section 7), so its response is there soon.
 RETRIED_STATUSES = frozenset({408, 409, 429})
 """The retried statuses besides every 5xx."""
 
@@ -101,6 +103,7 @@ def _attempts(call: Call[R], options: Options) -> Steps[R]:
         if was_sent == "no" or outcome.was_sent == "yes":
             was_sent = outcome.was_sent
         may_be_done |= outcome.may_be_done
+        # A wait that would use up the deadline is not begun: the caller gets the error of this attempt at once.
         wait = None
         if attempt <= options.max_retries:
             wait = seconds_before_retry(outcome, attempt, options.time)
@@ -135,12 +138,14 @@ def backoff(attempt: int, jitter: float) -> float:
         attempt: number of the attempt, from 1.
         jitter: from 0 for the longest wait to 1 for the shortest.
     """
+    # At most 10, because a float has no room for 2 to the power of 1024.
     longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(attempt - 1, 10))
     return longest * (1 - jitter / 4)
 
 
 def _slot(governor: Governor, deadline: "_Deadline", now: Callable[[], float]) -> Generator[Wait, Any, Slot | None]:
     """Wait for a slot in the request rate of the client; return None if the deadline is earlier."""
+    # Reserved before the wait, so that calls are sent in the order in which they came.
     slot = governor.slot(now(), within=deadline.seconds_left())
     if slot is None:
         return None
@@ -208,6 +213,7 @@ def _log_attempt(call: Call[Any], attempt: int, outcome: Outcome, seconds: float
         return
     if isinstance(outcome, Response):
         status = str(outcome.status_code)
+        # A proxy may put anything into the header, so it is redacted; and the path is the template, without the id.
         request_id = redacted(outcome.headers.get("request-id", "-"), max_length=100)
     else:
         status, request_id = outcome.name, "-"

@@ -49,6 +49,7 @@ class Response:
     @property
     def may_be_done(self) -> bool:
         """Whether the service may have carried out the request although the attempt failed."""
+        # A gateway that has given up waiting sends these, while the service goes on.
         return self.status_code >= 500 or self.status_code == 408
 
     @property
@@ -187,6 +188,9 @@ class Wait:
 
 
 Steps = Generator[Send | Wait, Outcome | None, T]
+
+
+# The `try` is around `steps.send` alone: a StopIteration of a user's hook or transport is not the result of the call.
 
 
 def drive(steps: Steps[T], send: Callable[[Send], Outcome], time: Time) -> T:

@@ -173,7 +173,7 @@ class AsyncConnections(_Connections["httpx.AsyncClient"]):
         super().__init__(base_url, own)
         import_for_event_loops()
         if own is None and base_url.startswith("https:"):
-            self.route()
+            self.route()  # now, because it loads certificates, which would block the event loop
 
     async def send(self, step: "Send") -> "Outcome":
         """Make one attempt in this task.
@@ -181,7 +181,7 @@ class AsyncConnections(_Connections["httpx.AsyncClient"]):
         Raises:
             ConfigurationError: the client is closed, or cannot be used in this process, event loop or environment.
         """
-        loop = _running_loop()
+        loop = _running_loop()  # first: under trio, every kind of connection gets the same clear error
         if (replacement := self._replacement()) is not None:
             if hasattr(replacement, "attempt"):
                 return cast("Outcome", replacement.attempt(step))  # which does not block: its time is virtual

@@ -28,7 +28,7 @@ _MOST_UNREAD = 256 * 1024
 _LOOKUP_THREAD: Final = "followup-lookup"
 _NO_ADDRESS: Final = "the host has no address"
 
-_SHORTEST_SHARE = 0.001
+_SHORTEST_SHARE = 0.001  # 0 would make the socket non-blocking, which fails in another way
 """Seconds for a host's next address, however late it is."""
 
 
@@ -89,6 +89,7 @@ class Backend(httpcore.NetworkBackend):
         within = self.limit.within(timeout, httpcore.ConnectTimeout)
         ends = None if within is None else REAL_TIME.monotonic() + within
         failure: Exception = httpcore.ConnectError(_NO_ADDRESS)
+        # Each address by itself, because socket.create_connection would give the whole time to each of them.
         for address, seconds in _shares([host] if is_address(host) else look_up(host, port, within), ends):
             try:
                 opened = self._sockets.connect_tcp(address, port, seconds, local_address, socket_options)
@@ -117,11 +118,11 @@ class Stream(httpcore.NetworkStream):
         self._handshakes = handshakes
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        self._limit.has_received = True
+        self._limit.has_received = True  # httpcore reads only when a response is due
         return self._stream.read(max_bytes, self._limit.within(timeout, httpcore.ReadTimeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._limit.has_sent |= self._handshakes == 0
+        self._limit.has_sent |= self._handshakes == 0  # before the bytes: they may arrive although writing fails
         for start in range(0, len(buffer), _PIECE):
             self._stream.write(buffer[start : start + _PIECE], self._limit.within(timeout, httpcore.WriteTimeout))
 
@@ -131,7 +132,7 @@ class Stream(httpcore.NetworkStream):
         within = self._limit.within(timeout, httpcore.ConnectTimeout)
         self._stream = self._stream.start_tls(ssl_context, server_hostname, within)
         self._handshakes -= 1
-        return self
+        return self  # httpcore goes on with what this returns, which has to know the time limit
 
     def close(self) -> None:
         self._stream.close()
@@ -169,7 +170,7 @@ class AsyncBackend(httpcore.AsyncNetworkBackend):
             try:
                 async with asyncio.timeout(seconds):
                     await loop.create_connection(lambda: stream, address, port)
-            except OSError as error:
+            except OSError as error:  # TimeoutError is one, too
                 failure = _connect_failure(error)
             else:
                 return stream
@@ -206,7 +207,7 @@ class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
             self._transport.pause_reading()
         self._changed.set()
 
-    def eof_received(self) -> None:
+    def eof_received(self) -> None:  # None lets asyncio close the connection; what has arrived is still read
         self._has_ended = True
         self._changed.set()
 
@@ -227,6 +228,7 @@ class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
     ) -> None:
         try:
             async with asyncio.timeout(seconds):
+                # The end also ends a wait to write: a server may reject a large body and close before it has read it.
                 while condition() and not self._has_ended:
                     self._changed.clear()
                     await self._changed.wait()
@@ -241,10 +243,11 @@ class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
         if not received and self._failure is not None:
             raise httpcore.ReadError(type(self._failure).__name__)
         if self._transport is not None and not self._has_ended and len(self._received) <= _MOST_UNREAD:
-            self._transport.resume_reading()
+            self._transport.resume_reading()  # which does nothing where reading is not paused
         return received
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        # asyncio would drop the bytes without a word, and httpcore goes on to read a response after this error.
         if self._transport is None or self._has_ended:
             raise httpcore.WriteError("the connection is closed")
         self._limit.has_sent |= self._handshakes == 0
@@ -274,7 +277,7 @@ class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
     def abort(self) -> None:
         """Close the connection at once."""
         if self._transport is not None:
-            self._transport.abort()
+            self._transport.abort()  # `close` would go on sending what is buffered
 
     async def aclose(self) -> None:
         self.abort()
@@ -287,6 +290,7 @@ class AsyncStream(asyncio.Protocol, httpcore.AsyncNetworkStream):
 
 def _is_readable(connection: Any) -> bool:
     """Return whether something has arrived, which the event loop may not have noticed yet."""
+    # `select` fails for descriptors from 1024 on, which servers with many connections have.
     if not hasattr(select, "poll"):  # Windows
         return bool(select.select([connection], [], [], 0)[0])
     arrived = select.poll()

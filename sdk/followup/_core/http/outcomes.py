@@ -17,7 +17,7 @@ _KINDS: Final = {
     "PoolTimeout": NotSent,
     "ConnectError": NotSent,
     "ProxyError": NotSent,
-    "TimeoutException": TimedOut,
+    "TimeoutException": TimedOut,  # ReadTimeout and WriteTimeout: the request may be with the service
     "RemoteProtocolError": Broken,
     "ReadError": Broken,
     "WriteError": Broken,
@@ -46,6 +46,7 @@ def outcome_of(failure: Exception, *, has_sent: bool = True, timer: asyncio.Time
         return TimedOut("ReadTimeout") if has_sent else NotSent("ConnectTimeout", timed_out=True)
     if isinstance(failure, UnicodeError):  # a header that is not ASCII
         return NotSendable(type(failure).__name__)
+    # By module as well: an event hook of the user may raise an error of the same name, and gets it back as it is.
     names = [each.__name__ for each in type(failure).__mro__ if each.__module__.startswith(("httpx", "httpcore"))]
     kind = next((_KINDS[name] for name in names if name in _KINDS), None)
     if kind is None:
@@ -67,16 +68,10 @@ def headers_of(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return the headers of a response by their names in lower case."""
     headers: dict[str, str] = {}
     for name_bytes, value_bytes in raw:
-        name, value = name_bytes.decode("latin-1").lower(), _text(value_bytes)
+        name, value = name_bytes.decode("latin-1").lower(), value_bytes.decode(errors="replace")
+        # RFC 9110, section 5.3. It garbles Set-Cookie alone, and cookies are ignored.
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
 
 
 def read(status: int, headers: dict[str, str], chunks: Iterator[bytes]) -> Response:

@@ -48,8 +48,10 @@ class Route:
         standard_port = _PORTS[parts.scheme]
         self._origin = httpcore.Origin(parts.scheme.encode(), self._host.encode(), parts.port or standard_port)
         self._before_path = len(f"{parts.scheme}://{parts.netloc}")
-        # A proxy of HTTP gets the whole of an http URL, as if it were the service (RFC 9112, section 3.2.2).
+        # A proxy of HTTP gets the whole of an http URL, as if it were the service (RFC 9112, section 3.2.2). httpcore's
+        # own class for that calls the method of another connection within, which instrumentations may have wrapped.
         self._forwarder: httpcore.Origin | None = None
+        # Without the standard port, as browsers and httpx send it.
         self._headers = [(b"Host", parts.netloc.removesuffix(f":{standard_port}").encode())]
         if self.proxy is not None and not self.proxy.is_socks and parts.scheme == "http":
             self._forwarder = httpcore.URL(str(self.proxy)).origin
@@ -59,6 +61,7 @@ class Route:
     def connection(self, prefix: str, backend: Any) -> Any:
         """Return a connection of httpcore, which the backend opens; the prefix is that of its classes' names."""
         options: dict[str, Any] = {"ssl_context": self.certificates, "network_backend": backend}
+        # The pool is used for its choice of a class alone. It never sees a request, so it keeps no connection.
         if self.proxy is None or self._forwarder is not None:
             pool = getattr(httpcore, f"{prefix}ConnectionPool")
             return pool(**options).create_connection(self._forwarder or self._origin)
@@ -75,6 +78,7 @@ class Route:
             UnicodeError: a header is not ASCII.
         """
         headers = [(name.encode("ascii"), value.encode("ascii")) for name, value in step.headers.items()]
+        # A POST without a body has a length too, which some servers ask for with a 411 (RFC 9110, section 8.6).
         if step.content is not None or step.method in _WITH_BODY:
             headers.append((b"Content-Length", b"%d" % len(step.content or b"")))
         end = self._forwarder or self._origin
@@ -111,7 +115,7 @@ def load_certificates() -> ssl.SSLContext:
     """
     import httpx
 
-    try:
+    try:  # certifi's, or those of the variables; loading takes longer than a call, so a client does it once
         with unforked():
             return httpx.create_ssl_context()
     except OSError as error:
@@ -171,6 +175,7 @@ def proxy_for(url: str) -> Proxy | None:
     Raises:
         ConfigurationError: the variable for this URL is invalid. All others are ignored.
     """
+    # It prefers names in lower case. In CGI it ignores HTTP_PROXY, which a request's header Proxy would set there.
     parts, settings = urlsplit(url), getproxies()
     found = next((each for each in (parts.scheme, "all") if settings.get(each)), None)
     if found is None or _is_excluded(parts, settings.get("no")):
@@ -207,5 +212,6 @@ def _excludes(entry: str, url: SplitResult, host: str) -> bool:
         with suppress(ValueError):
             return ipaddress.ip_address(host) in ipaddress.ip_network(name, strict=False)
         return False
+    # As with curl, `.example` includes `example` itself; `*.example` is what many write for it.
     name = name.strip("*.")
     return name != "" and f".{host}".endswith(f".{name}")

@@ -27,6 +27,7 @@ Own = httpx.Client | httpx.AsyncClient | httpx.BaseTransport | httpx.AsyncBaseTr
 
 def _transport_options(route: Route) -> dict[str, Any]:
     """Return the options of a transport of httpx that sends requests on the same route."""
+    # Without TLS an empty context: httpx would load the certificates for each of these transports.
     options: dict[str, Any] = {"verify": route.certificates or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
     if route.proxy is not None:
         options["proxy"] = httpx.Proxy(str(route.proxy), auth=route.proxy.auth)
@@ -49,7 +50,7 @@ def send(own: Own, step: Send) -> Outcome:
         finally:
             response.close()
     except Exception as failure:  # noqa: BLE001 - `_outcome_of` raises those that are not of httpx
-        return _outcome_of(failure)
+        return _outcome_of(failure)  # has_sent stays true: what a user's transport did before it failed is unknown
 
 
 async def send_async(own: Own, step: Send) -> Outcome:

@@ -29,6 +29,7 @@ from followup._core.http.proxies import Route
 from followup._core.threads import unforked
 from followup._core.time import REAL_TIME
 
+# As many as httpx opens by default.
 MOST_LANES = 100
 """Connections of a client, for each process and event loop."""
 
@@ -56,7 +57,7 @@ class Lane(Generic[B]):
     def __init__(self, prefix: str, method: str, route: Route, backend: B) -> None:
         self.backend: B = backend
         self.connection = route.connection(prefix, backend)
-        # Unwrapped: an instrumentation may watch the method.
+        # Unwrapped, and found on the class: Elastic APM wraps the method, and would export URLs with phones.
         self.handle: Any = inspect.unwrap(getattr(type(self.connection), method)).__get__(self.connection)
         self.is_reusable = False
         self.is_closed = False
@@ -86,6 +87,8 @@ class _Transport(Generic[B]):
 
     def _is_intercepted(self) -> bool:
         """Return whether a test tool responds to requests. It gets them through a transport of httpx."""
+        # respx replaces methods of httpcore's classes, pytest-httpx and VCR.py those of httpx's transports. They may do
+        # so at any time, so each attempt looks again. Who has not imported httpx has not replaced anything there.
         found = [getattr(httpcore, self._prefix + name) for name in ("ConnectionPool", "HTTPConnection")]
         if (httpx := sys.modules.get("httpx")) is not None:
             found.append(getattr(httpx, f"{self._prefix}HTTPTransport"))
@@ -98,16 +101,19 @@ class _Transport(Generic[B]):
         # Who comes later does not overtake those who wait, or under load some would wait until their deadline.
         if (first := self._first()) is not None and first is not turn:
             return None
+        # The one at the bottom of the stack has rested longest.
         now = REAL_TIME.monotonic()
         while self._idle and now - self._idle[0].rests_since > _LONGEST_REST:
             self._idle.pop(0).close()
         # The one that was used last is the least likely to have been closed by the server or by a firewall.
         while self._idle:
             lane = self._idle.pop()
+            # httpcore looks at the socket: what is readable before a request is an end, or somebody else's response.
             if lane.connection.is_available() and not lane.connection.has_expired():
                 lane.is_reusable = False
                 return lane
             lane.close()
+        # Closed and lost lanes are looked for only here, where they would matter: most clients use a few lanes.
         if len(self._all) >= MOST_LANES:
             self._all = [each for each in self._all if (found := each()) is not None and not found.is_closed]
             if len(self._all) >= MOST_LANES:
@@ -133,11 +139,13 @@ class _Transport(Generic[B]):
             if each() is turn:
                 self._turns.remove(each)
                 break
+        # The one that leaves may have been woken for this lane, and its deadline has passed, or it was interrupted.
         if self._idle:
             self._wake()
 
     def _give_back(self, lane: Lane[B]) -> None:
         """Let another attempt have the lane."""
+        # It is not available after "Connection: close", or where the body was not read to its end.
         if lane.is_reusable and not self._is_closed and lane.connection.is_available():
             lane.rests_since = REAL_TIME.monotonic()
             self._idle.append(lane)
@@ -151,6 +159,7 @@ class _Transport(Generic[B]):
             self._is_closed = True
             while self._idle:
                 self._idle.pop().close()
+            # Those who wait learn that the client is closed.
             for each in tuple(self._turns):
                 if (turn := each()) is not None:
                     turn.put_nowait(None)
@@ -180,6 +189,7 @@ class Transport(_Transport[Backend]):
             from followup._core.http import through_httpx
 
             return through_httpx.send(self._route, step)
+        # The wait for a lane counts towards the deadline of the call, but not towards the timeout of the attempt.
         began = REAL_TIME.monotonic()
         try:
             lane = self._take(step.limit_of_wait())
@@ -197,7 +207,7 @@ class Transport(_Transport[Backend]):
         try:
             response = lane.handle(self._route.request(step))
             limit.check_received()
-            try:
+            try:  # `close` also runs after an interrupt, but only a response that was read leaves the lane reusable
                 outcome = read(response.status, headers_of(response.headers), response.iter_stream())
                 lane.is_reusable = True
             finally:
@@ -217,6 +227,7 @@ class Transport(_Transport[Backend]):
             if (lane := self._next(None)) is not None:
                 return lane
         ends = None if seconds is None else REAL_TIME.monotonic() + seconds
+        # A SimpleQueue, because its `put` may interrupt itself: a finalizer or signal handler may give a lane back.
         turn: queue.SimpleQueue[None] = queue.SimpleQueue()
         try:
             with unforked():
@@ -259,7 +270,7 @@ class AsyncTransport(_Transport[AsyncBackend]):
             lane.backend.limit.start(None)  # the timer below limits the whole of it
             return self._route.with_note(await self._exchange(lane, step, step.limit(REAL_TIME.monotonic() - began)))
         finally:
-            self._give_back(lane)
+            self._give_back(lane)  # no lock: all of a transport runs in one event loop, and this awaits nothing
 
     async def _exchange(self, lane: Lane[AsyncBackend], step: Send, seconds: float | None) -> Outcome:
         limit, timer = lane.backend.limit, asyncio.timeout(seconds)
