@@ -80,7 +80,7 @@ def wait(
             "shells, docker --env-file and GITHUB_ENV take.",
         ),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait.", min=0, max=86_400)] = 30,
+    timeout: Annotated[float, typer.Option(help="Maximum number of seconds to wait, at most a day.")] = 30,
 ) -> None:
     """Read or write the variables of the mock.
 
@@ -89,6 +89,8 @@ def wait(
     """
     import httpx  # imported late, because a help page needs neither client nor mock
 
+    if not 0 <= timeout <= 86_400:  # the limits of typer.Option let nan through
+        reject("--timeout must be a number of seconds from 0 to 86400")
     is_asked = env_file is None or getattr(context.get_parameter_source("url"), "name", "") == "COMMANDLINE"
     ends = time.monotonic() + timeout
     with httpx.Client(trust_env=False, timeout=_LONGEST_TRY) as client:

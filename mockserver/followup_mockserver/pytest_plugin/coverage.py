@@ -164,7 +164,7 @@ class CoveragePlugin:
             output[_OUTPUT] = self._coverage.as_json()
         elif self._has_run:
             coverage = self._coverage
-            if self._threshold is not None and coverage.percent < self._threshold:
+            if self._threshold is not None and not coverage.percent >= self._threshold:  # also if it is nan
                 self._problem = f"{coverage}, but --followup-coverage-fail-under requires {self._threshold:g} %"
             try:
                 if self._file is not None:

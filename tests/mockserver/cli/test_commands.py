@@ -81,6 +81,12 @@ def test_wait_reads_the_url_from_the_env_file_as_soon_as_it_is_there(tmp_path: P
     assert f"FOLLOWUP_BASE_URL in {env_file} must be the" in run("wait", "--env-file", str(env_file)).stderr
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1"])
+def test_wait_takes_a_timeout_that_ends(seconds: str) -> None:
+    result = run("wait", "--url", "http://127.0.0.1:9", f"--timeout={seconds}")
+    assert (result.returncode, "--timeout must be a number of seconds from 0" in result.stderr) == (2, True)
+
+
 @needs_modes
 def test_wait_writes_the_variables_to_a_file_and_keeps_its_other_lines(server: MockServer, tmp_path: Path) -> None:
     ours = f"FOLLOWUP_BASE_URL={server.url}\nFOLLOWUP_API_KEY=fu_test_mock\n"

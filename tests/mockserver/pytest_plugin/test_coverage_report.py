@@ -108,7 +108,7 @@ def test_the_threshold_replaces_no_other_exit_status_and_the_file_is_written(
     assert met(pytester) == {"account.retrieve": {"success": 1}}
 
 
-@pytest.mark.parametrize(("percent", "passes"), [("0.29850746268656714", True), ("0.3", False)])
+@pytest.mark.parametrize(("percent", "passes"), [("0.29850746268656714", True), ("0.3", False), ("nan", False)])
 def test_the_threshold(pytester: pytest.Pytester, percent: str, passes: bool) -> None:
     code = "def test_it(followup_client): followup_client.account.retrieve()"
     result = run(pytester, code, "--followup-coverage-fail-under", percent)
