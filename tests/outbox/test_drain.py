@@ -468,6 +468,38 @@ def test_a_relay_that_outlives_its_lease_changes_nothing(outbox: Desk, service: 
     assert (found.sent, found.dead, found.waiting) == (2, 0, 0)
 
 
+@pytest.mark.parametrize("option", ["timeout", "deadline"])
+def test_a_lease_is_as_short_as_the_limits_of_the_client(outbox: Desk, service: Service, option: str) -> None:
+    reports: list[DrainReport] = []
+
+    def freeze(connection: socket.socket, received: Received) -> bool:
+        service.clock.seconds += 10
+        reports.append(outbox.drain(service.client))
+        return batch(processed)(connection, received)
+
+    outbox.add("e1")
+    service.script = [freeze, batch(processed)]
+    reports.append(outbox.drain(service.client.with_options(**{option: 2})))
+    assert reports == [DrainReport(sent=1), DrainReport()]
+
+
+def test_run_goes_on_after_calls_that_failed_one_after_another(
+    outbox: Desk, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop = threading.Event()
+
+    def sleep(seconds: float) -> None:
+        service.clock.seconds += seconds
+        if outbox.status().sent or service.clock.seconds > 600:
+            stop.set()
+
+    monkeypatch.setattr(service.clock, "sleep", sleep)
+    outbox.add("e1")
+    service.script = [hang_up, hang_up, hang_up, batch(processed)]
+    outbox.run(service.client, stop)
+    assert outbox.status().sent == 1
+
+
 @pytest.mark.on_all
 def test_an_interrupted_call_gives_its_events_back(outbox: Desk, client: FollowUp) -> None:
     class Interrupting(httpx.BaseTransport):
