@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -136,6 +136,16 @@ def test_the_handlers_of_a_transaction_that_is_open_cannot_commit(connection: An
     assert inbox.status().waiting == 0
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_webhook_in_a_transaction_with_another_search_path_finds_its_table(connection: Any) -> None:
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL search_path = nowhere")
+        assert deliver("whd_1") == 204
+        cursor.execute("SHOW search_path")
+        assert cursor.fetchone() == ("nowhere",)
+    assert inbox.status().waiting == 1
+
+
 @pytest.mark.parametrize(
     ("method", "secret", "status"), [("post", SECRET, 204), ("post", "whsec_wrong", 400), ("get", SECRET, 405)]
 )
@@ -149,10 +159,15 @@ def test_the_view_stores_a_webhook(connection: Any, method: str, secret: str, st
     assert inbox.status().waiting == (1 if status == 204 else 0)
 
 
-def test_the_view_is_503_while_the_tables_are_missing(connection: Any) -> None:
+@pytest.mark.parametrize("is_open", [False, True])
+def test_the_view_is_503_while_the_tables_are_missing(connection: Any, is_open: bool) -> None:
+    """It leaves a transaction that is open as it was."""
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE followup_inbox")
-    assert deliver("whd_1") == 503
+    with transaction.atomic(using=connection.alias) if is_open else nullcontext():
+        assert deliver("whd_1") == 503
+        write(connection, "ours")
+    assert written(connection) == ["ours"]
 
 
 def test_it_is_accepted_wherever_an_inbox_is(connection: Any) -> None:

@@ -45,7 +45,7 @@ class Store:
         self._cipher = RowCipher(cipher, self._schema.component, self.name)
         self._hashed: Hash = unhashed
         self._database = Database(database)
-        self._comparison = Comparison(self._database, self._schema.component)
+        self._comparison: Comparison | None = Comparison(self._database, self._schema.component)
         self._clock = StoreTime()
         self._is_version_checked = False
 

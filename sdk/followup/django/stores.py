@@ -9,13 +9,12 @@ from typing import Any, ClassVar, NoReturn, TypedDict
 from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
-from django.db import close_old_connections, connections, transaction
+from django.db import Error, close_old_connections, connections, transaction
 from django.utils.module_loading import autodiscover_modules, import_string
 
-from followup import EventInput
+from followup import ConfigurationError, EventInput
 from followup._core.tracebacks import clears_frames_of
-from followup._store.execution import Execution
-from followup._store.places import Comparison
+from followup._store.execution import Execution, reason_of, savepoint
 from followup._store.schema import from_ascii
 from followup._store.store import Store
 from followup.django.database import DjangoDatabase, check_of_tests
@@ -25,20 +24,11 @@ from followup.inbox.arrivals import Arrival, insertion
 from followup.inbox.handlers import Handler, Handlers, Registration, TransactionKind, check_result
 from followup.inbox.worker import Worker
 from followup.outbox import NewEvent, Outbox
-from followup.outbox.connections import record_on
-from followup.outbox.events import Recording, as_input, checked_event
+from followup.outbox.connections import Recording, record_on
+from followup.outbox.events import as_input, checked_event
 
 _MOST_REMEMBERED = 10_000
 """Events of a transaction that ``recorded`` lists."""
-
-
-class _SameDatabase(Comparison):
-    """Compares nothing: a connection of the alias is to the database of the store."""
-
-    def __init__(self) -> None: ...
-
-    async def check(self, driver: Any, execute: Execution) -> None:
-        """Accept the connection."""
 
 
 class DjangoStore(Late, Store):
@@ -57,7 +47,7 @@ class DjangoStore(Late, Store):
         database, cipher = DjangoDatabase(database_alias()), setting("CIPHER")
         cipher = import_string(cipher) if isinstance(cipher, str) else cipher
         made = self._new(database.engine, name=setting("NAME") or "default", cipher=cipher)
-        made._database, made._comparison = database, _SameDatabase()
+        made._database, made._comparison = database, None  # each connection of the alias is to it
         return made
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -218,9 +208,14 @@ class DjangoInbox(DjangoStore, Inbox):
 
         # A test of TestCase, or a view with ATOMIC_REQUESTS, which responds after the commit.
         async def write(execute: Execution) -> None:
-            await execute(insertion(self._cipher, self._clock, execute.dialect, arrival))
+            async with savepoint(execute):
+                ours = execute.within(await self._database.schema_on(execute))
+                await ours(insertion(self._cipher, self._clock, execute.dialect, arrival))
 
-        record_on(connection, Recording(write, _SameDatabase()))
+        try:
+            record_on(connection, Recording(write, None))
+        except Error as error:  # of Django, which ``receive`` does not know
+            raise ConfigurationError(reason_of(error)) from None
 
     def _worker(self, *, raises: bool = False) -> Worker:
         if connections[database_alias()].in_atomic_block:

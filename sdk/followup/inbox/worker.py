@@ -156,8 +156,7 @@ class Worker:
 
     def _call_alone(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler that opens a transaction of its own. Meanwhile there is none of the inbox, only its lease."""
-        from followup.outbox.connections import record_on  # imports every kind of connection
-        from followup.outbox.events import Recording
+        from followup.outbox.connections import Recording, record_on  # imports every kind of connection
 
         async def mark(execute: "Execution") -> None:
             ours = execute.within(self._database.schema)

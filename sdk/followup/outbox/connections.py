@@ -10,7 +10,7 @@ import functools
 import importlib
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -26,7 +26,7 @@ from followup._core.codec.kinds import kind_of
 from followup._store import execution
 from followup._store.database import unprepared
 from followup._store.dialects import MYSQL, POSTGRESQL, SQLITE, Dialect, dialect_of
-from followup.outbox.events import Recording
+from followup._store.places import Comparison
 
 if TYPE_CHECKING:
     import psycopg
@@ -75,6 +75,31 @@ if TYPE_CHECKING:
 else:  # not all of these drivers are installed
     RecordingConnection = AsyncRecordingConnection = Any
 
+
+@attrs.frozen
+class Recording:
+    """What is written in the caller's transaction, once its database was compared with that of the store.
+
+    Attributes:
+        write: writes it.
+        comparison: None if each connection that may come is to that database.
+    """
+
+    write: Callable[[execution.Execution], Coroutine[Any, Any, None]]
+    comparison: Comparison | None
+
+    async def __call__(self, driver: object, execute: execution.Execution) -> None:
+        """Compare, and write.
+
+        Args:
+            driver: the connection of the driver; None if its database needs no comparison.
+            execute: executes a statement on it.
+        """
+        if driver is not None and self.comparison is not None:
+            await self.comparison.check(driver, execute)
+        await self.write(execute)
+
+
 _PSYCOPG_IDLE = 0
 _OF_MYSQL = ("pymysql", "MySQLdb")
 """The packages of PyMySQL and mysqlclient."""
@@ -117,7 +142,7 @@ def record_on(connection: object, recording: Recording) -> None:
 
 async def record_on_async(connection: object, recording: Recording) -> None:
     """Write on an asynchronous connection. It raises the same errors as ``record_on``."""
-    if not recording.comparison.is_asked():
+    if recording.comparison is not None and not recording.comparison.is_asked():
         await asyncio.to_thread(recording.comparison.ask)
     if isinstance(connection, async_scoped_session):
         connection = connection()
@@ -232,7 +257,8 @@ def _on_sqlalchemy(connection: Connection, recording: Recording) -> None:
     # The database of such a pool may be in memory, and end with its connection.
     is_kept = isinstance(connection.engine.pool, (StaticPool, SingletonThreadPool))
     forbid_more = (lambda: None) if is_kept else connection.invalidate
-    compared = None if recording.comparison.is_of(connection.engine) else driver
+    is_ours = recording.comparison is not None and recording.comparison.is_of(connection.engine)
+    compared = None if is_ours else driver
     with _noticing_a_rollback(driver, forbid_more), unprepared(driver):
         execution.run(recording(compared, execution.executing(connection)))
 

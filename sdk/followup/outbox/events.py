@@ -3,9 +3,7 @@
 It gets its id, its time and its subject. Columns whose name ends in ``_at`` are milliseconds since the epoch.
 
 ``store`` is a coroutine function that knows no connection (``_store.execution``); ``connections`` executes it in the
-caller's transaction. In PostgreSQL, the schema of our tables is that of the outbox, once it has used them. Before, a
-connection finds them by its own ``search_path`` or, if that is set to a schema without them for this transaction, by
-the one of its session.
+caller's transaction.
 """
 
 import functools
@@ -13,13 +11,13 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, Required, TypedDict, get_args
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Insert, bindparam, text
+from sqlalchemy import ColumnElement, Insert, bindparam
 
 from followup._core.api_rules import MAX_EVENTS_PER_BATCH, MAX_REQUEST_BYTES, EventType
 from followup._core.codec.encode import Encoder, encoder_for, json_bytes
@@ -33,7 +31,6 @@ from followup._store.database import Database
 from followup._store.dialects import LONG_TEXT, Dialect, exact_text
 from followup._store.execution import Execution, advice_on, is_missing_table, savepoint
 from followup._store.leases import StoreTime
-from followup._store.places import Comparison
 from followup.resources.event_batches import EventInput, EventSourceInput
 
 SENT: Final = "sent"
@@ -264,29 +261,6 @@ async def hash_subjects(execute: Execution, name: str, hashed: Hash) -> None:
             await execute(sa.update(EVENTS).where(EVENTS.c.seq == seq).values(subject=hashed(subject)))
 
 
-Write = Callable[[Execution], Coroutine[Any, Any, None]]
-"""Writes in the caller's transaction."""
-
-
-@attrs.frozen
-class Recording:
-    """What is written in the caller's transaction, once its database was compared with that of the store."""
-
-    write: Write
-    comparison: Comparison
-
-    async def __call__(self, driver: object, execute: Execution) -> None:
-        """Compare, and write.
-
-        Args:
-            driver: the connection of the driver; None if its database needs no comparison.
-            execute: executes a statement on it.
-        """
-        if driver is not None:
-            await self.comparison.check(driver, execute)
-        await self.write(execute)
-
-
 async def store(
     execute: Execution, database: Database, cipher: RowCipher, event: Recorded, clock: StoreTime, *, check_version: bool
 ) -> None:
@@ -306,7 +280,7 @@ async def store(
     """
     try:
         async with savepoint(execute):
-            execute = execute.within(database.schema or await _schema_on(execute, database))
+            execute = execute.within(await database.schema_on(execute))
             if check_version:
                 await _check_version(execute, database.shown)
             # With a cipher, each time: a salt that this transaction has stored may roll back with it.
@@ -321,19 +295,6 @@ async def store(
             async with savepoint(execute):
                 await _check_version(execute, database.shown)
         raise
-
-
-async def _schema_on(execute: Execution, database: Database) -> str | None:
-    """Return the schema in which a connection finds our tables; None if it finds none, or in SQLite."""
-    find_schema, search_path = execute.dialect.find_schema, execute.dialect.search_path
-    rows = [] if find_schema is None else await execute(find_schema)
-    if not rows and find_schema is not None and search_path is not None:
-        async with savepoint(execute, is_kept=False):  # then the caller's search_path holds again
-            await execute(text(search_path.format("DEFAULT")))
-            rows = await execute(find_schema)
-        if rows:
-            database.use_schema(rows[0][0])
-    return rows[0][0] if rows else None
 
 
 async def _check_version(execute: Execution, place: str) -> None:

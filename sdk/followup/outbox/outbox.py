@@ -14,8 +14,14 @@ from followup._core.errors import AuthenticationError, ConfigurationError, Permi
 from followup._core.tracebacks import clears_frames_of
 from followup._store.cipher import Cipher, UnreadableRows
 from followup._store.execution import execute_many
-from followup.outbox.connections import AsyncRecordingConnection, RecordingConnection, record_on, record_on_async
-from followup.outbox.events import NewEvent, Recorded, Recording, checked_event, columns_of, insertion, store
+from followup.outbox.connections import (
+    AsyncRecordingConnection,
+    Recording,
+    RecordingConnection,
+    record_on,
+    record_on_async,
+)
+from followup.outbox.events import NewEvent, Recorded, checked_event, columns_of, insertion, store
 from followup.outbox.relay import Limits, Relay
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 
