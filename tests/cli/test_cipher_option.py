@@ -70,7 +70,7 @@ def test_an_import_records_encrypted_events(url: str, shell: Shell, server: Mock
         ("clinic_keys:missing", "--cipher clinic_keys:missing: the module has no such name"),
         ("clinic_keys", "'clinic_keys' must be MODULE:NAME, such as clinic.keys:cipher"),
         ("no_keys:cipher", "there is no module 'no_keys'"),
-        ("broken_keys:cipher", "cannot import broken_keys: ValueError (broken_keys.py:1); python -c"),
+        ("broken_keys:cipher", "cannot import broken_keys: ValueError; python -c"),
     ],
 )
 def test_a_cipher_that_does_not_fit_is_an_error_without_the_key(

@@ -144,7 +144,7 @@ def test_catch_up_adds_what_never_arrived(tmp_path: Path, inbox: Inbox) -> None:
     [
         (["drain", "clinic_webhooks"], 2, "must be MODULE:NAME"),
         (["drain", "clinic_webhooks:nothing"], 2, "is not an Inbox; it has clinic_webhooks:inbox"),
-        (["drain", "broken:inbox"], 1, "cannot import broken: ZeroDivisionError (broken.py:1)"),
+        (["drain", "broken:inbox"], 1, "cannot import broken: ZeroDivisionError"),
         (["drain", "clinic_webhooks:inbox", "--deadline", "0"], 2, "--deadline must be"),
         (["status", "--database", "oracle://db.example/clinic"], 2, "database must be SQLite, PostgreSQL"),
         (["status", "--database", "sqlite:///empty.db"], 1, ": run 'followup inbox create-tables' once"),

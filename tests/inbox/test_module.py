@@ -1,8 +1,6 @@
 """The module of the user's program, which ``followup inbox run`` and ``drain`` import."""
 
-import contextlib
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,34 +37,25 @@ HINT = "; python -c 'import clinic_program' shows the text of the error"
 @pytest.mark.parametrize(
     ("source", "shown"),
     [
-        ("patient = 'Ana Núñez'\nraise LookupError(patient)", f"LookupError (clinic_program.py:2){HINT}"),
-        ("import sys\nsys.exit('no configuration for Ana Núñez')", f"SystemExit (clinic_program.py:2){HINT}"),
-        ("import sys\nsys.exit(0)", f"SystemExit (clinic_program.py:2){HINT}"),
-        ("import json\njson.loads('Ana Núñez')", f"JSONDecodeError (clinic_program.py:2){HINT}"),
-        ("inbox = 3\nname = 'Ana", f"SyntaxError (clinic_program.py:2){HINT}"),
+        ("patient = 'Ana Núñez'\nraise LookupError(patient)", f"LookupError{HINT}"),
+        ("import sys\nsys.exit('no configuration for Ana Núñez')", f"SystemExit{HINT}"),
+        ("import sys\nsys.exit(0)", f"SystemExit{HINT}"),
+        ("import json\njson.loads('Ana Núñez')", f"JSONDecodeError{HINT}"),
+        ("inbox = 3\nname = 'Ana", f"SyntaxError{HINT}"),
         (
             "import no_such_package.part",
-            "it needs the module 'no_such_package', which is not installed (clinic_program.py:1)",
+            "it needs the module 'no_such_package', which is not installed",
         ),
         (
             "from followup.inbox import Inbox\nInbox('oracle://x')",
-            "database must be SQLite, PostgreSQL, MySQL or MariaDB, not oracle (clinic_program.py:2)",
+            "database must be SQLite, PostgreSQL, MySQL or MariaDB, not oracle",
         ),
     ],
 )
-def test_an_error_has_its_kind_and_place_but_no_text_that_may_have_personal_data(
+def test_an_error_has_its_kind_but_no_text_that_may_have_personal_data(
     imported: Import, source: str, shown: str
 ) -> None:
     assert imported(source) == f"cannot import clinic_program: {shown}"
-
-
-@pytest.mark.usefixtures("imported")
-def test_the_users_code_may_be_in_the_folder_of_the_environment() -> None:
-    with tempfile.TemporaryDirectory(dir=sys.prefix) as folder, contextlib.chdir(folder):
-        Path(folder, "clinic_program.py").write_text("import json\njson.loads('Ana Núñez')", "utf-8")
-        with pytest.raises(CommandFailed) as caught:
-            load_inbox("clinic_program:inbox")
-    assert "JSONDecodeError (clinic_program.py:2)" in str(caught.value)
 
 
 def test_ctrl_c_during_the_import_is_not_caught(imported: Import) -> None:

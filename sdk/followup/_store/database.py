@@ -16,15 +16,7 @@ from sqlalchemy.pool import NullPool
 from followup._core.errors import ConfigurationError
 from followup._core.plain import surroundings
 from followup._store.dialects import Dialect, dialect_of
-from followup._store.execution import (
-    Execution,
-    ReadOnlyError,
-    is_read_only,
-    is_useless,
-    number_of,
-    savepoint,
-    tables_in,
-)
+from followup._store.execution import ReadOnlyError, is_read_only, is_useless, number_of, tables_in
 from followup._version import installation
 
 _BUSY_TIMEOUT = 30.0
@@ -126,24 +118,6 @@ class Database:
         if self.dialect.find_schema is not None:
             self.use_schema(connection.scalar(self.dialect.find_schema))
             connection.execution_options(**tables_in(self.schema))
-
-    async def schema_on(self, execute: Execution) -> str | None:
-        """Return the schema of our tables, for a connection of the user's; None if it finds none, or in SQLite.
-
-        It is the one in which this database has found them. Before, the connection finds them by its ``search_path``
-        or, if that is set to a schema without them for this transaction alone, by the one of its session.
-        """
-        find_schema, search_path = self.dialect.find_schema, self.dialect.search_path
-        if self.schema is not None or find_schema is None:
-            return self.schema
-        rows = await execute(find_schema)
-        if not rows and search_path is not None:
-            async with savepoint(execute, is_kept=False):  # then the user's search_path holds again
-                await execute(sa.text(search_path.format("DEFAULT")))
-                rows = await execute(find_schema)
-            if rows:
-                self.use_schema(rows[0][0])
-        return rows[0][0] if rows else None
 
     @contextmanager
     def transaction(self, longest_wait: float | None = None, *, of_user: bool = False) -> Iterator[Connection]:

@@ -18,7 +18,7 @@ from sqlalchemy import Engine, TextClause, text
 
 from followup._store.database import Database
 from followup._store.dialects import MYSQL, SQLITE, Dialect
-from followup._store.execution import Execution, Parameters, Rows, Statement, reason_of, run
+from followup._store.execution import Execution, Parameters, Rows, Statement, reason_of, run, savepoint
 
 _FILES = text("PRAGMA database_list")
 _SERVER = text(
@@ -77,6 +77,25 @@ async def _place_of_mysql(execute: Execution) -> Place:
     server = "; ".join(filter(None, clusters)) or "; ".join(map(str, sorted(known.items())))
     shown = f"the database {name} of the MySQL server {known['hostname']} with the data in {known['datadir']}"
     return Place(name or "", (server, None), shown)
+
+
+async def schema_on(execute: Execution, database: Database) -> str | None:
+    """Return the schema of a store's tables, for a connection of the user's; None if it finds none, or in SQLite.
+
+    It is the one in which the store has found them. Before, the connection finds them by its ``search_path`` or, if
+    that is set to a schema without them for this transaction alone, by the one of its session.
+    """
+    find_schema, search_path = execute.dialect.find_schema, execute.dialect.search_path
+    if database.schema is not None or find_schema is None:
+        return database.schema
+    rows = await execute(find_schema)
+    if not rows and search_path is not None:
+        async with savepoint(execute, is_kept=False):  # then the user's search_path holds again
+            await execute(text(search_path.format("DEFAULT")))
+            rows = await execute(find_schema)
+        if rows:
+            database.use_schema(rows[0][0])
+    return rows[0][0] if rows else None
 
 
 class Comparison:

@@ -11,7 +11,6 @@ import re
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -60,7 +59,7 @@ def store_errors(database: str | None = None) -> Iterator[None]:
     """Turn the errors of a store into one line, which shows no personal data.
 
     Args:
-        database: the URL of the database, whose file the line then names.
+        database: the URL of the database, whose file or server the line then names.
 
     Raises:
         CommandFailed: the database cannot be used, or there is no such event.
@@ -69,6 +68,7 @@ def store_errors(database: str | None = None) -> Iterator[None]:
         import sqlalchemy.exc
     except ModuleNotFoundError:
         fail(f"this command needs packages that are not installed: {installation('store')}")
+    from followup._store.database import shown_of
     from followup._store.execution import reason_of
 
     try:
@@ -79,7 +79,8 @@ def store_errors(database: str | None = None) -> Iterator[None]:
         text = _with_commands(str(error))
         fail(text if database is None else text.replace("cipher=...", "--cipher MODULE:NAME"))
     except sqlalchemy.exc.SQLAlchemyError as error:
-        fail(f"{_shown(database)} failed: {reason_of(error)}")
+        place = "the database" if database is None else f"the database {shown_of(sqlalchemy.make_url(database))}"
+        fail(f"{place} failed: {reason_of(error)}")
 
 
 def _with_commands(text: str) -> str:
@@ -246,19 +247,6 @@ def events(count: int) -> str:
     return "1 event" if count == 1 else f"{count} events"
 
 
-def _shown(database: str | None) -> str:
-    """Return what an error calls a database: its file, if it has one. A wrong URL may show a password anywhere."""
-    from sqlalchemy.engine import make_url
-
-    from followup._store.database import shown_of
-
-    if database is None:
-        return "the database"
-    parsed = make_url(database)
-    is_file = parsed.get_backend_name() == "sqlite" and parsed.database
-    return f"the database {shown_of(parsed)}" if is_file else "the database"
-
-
 def show_report(report: Any, *, as_json: bool) -> None:
     """Print the numbers of a report or a status."""
     show_one({camel(name): value for name, value in attrs.asdict(report).items()}, as_json=as_json)
@@ -298,14 +286,4 @@ def _imported(name: str) -> Any:
             reason, hint = f"it needs the module {missing!r}, which is not installed", ""
         if isinstance(error, ConfigurationError):
             reason, hint = str(error), ""
-        fail(f"cannot import {name}: {reason}{_place(error)}{hint}")
-
-
-def _place(error: BaseException) -> str:
-    """Return the file and line of the user's code: the last one in the current folder, if there is one."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f" ({Path(error.filename).name}:{error.lineno})"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if each.filename.startswith(str(Path.cwd())) and "-packages" not in each.filename]
-    last = (own or frames)[-1]
-    return f" ({Path(last.filename).name}:{last.lineno})"
+        fail(f"cannot import {name}: {reason}{hint}")

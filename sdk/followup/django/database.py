@@ -50,24 +50,22 @@ class DjangoDatabase(Database):
             hide_parameters=True,
         )
         super().__init__(engine)
-        self._keepers: set[object] = set()
+        self._is_kept_open = False
         event.listen(engine, "checkin", self._close_unless_kept)
 
     def _close_unless_kept(self, _: object, entry: Any) -> None:
-        if not self._keepers:
+        if not self._is_kept_open:
             entry.invalidate()
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
         """Let transactions share connections meanwhile."""
-        keeper = object()
-        self._keepers.add(keeper)
+        self._is_kept_open = True
         try:
             yield
         finally:
-            self._keepers.remove(keeper)
-            if not self._keepers:
-                self.engine.dispose()
+            self._is_kept_open = False
+            self.engine.dispose()
 
 
 def check_of_tests(alias: str) -> None:

@@ -15,14 +15,15 @@ from django.utils.module_loading import autodiscover_modules, import_string
 from followup import ConfigurationError, EventInput
 from followup._core.tracebacks import clears_frames_of
 from followup._store.execution import Execution, reason_of, savepoint
+from followup._store.places import schema_on
 from followup._store.schema import from_ascii
 from followup._store.store import Store
 from followup.django.database import DjangoDatabase, check_of_tests
 from followup.django.from_settings import Late, database_alias, improperly_configured, migrations_advised, setting
 from followup.inbox import Inbox, Received
 from followup.inbox.arrivals import Arrival, insertion
-from followup.inbox.handlers import Handler, Handlers, Registration, TransactionKind, check_result
-from followup.inbox.worker import Worker
+from followup.inbox.handlers import Handler, Handlers, Registration, TransactionKind
+from followup.inbox.worker import Worker, check_result
 from followup.outbox import NewEvent, Outbox
 from followup.outbox.connections import Recording, record_on
 from followup.outbox.events import as_input, checked_event
@@ -209,7 +210,7 @@ class DjangoInbox(DjangoStore, Inbox):
         # A test of TestCase, or a view with ATOMIC_REQUESTS, which responds after the commit.
         async def write(execute: Execution) -> None:
             async with savepoint(execute):
-                ours = execute.within(await self._database.schema_on(execute))
+                ours = execute.within(await schema_on(execute, self._database))
                 await ours(insertion(self._cipher, self._clock, execute.dialect, arrival))
 
         try:

@@ -290,7 +290,7 @@ TransactionKind = Literal["inbox", "own"]
 OTHERWISE = "otherwise"
 """All types of events that have no handler."""
 
-_SYNCHRONOUS = "handlers are synchronous functions"
+SYNCHRONOUS = "handlers are synchronous functions"
 
 
 @attrs.frozen
@@ -349,24 +349,6 @@ def checked_types(types: tuple[object, ...]) -> tuple[str, ...]:
     return tuple(str(each) for each in types)
 
 
-def check_result(result: object) -> None:
-    """Check that a handler has done its work, and not returned something that would do it.
-
-    Raises:
-        TypeError: it returned an awaitable such as a coroutine, a lazy iterator such as a generator, or a Future.
-    """
-    is_future = hasattr(type(result), "add_done_callback")  # that of concurrent.futures is no awaitable
-    # Other iterators have done theirs: a result of SQLAlchemy, a cursor, a file.
-    is_lazy = isinstance(result, Iterator) and type(result).__module__ in ("builtins", "itertools")
-    if is_future or is_lazy or inspect.isawaitable(result) or inspect.isasyncgen(result):
-        if inspect.iscoroutine(result) or inspect.isgenerator(result):
-            result.close()
-        raise TypeError(
-            f"the handler returned an object of type {type(result).__name__}, whose work is perhaps not done; "
-            f"{_SYNCHRONOUS}"
-        )
-
-
 def _registration(handler: Handler, transaction: object) -> Registration:
     if transaction not in get_args(TransactionKind):
         raise ValueError('transaction must be "inbox" or "own"')
@@ -377,7 +359,7 @@ def _registration(handler: Handler, transaction: object) -> Registration:
         function = function.func
     for each in (function, getattr(function, "__call__", None)):  # noqa: B004 - the method of a callable object
         if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
-            raise TypeError(f"handler {_name(handler)} is a coroutine function; {_SYNCHRONOUS}")
+            raise TypeError(f"handler {_name(handler)} is a coroutine function; {SYNCHRONOUS}")
         if inspect.isgeneratorfunction(each):
             raise TypeError(f"handler {_name(handler)} is a generator function, whose code would not run")
     return Registration(handler, transaction == "own")

@@ -2,12 +2,13 @@
 
 import contextlib
 import gc
+import inspect
 import json
 import logging
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -23,13 +24,13 @@ from followup._store.leases import limit_idle_time
 from followup._store.store import Store
 from followup.inbox import claims
 from followup.inbox.handlers import (
+    SYNCHRONOUS,
     HandlerError,
     Handlers,
     HandlerTransaction,
     LeaseEndedError,
     Received,
     TransactionEndedError,
-    check_result,
 )
 from followup.inbox.upkeep import DrainReport
 from followup.resources.webhook_event import decode_event
@@ -200,6 +201,24 @@ class Worker:
         if wait is None:
             return "failed", "another process has it"
         return ("dead", "it is dead") if is_last else ("failed", f"next attempt in {wait / 1000:.1f} s")
+
+
+def check_result(result: object) -> None:
+    """Check that a handler has done its work, and not returned something that would do it.
+
+    Raises:
+        TypeError: it returned an awaitable such as a coroutine, a lazy iterator such as a generator, or a Future.
+    """
+    is_future = hasattr(type(result), "add_done_callback")  # that of concurrent.futures is no awaitable
+    # Other iterators have done theirs: a result of SQLAlchemy, a cursor, a file.
+    is_lazy = isinstance(result, Iterator) and type(result).__module__ in ("builtins", "itertools")
+    if is_future or is_lazy or inspect.isawaitable(result) or inspect.isasyncgen(result):
+        if inspect.iscoroutine(result) or inspect.isgenerator(result):
+            result.close()  # else Python warns that nobody has awaited it
+        raise TypeError(
+            f"the handler returned an object of type {type(result).__name__}, whose work is perhaps not done; "
+            f"{SYNCHRONOUS}"
+        )
 
 
 def _log_failure(claim: claims.Claim, error: Exception, outcome: str) -> None:

@@ -12,7 +12,7 @@ if find_spec("sqlalchemy") is None:
     raise ModuleNotFoundError(f"followup.outbox needs SQLAlchemy: {installation('store')}", name="sqlalchemy")
 
 from followup._store.cipher import Cipher
-from followup.outbox.connections import AsyncRecordingConnection, DjangoConnection, RecordingConnection
+from followup.outbox.connections import AsyncRecordingConnection, DatabaseConnection, RecordingConnection
 from followup.outbox.events import NewEvent
 from followup.outbox.outbox import Outbox
 from followup.outbox.upkeep import DeadEvent, DrainReport, FailingEvent, OutboxStatus
@@ -20,8 +20,8 @@ from followup.outbox.upkeep import DeadEvent, DrainReport, FailingEvent, OutboxS
 __all__ = [
     "AsyncRecordingConnection",
     "Cipher",
+    "DatabaseConnection",
     "DeadEvent",
-    "DjangoConnection",
     "DrainReport",
     "FailingEvent",
     "NewEvent",

@@ -17,7 +17,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, select, update
 
 from followup._core.time import new_uuid
@@ -32,13 +31,6 @@ LONGEST_LEASE = 30.0
 """Seconds, at most, that events are claimed."""
 
 ABANDONED = "the attempt was not settled in time: its relay was killed or frozen, or lost the database"
-
-
-@attrs.frozen
-class Wait:
-    """Events are due, but the request rate allows no call yet."""
-
-    seconds: float
 
 
 def find_due(connection: Connection, name: str, now: int, unreadable: UnreadableRows) -> Sequence[int] | None:
@@ -60,7 +52,7 @@ def claim(
     requests_per_minute: int,
     largest: int,
     lease_seconds: float,
-) -> Claim | Wait | None:
+) -> Claim | float | None:
     """Claim the events of the next call.
 
     Args:
@@ -74,7 +66,7 @@ def claim(
         lease_seconds: how long the events belong to this process.
 
     Returns:
-        The claim; a wait if the request rate allows no call yet; None if none of the events is due any more.
+        The claim; the seconds to wait if the request rate allows no call yet; None if no event is due any more.
     """
     name = unreadable.name
     leases.end_leases(connection, EVENTS, name, now, LONGEST_LEASE, ABANDONED)
@@ -85,7 +77,7 @@ def claim(
     if not rows:
         return None
     if wait := _reserve(connection, name, requests_per_minute, now):
-        return Wait(wait / 1000)
+        return wait / 1000
     token, ends_at = new_uuid().hex, now + leases.in_milliseconds(lease_seconds)
     # The largest batch from the beginning that is within the limits of all of its events.
     limits = itertools.accumulate((row.batch_limit for row in rows), min, initial=largest)

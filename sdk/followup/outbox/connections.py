@@ -32,26 +32,12 @@ if TYPE_CHECKING:
     import psycopg
 
 
-class DjangoConnection(Protocol):
-    """A connection of Django, such as ``django.db.connection``."""
+class DatabaseConnection(Protocol):
+    """A connection of Django, such as ``django.db.connection``, or of PyMySQL or mysqlclient."""
 
-    vendor: str
-    in_atomic_block: bool
-
-    def cursor(self) -> Any:
-        """Return a cursor."""
-        ...
-
-    def get_autocommit(self) -> bool:
-        """Return whether each statement commits by itself."""
-        ...
-
-
-class MySQLConnection(Protocol):
-    """A connection of mysqlclient, or of PyMySQL."""
-
-    def cursor(self, kind: Any = ..., /) -> Any:
-        """Return a cursor."""
+    @property
+    def cursor(self) -> Callable[..., Any]:
+        """The method that returns a cursor."""
         ...
 
     def get_autocommit(self) -> bool:
@@ -61,13 +47,7 @@ class MySQLConnection(Protocol):
 
 if TYPE_CHECKING:
     RecordingConnection: TypeAlias = (
-        Connection
-        | Session
-        | scoped_session[Any]
-        | sqlite3.Connection
-        | psycopg.Connection[Any]
-        | MySQLConnection
-        | DjangoConnection
+        Connection | Session | scoped_session[Any] | sqlite3.Connection | psycopg.Connection[Any] | DatabaseConnection
     )
     AsyncRecordingConnection: TypeAlias = (
         AsyncConnection | AsyncSession | async_scoped_session[Any] | psycopg.AsyncConnection[Any]

@@ -31,6 +31,7 @@ from followup._store.database import Database
 from followup._store.dialects import LONG_TEXT, Dialect, exact_text
 from followup._store.execution import Execution, advice_on, is_missing_table, savepoint
 from followup._store.leases import StoreTime
+from followup._store.places import schema_on
 from followup.resources.event_batches import EventInput, EventSourceInput
 
 SENT: Final = "sent"
@@ -280,7 +281,7 @@ async def store(
     """
     try:
         async with savepoint(execute):
-            execute = execute.within(await database.schema_on(execute))
+            execute = execute.within(await schema_on(execute, database))
             if check_version:
                 await _check_version(execute, database.shown)
             # With a cipher, each time: a salt that this transaction has stored may roll back with it.

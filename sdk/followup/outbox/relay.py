@@ -121,13 +121,13 @@ class Relay:
                     return
             began = self.clock.monotonic()
             claimed = self._claim(found)
-            if isinstance(claimed, claims.Wait):
-                self.clock.wait(claimed.seconds if left is None else min(claimed.seconds, left), stop)
+            if isinstance(claimed, float):
+                self.clock.wait(claimed if left is None else min(claimed, left), stop)
             elif claimed is not None:  # otherwise leases have ended, or other relays have these events
                 self._send(claimed, report, began, left)
 
-    def _claim(self, found: Sequence[int]) -> verdicts.Claim | claims.Wait | None:
-        def claim(connection: Connection, now: int) -> verdicts.Claim | claims.Wait | None:
+    def _claim(self, found: Sequence[int]) -> verdicts.Claim | float | None:
+        def claim(connection: Connection, now: int) -> verdicts.Claim | float | None:
             calls, largest = self._limits.requests_per_minute, self._limits.largest_batch
             return claims.claim(connection, now, found, self.unreadable, calls, largest, self._lease_seconds)
 
