@@ -42,10 +42,7 @@ HINT = "; python -c 'import clinic_program' shows the text of the error"
         ("import sys\nsys.exit(0)", f"SystemExit{HINT}"),
         ("import json\njson.loads('Ana Núñez')", f"JSONDecodeError{HINT}"),
         ("inbox = 3\nname = 'Ana", f"SyntaxError{HINT}"),
-        (
-            "import no_such_package.part",
-            "it needs the module 'no_such_package', which is not installed",
-        ),
+        ("import no_such_package.part", "it needs the module 'no_such_package', which is not installed"),
         (
             "from followup.inbox import Inbox\nInbox('oracle://x')",
             "database must be SQLite, PostgreSQL, MySQL or MariaDB, not oracle",
