@@ -105,6 +105,7 @@ def test_a_pending_delivery_has_attempts_left() -> None:
         (b" " * (MAX_BYTES + 1), "A snapshot has at most 67108864 bytes"),
         ({}, "format: This must be followup-mock-snapshot"),
         ({**SAVED, "version": 10**30}, "version: This must be 3: a newer followup saved this snapshot"),
+        ({**SAVED, "version": 2}, "version: This must be 3: no release saved another one"),
         ({**SAVED, "options": {"seed": "x"}}, "options.seed: This must be a whole number"),
         ({**SAVED, "options": {"forwardTo": "https://evil.example"}}, "options: This has an unknown field"),
         ({**SAVED, "organizations": []}, "organizations: This must be a non-empty array"),

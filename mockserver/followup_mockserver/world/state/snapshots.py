@@ -69,10 +69,12 @@ def read(source: SnapshotSource) -> "Document":
         raise SnapshotError("", error.message.replace("body", "snapshot")) from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise SnapshotError("format", f"This must be {FORMAT}: it is not a snapshot of the mock.")
-    if document.get("version") != VERSION:
-        # No release saved an older version.
+    version = document.get("version")
+    if isinstance(version, int) and version > VERSION:
         message = f"This must be {VERSION}: a newer followup saved this snapshot; upgrade followup to load it."
         raise SnapshotError("version", message, code="snapshot_newer")
+    if version != VERSION:
+        raise SnapshotError("version", f"This must be {VERSION}: no release saved another one; save a new snapshot.")
     found: Document = loaded(Document, document)
     return found
 
