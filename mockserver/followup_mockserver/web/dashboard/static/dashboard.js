@@ -192,7 +192,6 @@ async function onClick(event) {
   else if ("copyLink" in button.dataset) await copy(location.href, "Link copied.");
   else if (button.dataset.copy) await copy(document.getElementById(button.dataset.copy).textContent, "Copied.");
   else if (button.dataset.copySecret) await copy(button.dataset.copySecret, "Copied.");
-  else if (button.dataset.copyText) await copy(button.dataset.copyText, `Copied ${button.dataset.copyText}.`);
 }
 
 function onPointerUp(event) {

@@ -113,7 +113,7 @@ function absoluteText(instant, current, timeZone, hasSeconds, hasZone = false) {
 }
 
 /** Returns "now", "in 3 h" or "2 d ago", in the largest unit, with the next smaller one below 10. */
-export function relativeText(instant, now) {
+function relativeText(instant, now) {
   const distance = Math.abs(instant - now);
   if (distance < 1000) return "now";
   const text = durationText(distance);
