@@ -61,9 +61,7 @@ class TestList:
         assert views.column("calls", "status") == ["200 fault", "200", "503 fault", "dropped fault"]
         assert views.column("calls", "error code, attempt") == ["", "attempt 3, replayed", "attempt 2", ""]
         assert views.tabs("calls") == NO_CALLS | {"All": 4, "Errors": 2, "Faults": 3, "Replays": 1}
-        assert views.column("calls?show=faults", "status") == ["200 fault", "503 fault", "dropped fault"]
         assert views.column("calls?show=errors", "status") == ["503 fault", "dropped fault"]
-        assert views.column("calls?show=replays", "error code, attempt") == ["attempt 3, replayed"]
         assert views.tabs("calls?show=replays&operation=account.retrieve") == NO_CALLS | {"All": 1, "Faults": 1}
 
     def test_a_batch_of_which_events_were_refused_is_no_success(self, client: FollowUp, views: Views) -> None:
@@ -73,10 +71,8 @@ class TestList:
             client.events.create(EVENTS[1:3])  # type: ignore[arg-type]
         assert views.column("calls", "status") == ["500", "200 2 of 4 refused", "200"]
         assert views.column("calls", "error code, attempt") == ["events_failed", "", ""]
-        tabs = NO_CALLS | {"All": 3, "Errors": 2, "Refused events": 2}
-        assert views.tabs("calls") == tabs
-        for tab in ("errors", "refused_events"):
-            assert views.column(f"calls?show={tab}", "status") == ["500", "200 2 of 4 refused"]
+        assert views.tabs("calls") == NO_CALLS | {"All": 3, "Errors": 2, "Refused events": 2}
+        assert views.column("calls", "about") == ["2 events", "4 events", "2 events"]
 
     def test_a_text_finds_path_ids_keys_and_error_codes(self, client: FollowUp, views: Views) -> None:
         patient = client.patients.create(phone=ANA["phone"], idempotency_key="order-77")
@@ -164,11 +160,6 @@ class TestVerdict:
         assert verdict().startswith("200 Returned the organization")
         client.events.create(EVENTS)  # type: ignore[arg-type]
         assert verdict() == "200 2 of 4 refused Received 4 events: 1 failed, 1 invalid, 1 processed, 1 unhandled."
-
-    def test_the_list_has_the_number_of_events_of_a_batch(self, client: FollowUp, views: Views) -> None:
-        client.events.create(EVENTS[3:])  # type: ignore[arg-type]
-        client.events.create(EVENTS[2:])  # type: ignore[arg-type]
-        assert views.column("calls", "about") == ["2 events", "1 event"]
 
     def test_the_keys_that_the_service_did_not_read_are_named(
         self, service: MockService, client: FollowUp, views: Views
@@ -263,30 +254,14 @@ class TestBatch:
 
 
 class TestDetails:
-    def test_a_call_is_shown_with_keys_and_secrets_redacted(self, views: Views, client: FollowUp) -> None:
-        created = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        assert created.secret is not None
-        html = views.html(f"calls/{created.last_response.request_id}")
-        assert "Bearer fu_test_…" in html
-        assert "whsec_…" in html
-        assert created.secret not in html
-        assert "fu_test_mock" not in html
-        for text in ("POST /v1/webhook_endpoints", "followup-python", HOOKS, "idempotency-key", "Service-Version"):
-            assert text in unescape(html)
-
     def test_the_curl_command_repeats_the_call(self) -> None:
         with MockServer(rate_limit=0, seed=1) as server, server.client() as client:
             created = client.patients.create(phone=ANA["phone"], full_name="It's Ana")
             html = httpx.get(f"{server.url}/_mock/views/calls/{created.last_response.request_id}").text
+            assert "Bearer fu_test_…" in html
             environment = {"FOLLOWUP_BASE_URL": server.url, "FOLLOWUP_API_KEY": server.api_key, "PATH": "/usr/bin:/bin"}
-            command = snippet(html, "curl")
+            command = unescape(html.partition('id="curl">')[2].partition("</pre>")[0])
             assert server.api_key not in command
             result = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, timeout=60, check=True)
             assert f'"id":"{created.id}"' in result.stdout.decode()
             assert len(server.requests) == 2
-
-
-def snippet(html: str, id: str) -> str:
-    found = re.search(f'<pre tabindex="0" id="{id}">(.*?)</pre>', html, re.DOTALL)
-    assert found is not None
-    return unescape(found[1])

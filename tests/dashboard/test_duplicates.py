@@ -50,7 +50,6 @@ class TestRequests:
             ([{"idempotency_key": "a"}, {"idempotency_key": "b"}], 10, 1),
             ([{"idempotency_key": "a"}, {"idempotency_key": "b"}], 11, 0),
             ([{}, {"dosage": "1 every 8 h"}], 0, 0),
-            ([{}, {}, {}], 0, 2),
         ],
     )
     def test_body_key_and_time_decide(
@@ -89,7 +88,6 @@ class TestAppointments:
     @pytest.mark.parametrize(
         ("types", "marked"),
         [
-            (("consultation", "consultation"), 1),
             (("consultation", "electrocardiogram"), 0),
             (("consultation", None), 1),
             ((None, "consultation"), 1),
