@@ -14,8 +14,7 @@ from contract.samples import snake
 from hypothesis import Phase, find, given, settings
 
 from followup import APIStatusError, EventBatchError
-from followup_mockserver import MockService
-from followup_mockserver.lab import strategies
+from followup_mockserver import MockService, strategies
 from followup_mockserver.strategies import operation
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
