@@ -12,8 +12,8 @@ from receiver_check.receivers import SECRET, Receiver, served
 from support.ports import free_port
 from support.server import Action, ScriptedServer, drip, hang, hang_up, interim, reply
 
-from followup_mockserver.lab.receiver_cases import Unreachable
 from followup_mockserver.lab.receiver_check import DEFAULT_TIMES, Times, check_receiver
+from followup_mockserver.lab.receiver_client import Unreachable
 
 IMPATIENT = Times(response=0.3, probing=0.3, settling=0.1)
 

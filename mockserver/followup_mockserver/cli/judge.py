@@ -131,8 +131,8 @@ def check_receiver(
     Exit status: 0 if no case fails, 1 if one fails, 2 if the receiver or the probe cannot be reached, or if the
     arguments are invalid.
     """
-    from followup_mockserver.lab.receiver_cases import Unreachable
     from followup_mockserver.lab.receiver_check import check_receiver
+    from followup_mockserver.lab.receiver_client import Unreachable
     from followup_mockserver.world.schema.formats import is_webhook_target
 
     for argument, value in (("URL", url), ("--probe", probe)):

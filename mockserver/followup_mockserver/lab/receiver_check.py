@@ -10,10 +10,8 @@ from typing import Any, Literal
 import attrs
 
 from followup._for_mockserver import EVENT_TYPE_HEADER, WEBHOOK_ATTEMPT_TIMEOUT
-from followup_mockserver.lab.receiver_cases import (
-    CASES,
-    Case,
-    Events,
+from followup_mockserver.lab.receiver_cases import CASES, Case, Events
+from followup_mockserver.lab.receiver_client import (
     Origin,
     Response,
     Unreachable,
