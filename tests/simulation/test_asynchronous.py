@@ -108,24 +108,17 @@ def test_the_order_of_tasks_is_part_of_the_history(orders: Any, expected: set[st
     assert Racing.notes[: len(orders)] == Racing.notes[len(orders) :]
 
 
-@pytest.mark.parametrize(("order", "is_steady"), [(0, True), (1, True), (2, False), (7, True), (8, False)])
-def test_the_network_of_a_task_stays_slow_in_some_orders(order: int, is_steady: bool) -> None:
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_in_some_orders_the_network_takes_time(order: int) -> None:
     class Calling(Noted):
         async def book(self, booking: Booking) -> None:
-            await asyncio.gather(*[asyncio.create_task(self.call()) for _ in range(4)])
+            before = self.now()
+            await asyncio.gather(*[self.async_client.account.retrieve() for _ in range(4)])
+            self.notes.append(self.now() > before)
             raise RuntimeError
 
-        async def call(self) -> None:
-            seconds = []
-            for _ in range(4):
-                before = self.now()
-                await self.async_client.account.retrieve()
-                seconds.append(round((self.now() - before).total_seconds(), 1))
-            self.notes.append(seconds)
-
     play(Calling, TaskOrder(order), Book(0, 0))
-    assert all(len(set(seconds)) == 1 for seconds in Calling.notes) == is_steady
-    assert (len({tuple(seconds) for seconds in Calling.notes}) > 1) == (order > 0)
+    assert Calling.notes == [order > 0]
 
 
 def test_a_crash_cancels_all_tasks_which_can_send_nothing_any_more() -> None:

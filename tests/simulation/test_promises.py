@@ -13,7 +13,7 @@ from support.integrations.common import FindsByName
 from support.plain_clinic import PlainClinic
 
 from followup import FollowUp, FollowUpError
-from followup_mockserver.lab.simulation.history import Book, EnterDetails, Forge, PassTime, Reschedule, Work, seed_of
+from followup_mockserver.lab.simulation.history import Book, Forge, PassTime, Work, seed_of
 from followup_mockserver.simulation import Booking, Clinic, simulate
 
 
@@ -196,49 +196,6 @@ def test_equal_instants_are_equal_where_the_clocks_of_the_clinic_go_back() -> No
             return {key: start and start.astimezone(zone) for key, start in super().bookings().items()}
 
     simulate(Local, examples=2, seed=1)
-
-
-class ErasesEmails(PlainClinic):
-    def send(self, external_id: str, booking: dict[str, Any]) -> None:
-        super().send(external_id, booking)
-        for patient in self.client.patients.list():
-            self.client.patients.update(patient.id, email=None, full_name=patient.full_name)
-
-
-class ErasesNames(PlainClinic):
-    def send(self, external_id: str, booking: dict[str, Any]) -> None:
-        super().send(external_id, booking)
-        for patient in self.client.patients.list():
-            self.client.patients.update(patient.id, full_name=None)
-
-
-class Erases(PlainClinic):
-    def send(self, external_id: str, booking: dict[str, Any]) -> None:
-        appointment = self.client.appointments.list(external_id=external_id).first()
-        if appointment is None:
-            super().send(external_id, booking)
-        else:
-            self.client.appointments.update(appointment.id, start_at=booking["start_at"], type=None, doctor=None)
-
-
-ENTERED = seed_of((Book(0, 0), Work(), EnterDetails(0), Reschedule(0, 1)))
-
-
-@pytest.mark.parametrize(
-    ("clinic", "detail"),
-    [
-        (
-            Erases,
-            "B1: appointments.update set doctor to null, which was 'doc_*' and type to null, which was 'Control'. *",
-        ),
-        (ErasesNames, "pat_*: patients.update set full_name to null, which was 'José Núñez'. *"),
-        (ErasesEmails, "José Núñez: patients.update set email to null, which was 'patient@example.com'. *"),
-    ],
-)
-def test_a_request_that_erases_what_somebody_entered_at_the_service(clinic: type[Clinic], detail: str) -> None:
-    promise, found = broken_by(clinic, ENTERED)
-    assert promise == "No request sets a field to null that nobody wanted to erase."
-    assert fnmatchcase(found, detail)
 
 
 def test_a_booking_for_another_person_of_the_same_name() -> None:

@@ -21,7 +21,6 @@ CANCELS = "A booking that the clinic cancelled is cancelled at the service, or n
 KNOWN = "Nothing is at the service that the clinic does not know."
 KEEPS = "What book(), reschedule() and cancel() did when they returned is in bookings()."
 PATIENT = "Every booking is at the service for the patient with its phone."
-ERASES = "No request sets a field to null that nobody wanted to erase."
 ONCE = "The work of every genuine webhook event is done exactly once."
 RETURNS = "Every method of the clinic returns in the end."
 STARTS = "The clinic starts, also after a crash, unless a fault prevents it."
@@ -33,7 +32,6 @@ SHORT = {
     KNOWN: "nothing is unknown",
     KEEPS: "changes are kept",
     PATIENT: "bookings have their patient",
-    ERASES: "nothing is erased",
     ONCE: "events are handled once",
     GENUINE: "forgeries are not handled",
     STARTS: "it starts",
@@ -122,7 +120,6 @@ BUGS: tuple[Bug, ...] = (
     Bug("our own", common.TrustsWithoutTimestamp, (GENUINE,), is_slow=True),
     Bug("our own", common.RemembersTwenty, (ONCE,), is_slow=True, steps=24),
     Bug("our own", common.ComparesSeconds, (ONCE,)),
-    Bug("our own", common.SendsNulls, (ERASES,)),
     Bug("our own", common.FindsByName, (PATIENT,)),
     Bug("our own", common.TakesLocalTimeForUtc, (REACHES,)),
     Bug("our own", common.StoresLocalTime, (REACHES,)),

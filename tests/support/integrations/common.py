@@ -91,14 +91,6 @@ class ComparesSeconds(Intentions):
 # --- data ----------------------------------------------------------------------------------------------------------
 
 
-class SendsNulls(Intentions):
-    """Sends null for what it does not know, which erases what the service knows."""
-
-    def call(self, external_id: str, kind: str, arguments: dict[str, Any], key: str) -> None:
-        unknown = {"type": None, "doctor": None} if kind == "update" else {}
-        super().call(external_id, kind, {**arguments, **unknown}, key)
-
-
 class FindsByName(Intentions):
     """Takes the phone of a patient from the first booking with the same name, which two persons may have."""
 

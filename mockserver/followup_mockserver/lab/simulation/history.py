@@ -138,13 +138,6 @@ class TaskOrder:
     order: int = _below(32)
 
 
-@attrs.frozen
-class EnterDetails:
-    """At the service, somebody enters what was missing about an appointment and its patient."""
-
-    appointment: int = _below(MAX_BOOKINGS, _FEW)
-
-
 Step = (
     Book
     | Reschedule
@@ -162,7 +155,6 @@ Step = (
     | CrashAtCommit
     | TaskOrder
     | CrashAtStart
-    | EnterDetails
 )
 History = tuple[Step, ...]
 
@@ -237,16 +229,7 @@ _FAULTS: _Weights = {
     TaskOrder: 8,
 }
 _ACTIONS: _Weights = {Book: 5, Reschedule: 8, Cancel: 3, Work: 2, PassTime: 2}
-_SEQUELS: _Weights = {
-    Again: 5,
-    Work: 8,
-    PassTime: 5,
-    CrashNow: 3,
-    CrashAtCommit: 3,
-    RepeatDelivery: 3,
-    Forge: 3,
-    EnterDetails: 1,
-}
+_SEQUELS: _Weights = {Again: 5, Work: 8, PassTime: 5, CrashNow: 3, CrashAtCommit: 3, RepeatDelivery: 3, Forge: 3}
 """Kinds of steps with their weights. An action comes with faults before it and sequels after it."""
 
 _OF_WEBHOOKS = (DelayDelivery, LoseWebhookResponse, RepeatDelivery, Forge)

@@ -9,19 +9,17 @@ import contextlib
 import inspect
 import queue
 import random
-import re
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextvars import Context, copy_context
-from pathlib import Path
+from contextvars import Context
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
-from weakref import WeakKeyDictionary
 
 from followup._for_mockserver import Time
 from followup_mockserver.deliveries.applications import running_loop
 from followup_mockserver.lab.simulation.promises import RETURNS, PromiseBroken
+from followup_mockserver.lab.simulation.tasks import Callback, Task, WatchedTask, module_of, name_of, place_of
 
 _T = TypeVar("_T")
 _Ts = TypeVarTuple("_Ts")
@@ -54,77 +52,8 @@ Wait = Callable[[float | None], bool]
 """Lets so many seconds pass, or the time until the next webhook if it is None; returns whether there is one."""
 
 
-Task = asyncio.Task[Any]
-
-_UNDECIDED = -1.0
-"""The priority of a task for which none has been drawn."""
-
 _LATENCIES = (0.0, 0.0, 0.05, 1.0, 10.0)
 """Seconds that a request or a response may be under way, in simulated time."""
-
-_CHANGE = 0.1
-"""The probability that the task that went on is a slow one from now on."""
-
-
-class TaskOrder:
-    """The order in which ready tasks go on.
-
-    Attributes:
-        tasks: the tasks that have not ended, with their priorities.
-
-    Args:
-        number: 0 is the order in which they became ready, any other number a random one. With an odd number a task that
-            is slow stays slow, and so does its network; with an even one, each choice is independent.
-        tasks: the tasks that there are already.
-    """
-
-    def __init__(self, number: int = 0, tasks: Iterable[Task] = ()) -> None:
-        self.tasks: dict[Task, float] = dict.fromkeys(tasks, _UNDECIDED)
-        self._number = number
-        self._random = random.Random(number)  # noqa: S311 - it is reproducible on purpose
-        self._latencies: WeakKeyDictionary[Task, float] = WeakKeyDictionary()
-
-    def latency(self, task: Task | None) -> float:
-        """Return for how many seconds a request or a response of a task is under way."""
-        latency = self._random.choice(_LATENCIES) if self._number else 0.0
-        return latency if task is None or self._number % 2 == 0 else self._latencies.setdefault(task, latency)
-
-    def choice(self, ready: Mapping[int, Task]) -> int:
-        """Return the key of the task that goes on."""
-        keys = list(ready)
-        if not self._number or len(keys) < 2:
-            return keys[0]
-        if self._number % 2 == 0:
-            return keys[self._random.randrange(len(keys))]
-        for task in ready.values():
-            if self.tasks.get(task, _UNDECIDED) < 0:
-                self.tasks[task] = self._random.random()
-        first = max(keys, key=lambda key: self.tasks[ready[key]])
-        if self._random.random() < _CHANGE:
-            self.tasks[ready[first]] = _UNDECIDED
-        return first
-
-
-def module_of(frame: Any) -> str:
-    """Return the name of the module of a frame."""
-    return str(frame.f_globals.get("__name__", ""))
-
-
-def name_of(task: Task) -> str:
-    """Return the name that somebody gave to a task; otherwise that of its function: numbers differ in each run."""
-    name = task.get_name()
-    return str(getattr(task.get_coro(), "__qualname__", name)) if re.fullmatch(r"Task-\d+", name) else name
-
-
-def place_of(task: Task) -> str:
-    """Return the innermost place of the clinic's own code where a task waits."""
-    waiting: Any = task.get_coro()
-    place = "outside of its own code"
-    while (frame := getattr(waiting, "cr_frame", None)) is not None:
-        if not module_of(frame).startswith("asyncio."):
-            place = f"in {waiting.__qualname__}(), {Path(frame.f_code.co_filename).name}, line {frame.f_lineno}"
-        waiting = waiting.cr_await
-    return place
 
 
 _WHAT_IS_SIMULATED = (
@@ -148,45 +77,6 @@ def _refuse(name: str) -> Callable[..., Any]:
     return refuse
 
 
-class _Callback(asyncio.TimerHandle):
-    """A callback, which is due at an instant.
-
-    Attributes:
-        call: the function, and its arguments.
-        task: the task whose next step it is; None if it is something else.
-    """
-
-    def __init__(
-        self, when: float, function: Any, arguments: Any, loop: "SimulatedLoop", context: Context | None
-    ) -> None:
-        self._context_to_run_in = context or copy_context()
-        super().__init__(when, function, arguments, loop, self._context_to_run_in)
-        self.call = function, arguments
-        owner = getattr(function, "__self__", None)
-        self.task: asyncio.Task[Any] | None = owner if isinstance(owner, asyncio.Task) else None
-        self._simulated = loop
-
-    def run(self) -> None:
-        """Call the function; the loop handles its exception."""
-        function, arguments = self.call
-        try:
-            self._context_to_run_in.run(function, *arguments)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - as event loops do
-            self._simulated.call_exception_handler({"message": "", "exception": error, "handle": self})
-
-
-class _Task(asyncio.Task[Any]):
-    """A task that knows whether anybody waits, or has waited, for its end."""
-
-    is_watched: bool = False
-
-    def add_done_callback(self, function: Any, /, *, context: Context | None = None) -> None:
-        self.is_watched = True
-        super().add_done_callback(function, context=context)
-
-
 class SimulatedLoop(asyncio.BaseEventLoop):
     """An event loop that runs only while the simulation lets it, in the thread that created it, without sockets.
 
@@ -200,20 +90,21 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def __init__(self, time: Time, wait: Wait, check: Callable[[], None]) -> None:
         super().__init__()
-        self.set_task_factory(lambda loop, coroutine, **options: _Task(coroutine, loop=loop, **options))
+        self.set_task_factory(lambda loop, coroutine, **options: WatchedTask(coroutine, loop=loop, **options))
         self._clock = time
         self._wait = wait
         self._check = check
         self._thread = threading.get_ident()
 
         self._refused: NotSimulated | None = None
-        self._handles: list[_Callback] = []
+        self._handles: list[Callback] = []
         self._repeated: list[tuple[Any, Any]] = []
-        self._timers: list[_Callback] = []
-        self._order = TaskOrder()
+        self._timers: list[Callback] = []
+        self._tasks: dict[Task, None] = {}  # those that have not ended, in the order in which they began
+        self.set_order(0)
         self._errors: list[tuple[str, BaseException]] = []
-        self._posts: queue.SimpleQueue[tuple[str, _Callback, tuple[Any, ...]]] = queue.SimpleQueue()
-        self._owed: dict[object, _Callback | None] = {}
+        self._posts: queue.SimpleQueue[tuple[str, Callback, tuple[Any, ...]]] = queue.SimpleQueue()
+        self._owed: dict[object, Callback | None] = {}
         self._connections: dict[int, Any] = {}
         self._is_submitting = False
         self._threads: Executor | None = None
@@ -226,12 +117,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     # --- what the simulation does ------------------------------------------------------------------------------------
 
     def set_order(self, number: int) -> None:
-        """Choose the order in which ready tasks go on; see ``TaskOrder``."""
-        self._order = TaskOrder(number, self._order.tasks)
+        """Choose in which order ready tasks go on.
+
+        Args:
+            number: 0 is the order in which they became ready, with a network without latency; any other number is a
+                random order, with random latencies.
+        """
+        self._order = number
+        self._random = random.Random(number)  # noqa: S311 - it is reproducible on purpose
 
     def latency(self) -> float:
-        """Return for how many seconds a request or a response of the current task is under way."""
-        return self._order.latency(asyncio.current_task(self))
+        """Return for how many seconds a request or a response is under way."""
+        return self._random.choice(_LATENCIES) if self._order else 0.0
 
     def run(self, coroutine: Any, name: str) -> Any:
         """Run a coroutine to its end, and other tasks meanwhile; return its result.
@@ -264,7 +161,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._never_rest()
 
     def _never_rest(self, what: str = "") -> NoReturn:
-        names = ", ".join(map(name_of, self._order.tasks)) or "callbacks of the event loop"
+        names = ", ".join(map(name_of, self._tasks)) or "callbacks of the event loop"
         raise PromiseBroken(RETURNS, f"{what}Without waiting, these go on for ever: {names}.")
 
     def seconds_to_timer(self) -> float | None:
@@ -285,7 +182,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.set_order(0)
         for _ in range(_CLEANUPS):
             with self._running():
-                for task in [*self._order.tasks, *(asyncio.all_tasks(self) - self._order.tasks.keys())]:
+                for task in [*self._tasks, *(asyncio.all_tasks(self) - self._tasks.keys())]:
                     task.cancel()
             self._timers.clear()
             with contextlib.suppress(NotSimulated):
@@ -342,8 +239,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._check()
         return True
 
-    def _take_leave(self, task: "asyncio.Task[Any]") -> None:
-        self._order.tasks.pop(task, None)
+    def _take_leave(self, task: "Task") -> None:
+        self._tasks.pop(task, None)
         if task.cancelled():
             with contextlib.suppress(asyncio.CancelledError):
                 task.exception()  # a task in Python 3.11 keeps its CancelledError, and what its frames hold, for ever
@@ -364,13 +261,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         One that belongs to no task does not wait for tasks, unless it has run since a task went on: anyio cancels a
         task by a callback that schedules itself again and again until the task has ended.
         """
-        ready: dict[int, asyncio.Task[Any]] = {}
+        ready = []
         for position, handle in enumerate(self._handles):
             if handle.task is not None:
-                ready[position] = handle.task
+                ready.append(position)
             elif handle.call not in self._repeated:
                 return position
-        return self._order.choice(ready) if ready else None
+        return (self._random.choice(ready) if self._order else ready[0]) if ready else None
 
     def _collect(self) -> None:
         """Wait for the threads that work for tasks, and take what they passed on, in the order of the work."""
@@ -411,18 +308,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.Handle:
         """Add a callback that is ready."""
-        handle = _Callback(0.0, callback, args, self, context)
+        handle = Callback(0.0, callback, args, self, context)
         if not self.is_closed():
             self._handles.append(handle)
             if handle.task is not None:
-                self._order.tasks.setdefault(handle.task, _UNDECIDED)
+                self._tasks.setdefault(handle.task)
         return handle
 
     def call_at(
         self, when: float, callback: Callable[[*_Ts], object], *args: *_Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Add a timer."""
-        handle = _Callback(when, callback, args, self, context)
+        handle = Callback(when, callback, args, self, context)
         self._timers.append(handle)
         return handle
 
@@ -432,7 +329,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Take a callback from a thread that works for a task."""
         if threading.get_ident() == self._thread and not self._is_submitting:
             return self.call_soon(callback, *args, context=context)
-        handle = _Callback(0.0, callback, args, self, context)
+        handle = Callback(0.0, callback, args, self, context)
         if not self.is_closed():
             self._posts.put((threading.current_thread().name, handle, args))
         return handle

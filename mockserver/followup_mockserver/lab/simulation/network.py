@@ -119,7 +119,6 @@ class Network:
 
     Attributes:
         faults: how many requests a fault has affected.
-        erased: whose fields a request has set to null, its operation, and the fields with their values before.
 
     Args:
         service: the service.
@@ -133,7 +132,6 @@ class Network:
     faults: int = attrs.field(default=0, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _sent: dict[bytes, str | None] = attrs.field(factory=dict, init=False)
-    erased: list[tuple[str | None, str, dict[str, Any]]] = attrs.field(factory=list, init=False)
 
     def carry(self, process: Process, request: httpx.Request) -> httpx.Response:
         """Pass a request to the service, and return its response.
@@ -152,7 +150,7 @@ class Network:
                 raise process.crash()
             sentence = f"The clinic sent {call}{self._repetition(request)}"
             if crash is not None:
-                self._pass_on(request, operation, path_id)
+                self._pass_on(request)
                 self._story.add(f"{sentence}, and crashed before it saw the response.")
                 raise process.crash()
             fault = self._pending.next_fault(operation)
@@ -161,10 +159,10 @@ class Network:
                 self.faults += 1
                 self._service.add_fault(operation=fault.operation or "*", **fault.arguments)
                 try:
-                    return self._pass_on(request, operation, path_id)
+                    return self._pass_on(request)
                 finally:
                     self._service.clear_faults()  # a request that matches no operation leaves its fault behind
-            response = self._pass_on(request, operation, path_id)
+            response = self._pass_on(request)
             refused = _refused_events(request, response) if operation == "events.create" else ""
             if not response.is_success:
                 what = f"a {response.status_code}: {refused}" if refused else f"a {response.status_code}"
@@ -175,23 +173,8 @@ class Network:
                 self._story.add(f"{sentence}.")
             return response
 
-    def _pass_on(self, request: httpx.Request, operation: str, path_id: str | None) -> httpx.Response:
-        """Pass a request to the service, and note what it erases."""
-        before = self._fields_of(path_id) if request.method == "PATCH" else {}
-        try:
-            return call_wsgi(self._service._wsgi_app, request)
-        finally:
-            now = self._fields_of(path_id) if before else {}
-            fields = {name: value for name, value in before.items() if value is not None and now[name] is None}
-            if fields:
-                self.erased.append((now.get("external_id") or now.get("full_name") or path_id, operation, fields))
-
-    def _fields_of(self, id: str | None) -> dict[str, Any]:
-        """Return the fields of an appointment or a patient by name; none for any other id."""
-        tenant = self._service._access.tenant
-        with tenant.lock:
-            record = tenant.appointments.get(id or "") or tenant.patients.get(id or "")
-            return attrs.asdict(record, recurse=False) if record is not None else {}
+    def _pass_on(self, request: httpx.Request) -> httpx.Response:
+        return call_wsgi(self._service._wsgi_app, request)
 
     def _repetition(self, request: httpx.Request) -> str:
         """Return how the request repeats an earlier one, as a part of the sentence."""
@@ -212,7 +195,10 @@ class Network:
         data = json.loads(content or b"null")
         if operation == "events.create":
             return f"events.create: {', '.join(map(_event_text, _events_of(data)))}"
-        found = _external_id(data) or self._fields_of(path_id).get("external_id")
+        tenant = self._service._access.tenant
+        with tenant.lock:
+            appointment = tenant.appointments.get(path_id or "")
+        found = _external_id(data) or (appointment and appointment.external_id)
         return f"{operation} for {found}" if found else operation
 
 

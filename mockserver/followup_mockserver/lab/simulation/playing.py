@@ -32,7 +32,6 @@ from followup_mockserver.lab.simulation.promises import (
 )
 from followup_mockserver.lab.simulation.running import ClinicTime, Runner
 from followup_mockserver.lab.simulation.webhooks import Traffic, what_happened
-from followup_mockserver.rules import appointments, patients
 from followup_mockserver.service import MockService
 
 DURATIONS = (
@@ -186,33 +185,8 @@ class _Play:
             case steps.TaskOrder():
                 self._story.add("From here on, tasks went on in another order.")
                 self._runner.set_order(step.order)
-            case steps.EnterDetails():
-                self._enter_details(step)
             case _:
                 self._pending.add(step)
-
-    def _enter_details(self, step: steps.EnterDetails) -> None:
-        """Let somebody at the service enter what nobody has said about an appointment and its patient."""
-        tenant = self._service._access.tenant
-        with tenant.lock, tenant.caused_by(None):
-            found = [
-                each
-                for each in tenant.appointments
-                if each.external_id in self._ledger.entries and each.status not in ("cancelled", "completed")
-            ]
-            if not found:
-                return
-            appointment = found[step.appointment % len(found)]
-            patient = patients.patient_about(tenant, appointment)
-            doctor = next(iter(tenant.doctors)).id
-            appointments.update(
-                tenant, appointment, type=appointment.type or "Control", doctor=appointment.doctor or doctor
-            )
-            patients.update(tenant, patient, email=patient.email or "patient@example.com")
-        self._story.add(
-            f"At the service, somebody entered the type and the doctor of {appointment.external_id}, "
-            "and the e-mail address of its patient."
-        )
 
     def _operate(self, entry: Entry, operation: Operation, *, again: bool = False) -> None:
         booking = entry.booking
@@ -263,7 +237,6 @@ class _Play:
         tenant = self._service._access.tenant
         phones = {each.id: each.phone for each in tenant.patients}
         promises.check_persons(self._ledger.entries, self._appointments(), phones.get)
-        promises.check_erased(self._network.erased)
         handled = clinics.handled_of(self._runner.up().clinic)
         if self._player.secret and handled is not None:
             genuine = {each.id: what_happened(each.payload) for each in reversed(self._service.deliveries)}

@@ -187,7 +187,6 @@ REACHES_SERVICE = "Every booking that the clinic believes in is at the service e
 CANCELS = "A booking that the clinic cancelled is cancelled at the service, or never got there."
 NOTHING_UNKNOWN = "Nothing is at the service that the clinic does not know."
 FOR_ITS_PATIENT = "Every booking is at the service for the patient with its phone."
-ERASES_NOTHING = "No request sets a field to null that nobody wanted to erase."
 HANDLES_ONCE = "The work of every genuine webhook event is done exactly once."
 HANDLES_NO_FORGERY = "The work of a forged webhook is never done."
 RETURNS = "Every method of the clinic returns in the end."
@@ -276,20 +275,6 @@ def check_persons(
             booking = entry.booking
             detail = f"{booking.external_id} is a booking of {booking.full_name}, {booking.phone}"
             raise PromiseBroken(FOR_ITS_PATIENT, f"{detail}; the service has it for the patient with {phone}.")
-
-
-def check_erased(erased: Iterable[tuple[str | None, str, Mapping[str, object]]]) -> None:
-    """Check that no request has set a field to null.
-
-    Args:
-        erased: whose fields, the operation of the request, and the fields that it set to null with their values before.
-
-    Raises:
-        PromiseBroken: one has.
-    """
-    for whose, operation, fields in erased:
-        values = " and ".join(f"{name} to null, which was {value!r}" for name, value in fields.items())
-        raise PromiseBroken(ERASES_NOTHING, f"{whose}: {operation} set {values}. Omit what does not change.")
 
 
 def check_events(handled: Sequence[str], genuine: Mapping[str, str], forged: Collection[str]) -> None:
