@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from followup_mockserver.world.schema.formats import is_timestamp, parse_date
+from followup_mockserver.world.schema.formats import parse_date, parse_timestamp
 
 ACCEPTED = {
     "2026-10-01T10:00:00Z": "2026-10-01T10:00:00.000Z",
@@ -80,6 +80,6 @@ def test_another_implementation_of_rfc_3339_agrees(text: str) -> None:
         return jsonschema_rs.Draft202012Validator({"format": format}, validate_formats=True).is_valid(text)
 
     if not text.startswith("0000") and ":60" not in text:  # the service has no leap seconds
-        assert is_timestamp(text) == valid("date-time")
-        with contextlib.nullcontext() if valid("date") else pytest.raises(ValueError):
-            parse_date(text)
+        for name, parse in (("date-time", parse_timestamp), ("date", parse_date)):
+            with contextlib.nullcontext() if valid(name) else pytest.raises(ValueError):
+                parse(text)

@@ -176,6 +176,7 @@ OPERATIONS: Mapping[str, Operation] = {
         path=declaration.path,
         group=sdk.group_name(group),
         declaration=declaration,
+        # A declaration without a row ends the import: it has no scope and no rule.
         row=_ROWS[name],
     )
     for group in sdk.all_groups()

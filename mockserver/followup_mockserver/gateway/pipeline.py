@@ -59,6 +59,7 @@ def authenticate(exchange: Exchange) -> None:
 
 
 def _unauthorized(code: str, message: str) -> ServiceError:
+    # A 401 must have this header (RFC 9110, section 15.5.2).
     return ServiceError(401, "authentication_error", code, message, headers={"WWW-Authenticate": "Bearer"})
 
 
@@ -81,6 +82,7 @@ def limit_rate(exchange: Exchange) -> None:
     with tenant.lock:
         wait = tenant.rate_limiter.take(exchange.key.value, tenant.clock.advanced)
     if wait is not None:
+        # In whole seconds, rounded up: a client that comes a moment too early is rejected again.
         raise ServiceError(
             429,
             "rate_limit_error",
@@ -165,11 +167,14 @@ logger: logging.Logger = logging.getLogger("followup_mockserver")
 
 STEPS: tuple[Callable[[Exchange], None], ...] = (
     find_tenant,
+    # Before the key is checked: an outage does not depend on it.
     match_fault,
     authenticate,
     authorize,
+    # The rate is that of a key, so it must be a valid one.
     limit_rate,
     check_version,
+    # After all that rejects a request without looking at its body, and before a delay: a copy meets a 409 meanwhile.
     responding.claim_idempotency_key,
     apply_delay,
     responding.respond,

@@ -25,6 +25,7 @@ from followup_mockserver.world.state.tenant import Tenant
 MAX_DEPTH = 32
 """Levels of nesting that a body may have."""
 
+# ASCII digits alone, and few of them: ``int`` and ``float`` also take those of other scripts, and thousands.
 _INTEGER = r"-?[0-9]{1,9}"
 _NUMBER = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 _BOOLEANS = {"true": True, "false": False}

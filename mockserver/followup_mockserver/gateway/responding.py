@@ -27,6 +27,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
     key = request.headers.get("idempotency-key")
     if not request.operation.declaration.idempotent:
         return
+    # NUL separates them, because neither method nor path can contain it.
     source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
     fingerprint = exchange.fingerprint = hashlib.sha256(source).hexdigest()
     if key is None:
@@ -62,6 +63,7 @@ def release_idempotency_key(exchange: Exchange) -> None:
 def respond(exchange: Exchange) -> None:
     """Replay the response of the idempotency key, or run the rule of the operation."""
     if exchange.replayed is not None:
+        # The response is the stored text, not this: a replay is the same to the byte.
         exchange.result = json.loads(exchange.replayed)
         exchange.response = Response(
             status=200, headers={"Idempotent-Replayed": "true"}, body=exchange.replayed.encode()
@@ -92,6 +94,7 @@ def _run_rule(exchange: Exchange) -> bytes:
             result = operation.row.rule(tenant, *found, **arguments)
         exchange.result = _encoded(exchange, result)
         body = _json_bytes(exchange.result)
+        # Under the lock of the effect: no copy of the request meets the one without the other.
         if exchange.claimed is not None:
             tenant.idempotency.finish(exchange.claimed, body.decode(), exchange.request_id)
             exchange.claimed = None
@@ -127,6 +130,7 @@ def _json_bytes(value: Any) -> bytes:
     return _ENCODER.encode(value).encode()
 
 
+# ``json.dumps`` makes a new encoder for each call with such arguments.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -186,6 +190,7 @@ def record_call(exchange: Exchange) -> None:
         tenant.notify()
     response.headers["Request-Id"] = request_id
     response.headers["Service-Version"] = SERVICE_VERSION
+    # Without the lock: an observer may be slow, such as a log that is written to a terminal.
     journal.report(call)
 
 

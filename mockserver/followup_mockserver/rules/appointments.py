@@ -32,6 +32,7 @@ def create(
     if source == "agent" and doctor in {each.id for each in tenant.doctors.find_all("active", False)}:
         raise invalid("doctor_inactive", "The agent books appointments only with active doctors.", "doctor")
     now = tenant.at
+    # Last, because it may create the patient: a rejected booking must leave nobody behind.
     booked_for = reference.resolve()
     appointment = Appointment(
         id=tenant.ids.new("apt_"),
@@ -61,6 +62,7 @@ def update(tenant: Tenant, appointment: Appointment, **changes: Any) -> Appointm
     rescheduled = changes.get("start_at", start_before) != start_before
     if rescheduled:
         changes["status"] = "rescheduled"
+    # A PATCH that is repeated leaves ``updated_at`` as it is.
     if any(getattr(appointment, name) != value for name, value in changes.items()):
         tenant.appointments.update(appointment, **changes, updated_at=tenant.at)
     if rescheduled:
@@ -84,7 +86,7 @@ def cancel(
     reason: str | None = None,  # noqa: ARG001 - accepted, but no result of the API shows it
 ) -> Appointment:
     """Cancel an appointment; if it is cancelled already, return it unchanged."""
-    if appointment.status != "cancelled":
+    if appointment.status != "cancelled":  # a completed one can be cancelled (section 3)
         now = tenant.at
         tenant.appointments.update(appointment, status="cancelled", cancelled_at=now, updated_at=now)
         _publish(tenant, "appointment.cancelled", appointment)
@@ -113,5 +115,6 @@ def _require_modifiable(appointment: Appointment) -> None:
 
 def _publish(tenant: Tenant, type: str, appointment: Appointment, change: Outcome | None = None) -> None:
     patient = patient_about(tenant, appointment)
+    # First, because the webhook contains the patient.
     refresh_stage(tenant, patient)
     tenant.publish(type, appointment, patient, change=change)

@@ -115,6 +115,7 @@ def _create_resource(tenant: Tenant, create: Callable[..., Any], data: Any, part
     try:
         return create(tenant, patient=data["patient"], found_by=patients.IN_EVENTS, **data[part], **source)
     except ServiceError as error:
+        # Rules name fields as in the body of a request, where those of the resource are beside its patient.
         is_about_patient = (error.param or "").partition(".")[0] == "patient"
         raise error if is_about_patient else error.under(part) from None
 

@@ -92,7 +92,7 @@ def process(tenant: Tenant, raw: Any, source: EventSource = "api", path: str = "
         effect = effects()[event["type"]]
         data, ignored = effect.parse(event["data"], reject_mistaken=reject_unknown)
     except ServiceError as error:
-        return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=_reason(error))
+        return EventResult(id=_id_of(raw) or "", accepted=False, status="invalid", error=str(error))
     result = _apply(tenant, event, effect, data, known, source)
     if result.accepted:
         tenant.remarks.ignored_keys.extend(f"{path}{each}" for each in ignored)
@@ -111,6 +111,7 @@ def _apply(
     outcome, problem, code = None, None, None
     event_id = tenant.ids.new(EVENT_PREFIX) if stored is None else stored.id
     begun = tenant.note(EVENT, event_id)
+    # A fault is planned for calls, and an event of another source is none.
     if source == "api" and tenant.faults.pending and tenant.faults.match_event() is not None:
         status, problem, code = "failed", INJECTED, "fault"
     elif effect.apply is not None:
@@ -120,7 +121,8 @@ def _apply(
             status, outcome = "processed", EventOutcome(object=produced.object, id=produced.id)
         except ServiceError as error:
             # An event that can never succeed is not stored. Any other problem may be gone when it is sent again.
-            problem = _reason(error.under("data"))
+            # The path is that in the event: it is stored with the event, whose position in the batch is not.
+            problem = str(error.under("data"))
             if _is_permanent(error):
                 tenant.history.drop(begun)
                 return EventResult(id=event["id"], accepted=False, status="invalid", error=problem)
@@ -129,6 +131,7 @@ def _apply(
     result_id = None if outcome is None else outcome.id
     tenant.note(EVENT, event_id, _history_outcome(status, code), cause=None, about=result_id)
     if status == "unhandled":
+        # Once it is stored, because ``ref`` of the webhook names it.
         patient = patient_of_order(tenant, stored.data)
         with tenant.caused_by(event_id):
             tenant.publish(stored.type, stored, patient)
@@ -166,8 +169,3 @@ def _store(
     stored = Event(id=event_id, object="event", source=source, source_ref=event["id"], received_at=now, **fields)
     tenant.events.add(stored)
     return stored
-
-
-def _reason(error: ServiceError) -> str:
-    # The path is relative to the event: it is stored with the event, whose position in the batch is not.
-    return f"{error.param}: {error.message}" if error.param else error.message

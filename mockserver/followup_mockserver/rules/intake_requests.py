@@ -39,6 +39,7 @@ def create(tenant: Tenant, **fields: Any) -> IntakeRequest:
         updated_at=now,
     )
     tenant.intake_requests.add(intake)
+    # First, because the webhooks contain the request as it is after the check (docs/open-points.md).
     ready = _becomes_ready(tenant, intake)
     for event_type in ("intake.requested", "intake.created", *(("intake.ready",) if ready else ())):
         _publish(tenant, event_type, intake)
@@ -127,6 +128,7 @@ def obstacle_to_question(tenant: Tenant, intake: IntakeRequest) -> Outcome | Non
     phone = _phone_to_ask(tenant, intake)
     if phone is None:
         return NO_PHONE
+    # The phone of a contact may be that of a patient who wants no messages.
     owner = tenant.patients.find("phone", phone)
     return OPTED_OUT if owner is not None and owner.opted_out else None
 

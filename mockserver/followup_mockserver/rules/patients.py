@@ -50,6 +50,7 @@ def normalized_dni(dni: str, param: str) -> str:
     Raises:
         ServiceError: 400: the document has no other characters.
     """
+    # What is copied from a PDF or a web page has soft hyphens and zero-width marks (Cf), which nobody sees.
     bare = "".join(each for each in dni if not (each == "." or each.isspace() or category(each) == "Cf")).upper()
     if not bare:
         raise invalid("parameter_invalid", "This must be a document number.", param)
@@ -266,6 +267,7 @@ def refresh_stage(tenant: Tenant, patient: Patient) -> None:
         stage = "scheduled"
     else:
         stage = "periodic_follow_up" if tenant.visits.count("patient", patient.id) else "pending_follow_up"
+    # Without an event: the stage is the service's own mark, and no fact about the patient (docs/open-points.md).
     if stage != patient.stage:
         tenant.patients.update(patient, stage=stage, updated_at=now)
 

@@ -175,6 +175,7 @@ def event_of(tenant: Tenant, event_type: OutboundEventType) -> DomainEvent:
     newest_first = reversed([*getattr(tenant, kind.collection)])
     subject = next((each for each in newest_first if kind.fits(each)), None)
     if subject is None:
+        # The event that the test asked for is the only one that its receiver gets.
         with tenant.without_webhooks():
             subject = kind.make(tenant)
     details = {"conversation": {"reason": HANDOFF_REASON}} if event_type == "conversation.handoff" else {}
@@ -195,6 +196,7 @@ def _ref_in(data: Mapping[str, Any], event_type: OutboundEventType) -> str | Non
 @functools.cache
 def examples() -> Mapping[str, Mapping[str, Any]]:
     """Return an example of the ``data`` of every outbound type (specification, section 6.2)."""
+    # Seeded and frozen, because the reference and the control API's document show these examples.
     options = Options(seed=0, start_time="2026-11-28T09:00:00Z")
     found = {}
     for event_type in OUTBOUND_TYPES:

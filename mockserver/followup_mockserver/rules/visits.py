@@ -30,6 +30,7 @@ def create(
     reference = PatientReference(tenant, patient, found_by)
     if attended and (reference.patient is None or reference.patient.id != attended.patient):
         raise invalid("parameter_invalid", "This must be an appointment of the same patient.", "appointment")
+    # All checks have passed; only now may a patient be created.
     visitor = reference.resolve()
     visit = Visit(
         id=tenant.ids.new("vis_"),
@@ -43,6 +44,7 @@ def create(
         **fields,
     )
     tenant.visits.add(visit)
+    # In this order: a completed appointment is no longer ahead, and the webhook contains the stage.
     if attended:
         complete(tenant, attended)
     refresh_stage(tenant, visitor)

@@ -28,7 +28,7 @@ def create(
         object="webhook_endpoint",
         url=url,
         description=description,
-        enabled_events=_checked_events(enabled_events),
+        enabled_events=_without_repetitions(enabled_events),
         status="enabled",
         created_at=tenant.at,
     )
@@ -42,7 +42,7 @@ def update(
 ) -> WebhookEndpoint:
     """Update an endpoint. Omitted fields stay unchanged; ``disabled=True`` cancels the pending attempts."""
     if "enabled_events" in changes:
-        changes["enabled_events"] = _checked_events(changes["enabled_events"])
+        changes["enabled_events"] = _without_repetitions(changes["enabled_events"])
     if disabled is not None:
         changes["status"] = "disabled" if disabled else "enabled"
     tenant.webhook_endpoints.update(endpoint, **changes)
@@ -68,7 +68,5 @@ def ping(tenant: Tenant, endpoint: WebhookEndpoint) -> WebhookDelivery:
     return delivery
 
 
-def _checked_events(types: Sequence[str]) -> Any:
-    if not types:
-        raise invalid("parameter_invalid", "This must be a non-empty array.", "enabledEvents")
+def _without_repetitions(types: Sequence[str]) -> Any:
     return [*dict.fromkeys(types)]

@@ -202,6 +202,7 @@ def filled(template: str, outcome: Outcome) -> list[Part]:
 
 
 def _parts(template: str, outcome: Outcome) -> Iterator[Part]:
+    # Not ``str.format``: a time stays a time, which a page shows in the zone that its reader has selected.
     for literal, name, spec, _ in Formatter().parse(template):
         if literal:
             yield literal

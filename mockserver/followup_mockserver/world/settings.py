@@ -183,6 +183,7 @@ webhook_target: Check = checks.matching(
 """Checks a URL that the mock may send webhooks to, whatever its options are."""
 
 
+# Beside the fields of ``Options``: two classes can have the same typed keyword arguments by PEP 692 alone.
 class MockOptions(TypedDict, total=False):
     """The keyword arguments of ``MockService`` and ``MockServer``; each is optional.
 
@@ -315,6 +316,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise InvalidArgument("settings", "the path of a settings file")
     content = Path(path).read_bytes()
     try:
+        # The Notepad of Windows writes a byte order mark, which TOML does not allow.
         document = tomllib.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise SettingsFileError(f"{path}: this must be UTF-8 text") from None
@@ -330,6 +332,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         if name not in attrs.fields_dict(Options):
             known = ", ".join(sorted(attrs.fields_dict(Options)))
             raise SettingsFileError(f"{path}: {SETTINGS}.{name} is unknown; the settings are {known}")
+    # Although options that are passed may replace some: only here can an error name the file.
     try:
         Options(**settings)
     except InvalidArgument as error:

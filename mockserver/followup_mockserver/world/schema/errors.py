@@ -74,6 +74,7 @@ class InvalidArgument(ServiceError, ValueError):
     """
 
     def __init__(self, argument: str, expected: str) -> None:
+        # Without the value: it may be a phone, and errors end up in the logs of test runs.
         message = f"This must be {expected}."
         super().__init__(400, "invalid_request_error", "parameter_invalid", message, param=camel(argument))
         self.argument = argument
@@ -145,6 +146,7 @@ def integer(least: int | None = None, most: int | None = None, expected: str | N
     """
 
     def is_valid(value: Any) -> bool:
+        # ``bool`` is a subclass of ``int``: without this, True would be 1.
         is_integer = isinstance(value, int) and not isinstance(value, bool)
         return is_integer and (least is None or value >= least) and (most is None or value <= most)
 

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime
 
 import attrs
 
+# The patterns come before ``fromisoformat``, which from Python 3.11 on also takes 20260928, weeks and ordinal days.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
@@ -32,15 +33,8 @@ def parse_timestamp(text: str) -> datetime:
         instant = datetime.fromisoformat(text).astimezone(UTC)
     except OverflowError:
         raise ValueError("outside of the calendar") from None
+    # Responses have milliseconds (section 2): with more, a PATCH with the time of a response would reschedule.
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
-
-
-def is_timestamp(text: str) -> bool:
-    """Return whether a text is an RFC 3339 timestamp."""
-    try:
-        return bool(parse_timestamp(text))
-    except ValueError:
-        return False
 
 
 def parse_date(text: str) -> date:
@@ -56,6 +50,7 @@ def parse_date(text: str) -> date:
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LOCAL_PART = rf"{_ATOM}(?:\.{_ATOM})*"
+# Hyphens in the third and fourth place are reserved (RFC 5891); only xn-- stands for an international name.
 _HOST_LABEL = r"(?!(?!xn)..--)(?!-)[A-Za-z0-9-]{1,63}(?<!-)"
 _EMAIL = rf"(?=[^@]{{1,64}}@.{{1,253}}$){_LOCAL_PART}@{_HOST_LABEL}(?:\.{_HOST_LABEL})*"
 """RFC 5321 with its limits, without the quotation marks and addresses in brackets that no patient has."""
@@ -69,6 +64,7 @@ def is_email(text: str) -> bool:
 _DEFAULT_PORTS = {"https": 443, "http": 80}
 _LAST_PORT = 65_535
 
+# Unlike in an e-mail address, underscores are allowed: names of containers have them.
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_\-]{0,61}[A-Za-z0-9_])?"
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})"
 _URL = (
@@ -109,6 +105,7 @@ class WebhookUrl:
         return f"{self.scheme}://{self.authority}"
 
 
+# Each check of an endpoint and each attempt parses its URL again.
 @functools.lru_cache(1024)
 def parse_webhook_url(text: str) -> WebhookUrl:
     """Return the parts of a URL that webhooks may be sent to.
@@ -125,6 +122,7 @@ def parse_webhook_url(text: str) -> WebhookUrl:
         raise ValueError("not a port")
     if host.startswith("["):
         host = str(ipaddress.IPv6Address(host[1:-1]))
+    # That localhost is this machine is only certain once it is resolved: the sender checks the address again.
     if scheme == "http" and host != "localhost" and not is_loopback_address(host):
         raise ValueError("http is for loopback addresses")
     return WebhookUrl(scheme, host, port, target if target.startswith("/") else f"/{target}")
@@ -158,6 +156,7 @@ def is_loopback_address(host: str) -> bool:
         address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    # ::ffff:127.0.0.1 is this machine too, but ``is_loopback`` says so only from Python 3.13 on.
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return (mapped or address).is_loopback
 

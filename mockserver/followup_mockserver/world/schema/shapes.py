@@ -102,6 +102,7 @@ class Shapes:
             case "list":
                 return validation.array_of(self.of(kind.items), tuple if kind.type is tuple else list)
         schema, convert = self.scalars[kind.type]
+        # A copy, because the constraints of one parameter are added to it.
         return validation.Shape(dict(schema), None if convert is None else lambda value, _how, _path: convert(value))
 
 
@@ -130,6 +131,7 @@ def _nullable(shape: validation.Shape) -> validation.Shape:
     schema = shape.schema
     if "type" in schema:
         schema = {**schema, "type": [schema["type"], "null"]}
+        # In JSON Schema every keyword must hold, so null has to be among the values of an enum too.
         if "enum" in schema:
             schema["enum"] = [*schema["enum"], None]
     return attrs.evolve(shape, schema=schema)

@@ -110,6 +110,7 @@ class Shape:
     def _reader(self) -> Read:
         schema, convert = self.schema, self.convert
         types = schema.get("type", ())
+        # Null comes first, so that an error says "null or a string".
         types = (types,) if isinstance(types, str) else sorted(types, key="null".__ne__)
         classes = {each for name in types for each in _TYPES[name][1]}
         tests = [(_LIMITS[keyword][0], keyword, limit) for keyword, limit in schema.items() if keyword in _LIMITS]
@@ -117,6 +118,7 @@ class Shape:
         has_format = _FORMATS.get(form)
 
         def read(value: Any, how: Reading, path: Path) -> Any:
+            # Nearly every value has one of the classes; only the others, such as bools and whole floats, cost more.
             if type(value) not in classes and not _is_one_of(types, value):
                 raise _must_be_one_of(types, path)
             if value is None:
@@ -128,7 +130,7 @@ class Shape:
                 if has_format is None or has_format(value, how):
                     return value if convert is None else convert(value, how, path)
             except ValueError:
-                pass
+                pass  # its text is Python's, and contains the value
             expected = formats.expected_url(value) if form == HTTPS_URL else _EXPECTED_FORMAT[form]
             raise _invalid(path, f"This must be {expected}.")
 
@@ -286,6 +288,7 @@ def decoded_json(text: bytes, max_depth: int) -> Any:
         raise invalid("body_invalid", "The body must be UTF-8, and not compressed.") from None
     except UnicodeEncodeError:
         raise invalid("body_invalid", "The body holds a lone surrogate, such as \\ud800.") from None
+    # The decoder is recursive, so a very deep body ends here, before its depth can be counted.
     except RecursionError:
         raise invalid("body_invalid", "The body is nested too deeply.") from None
     except json.JSONDecodeError:
@@ -293,12 +296,14 @@ def decoded_json(text: bytes, max_depth: int) -> Any:
         raise invalid("body_invalid", f"The body {rule}.") from None
     except ValueError:  # also an integer with more digits than Python converts
         raise invalid("body_invalid", "The body holds a number that is too large.") from None
+    # Counting brackets is cheap, and most bodies have fewer of them than levels are allowed.
     brackets = decoded.count("{") + decoded.count("[")
     if brackets > max_depth and _deeper_than(value, max_depth):
         raise invalid("body_invalid", "The body is nested too deeply.")
     return value
 
 
+# NaN and Infinity, which Python's decoder takes although RFC 8259 has no such numbers.
 def _reject_constant(constant: str) -> NoReturn:
     raise json.JSONDecodeError("it is not JSON", constant, 0)
 
@@ -315,10 +320,8 @@ _DECODER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_finite
 
 
 def _deeper_than(value: Any, depth: int) -> bool:
-    layer = [value] if isinstance(value, (dict, list)) else []
+    layer = [value]
     for _ in range(depth):
-        inner = (each.values() if isinstance(each, dict) else each for each in layer)
-        layer = [item for each in inner for item in each if isinstance(item, (dict, list))]
-        if not layer:
-            return False
-    return True
+        inner = (each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, (dict, list)))
+        layer = [item for each in inner for item in each]
+    return any(isinstance(each, (dict, list)) for each in layer)

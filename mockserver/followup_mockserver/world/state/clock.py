@@ -61,6 +61,7 @@ class Clock:
         """Return the current time."""
         if self.frozen or self._held:
             return self._set_to
+        # Not the wall clock, which jumps (NTP, a suspended laptop): jobs would run early, or again.
         return self._set_to + timedelta(seconds=RealTime.monotonic() - self._set_when)
 
     def advance_to(self, instant: datetime) -> None:
@@ -186,6 +187,7 @@ class Scheduler:
 
     def next(self) -> Timer | None:
         """Return the timer that is due first; None if there is none."""
+        # To remove a timer from the middle of a heap would take a pass over all of them.
         while self._heap and self._heap[0] not in self._about.get(self._heap[0].job.about, ()):
             heapq.heappop(self._heap)
         return self._heap[0] if self._heap else None

@@ -58,6 +58,7 @@ def _remove(ascending: list[Any], item: Any) -> None:
 
 def _beyond(numbers: Sequence[int], cursor: int | None, backwards: bool) -> Iterator[int]:
     """Iterate over the numbers beyond the cursor: ascending if backwards (towards newer objects), else descending."""
+    # Lazily: a slice would copy all numbers for each page.
     if backwards:
         start = 0 if cursor is None else bisect_right(numbers, cursor)
         return map(numbers.__getitem__, range(start, len(numbers)))
@@ -101,6 +102,7 @@ class Collection(Generic[S]):
 
     def __iter__(self) -> Iterator[S]:
         """Iterate over all objects, oldest first."""
+        # A copy, because callers add and remove objects while they iterate.
         return iter(list(self._objects.values()))
 
     def __contains__(self, id: str) -> bool:
@@ -202,6 +204,7 @@ class Collection(Generic[S]):
         candidates = min((self._all, *itertools.starmap(self._numbers_with, where.items())), key=len)
         objects = map(self._objects.__getitem__, _beyond(candidates, cursor, backwards))
         matches = (obj for obj in objects if self._matches(obj, where, between))
+        # One more shows whether others follow, without counting them.
         found = [*itertools.islice(matches, limit + 1)]
         page = found[:limit]
         return PageResult(page[::-1] if backwards else page, len(found) > limit)
@@ -249,6 +252,7 @@ class IdFactory:
 
 
 def _base62(number: int) -> str:
+    # The lowest 24 digits, which are 143 of the 256 bits of a digest.
     digits = []
     for _ in range(ID_LENGTH):
         number, digit = divmod(number, len(ALPHABET))

@@ -1,6 +1,6 @@
 """Fault injection: planned failures of calls and of single inbound events, and of webhook deliveries."""
 
-import hashlib
+import random
 import secrets
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Literal, TypeVar, get_args
@@ -26,10 +26,6 @@ INJECTED = "This error was injected by a fault."
 
 LONGEST_FAULT = 24 * 3600
 """The longest delay, and the longest ``Retry-After``, of a fault, in seconds."""
-
-_DRAWN_BYTES = 6
-_DRAWN_RANGE = float(256**_DRAWN_BYTES)
-"""48 bits: a float represents every such number exactly."""
 
 _seconds = checks.number(0, LONGEST_FAULT, unit="seconds")
 
@@ -198,13 +194,11 @@ class Faults(_Planned[Fault]):
         return None
 
     def _draw(self) -> float:
-        """Return the next random number, 0 to 1.
-
-        It depends on the seed and the count alone, so that a snapshot can continue the sequence.
-        """
+        """Return the next random number, 0 to 1."""
         self.draws += 1
-        digest = hashlib.sha256(f"{self.seed}/{self.draws}".encode()).digest()
-        return int.from_bytes(digest[:_DRAWN_BYTES]) / _DRAWN_RANGE
+        # Made anew from seed and count, so that a snapshot can continue the sequence. Python keeps what ``random``
+        # returns for a seed between versions.
+        return random.Random(f"{self.seed}/{self.draws}").random()  # noqa: S311 - a test, no secret
 
 
 @attrs.define(kw_only=True, eq=False, repr=False)
@@ -227,6 +221,7 @@ class WebhookFaults(_Planned[WebhookFault]):
         """Return the webhook fault that applies to a new delivery, if any, and count the delivery."""
         for fault in self.pending:
             if fault.type in (None, event_type):
+                # As it is now: the fault counts down, and may apply to other deliveries.
                 self.applied[delivery] = copied(fault)
                 self._count(fault)
                 return fault

@@ -106,5 +106,6 @@ class History:
     def drop(self, record: Record) -> None:
         """Drop the last record again, because nothing came of it."""
         if record.kind == CONTROL:
+            # A control that did nothing must not shift the ids of later ones: two runs of a test would differ.
             self.controls -= 1
         self.records.remove(record)

@@ -63,12 +63,14 @@ class IdempotencyRecords:
         """Return the record of a key; None if there is none, or it has expired."""
         while self._records and self._has_expired(next(iter(self._records.values())), now):
             self._records.popitem(last=False)
+        # Behind one that is in progress there may be expired ones, so the one that was found is checked as well.
         record = self._records.get(key)
         return None if record is None or self._has_expired(record, now) else record
 
     def begin(self, key: str, fingerprint: str, now: datetime) -> IdempotencyRecord:
         """Create the record of a key; the caller must ``finish`` or ``release`` it."""
         record = self._records[key] = IdempotencyRecord(key, fingerprint, now)
+        # An expired record of the key may have kept its place among older ones.
         self._records.move_to_end(key)
         return record
 

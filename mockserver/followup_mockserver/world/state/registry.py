@@ -73,6 +73,7 @@ def _requeue(tenant: Tenant, attempt: AttemptInProgress) -> None:
         return
     if attempt.counted:
         tenant.webhook_deliveries.update(delivery, attempts=delivery.attempts - 1)
+    # A manual retry is left to whoever asks for it. A job keeps its number, and so its place among those of one time.
     if attempt.cause is not None and attempt.trigger != "manual":
         job = Job("delivery" if attempt.trigger == "schedule" else "repeated_delivery", delivery.id)
         tenant.scheduler.restore(Timer(tenant.now(), int(attempt.cause.removeprefix(JOB_PREFIX)), job))
@@ -208,6 +209,7 @@ class Registry:
 
     def fork_of(self, other: "Registry") -> None:
         """Take a copy of the state of another mock, and of what it is reset to. For a mock that has just been made."""
+        # One lock after the other: two mocks that fork each other at once would wait for ever.
         with other._lock:
             tenants = [self._copy_of(each) for each in other._tenants.values()]
             ids, initial = other._ids.copy(), dict(other._initial)
@@ -267,6 +269,7 @@ class Registry:
         return new
 
     def _copy_of(self, tenant: Tenant) -> Tenant:
+        # Looked up at each call, because the engine sets ``on_change`` after the first tenant was made.
         new = Tenant(tenant.organization, (), self.options, self._subscribers, lambda: self.on_change())
         with tenant.lock:
             copy_state(tenant, new)

@@ -206,6 +206,7 @@ class SavedTenant:
 
     def tenant(self) -> Tenant:
         """Return the tenant, which belongs to no mock yet."""
+        # Its options do not matter: a mock uses a copy, which has the options of that mock.
         tenant = Tenant(self.organization, self.api_keys, Options())
         for name in AS_THEY_ARE:
             setattr(tenant, name, getattr(self, name))
@@ -217,6 +218,7 @@ class SavedTenant:
         for job in self.jobs:
             tenant.scheduler.restore(Timer(job.at, job.number, Job(job.kind, job.about)))
         tenant.scheduler.scheduled = max(tenant.scheduler.scheduled, self.scheduled)
+        # The request that one without a response belonged to is gone, so its key is free.
         tenant.idempotency.restore(each for each in self.idempotency if each.response is not None)
         tenant.history = History(self.records, self.controls)
         return tenant
@@ -328,6 +330,7 @@ def check_references(saved: SavedTenant) -> None:
         if found is not None and found not in known[collection]:
             what = collection.replace("_", " ")
             raise SnapshotError(path, f"This must be the id of one of the {what} of the organization.")
+    # A file must not let the mock send to a host that the API would reject.
     for position, endpoint in enumerate(saved.webhook_endpoints):
         if not is_webhook_target(endpoint.url):
             message = "This must be an https URL, or an http URL of a loopback address."

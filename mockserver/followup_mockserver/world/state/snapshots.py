@@ -83,6 +83,7 @@ def _text_of(source: SnapshotSource) -> bytes:
     if isinstance(source, os.PathLike):
         return content_of(Path(source))
     try:
+        # Data of the caller becomes text too: it is checked as a file is, and nothing of it is shared.
         text = json.dumps(source, ensure_ascii=False, allow_nan=False) if isinstance(source, Mapping) else source
         text = text.encode() if isinstance(text, str) else text
     except (TypeError, ValueError, RecursionError):

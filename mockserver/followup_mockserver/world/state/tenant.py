@@ -94,6 +94,7 @@ class Tenant:
         wake: wakes the engine; called after a job was scheduled.
     """
 
+    # One for all tenants: a long poll must not take the new tenant after a reset for the state that it knows.
     _versions: ClassVar["itertools.count[int]"] = itertools.count(1)
 
     def __init__(
@@ -176,6 +177,7 @@ class Tenant:
         receipts: list[Receipt] = []
         outcome = event.change or other(getattr(subject, "status", "created"))
         patient_id = None if patient is None else patient.id
+        # Before the subscribers, whose effects follow it in the history; they fill the receipts of the record.
         self.note(type, subject.id, outcome, patient=patient_id, receipts=receipts)
         for react in self._subscribers:
             found = react(self, event)

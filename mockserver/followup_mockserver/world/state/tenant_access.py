@@ -106,6 +106,7 @@ class TenantAccess:
                 left = ends - RealTime.monotonic()
                 if tenant.version != since or left <= 0 or self.registry.stopped:
                     return tenant.version
+                # One that was replaced meanwhile has had its last notification.
                 if tenant is self.tenant:
                     tenant.changed.wait(left)
 
