@@ -63,8 +63,9 @@ class TestControls:
         act("Fall silent", None, "", f"The stage is now lost. {unsent}")
         handed_off = "Handed off. The stage is now in_conversation. 1 webhook not sent."
         act("Hand off", "Reason", 'asks for "Dra. Ñ"', handed_off)
-        tab.get_by_role("button", name="Opt out of messages").click()
-        expect_report(tab, "The patient no longer receives messages.")
+        mock.update_patient(booked.patient, opted_out=True)
+        tab.get_by_role("button", name="Opt in to messages").click()
+        expect_report(tab, "The patient receives messages again.")
         tab.get_by_label("Stage").select_option("lost")
         tab.get_by_role("button", name="Set stage").click()
         expect_report(tab, "The stage is now lost.")
