@@ -21,6 +21,7 @@ BASE_URLS = {
     "of an operation": (f"{URL}/api/v1/account", "FOLLOWUP_BASE_URL contains /v1, which is appended to it"),
     "with a password": ("https://user:hidden@api.example.com", "FOLLOWUP_BASE_URL is invalid"),
     "with a query": (f"{URL}?a=b", "FOLLOWUP_BASE_URL is invalid"),
+    "with a broken address": ("https://[bad/", "FOLLOWUP_BASE_URL is invalid"),
     "with a space inside": ("https://api example.com", "FOLLOWUP_BASE_URL is invalid"),
 }
 

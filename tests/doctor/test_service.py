@@ -234,11 +234,19 @@ class TestEndpoints:
         assert found.of("endpoints").startswith(expected)
         assert ("never delivered" in found.of("endpoints")) == (delivered is None)
 
-    def test_the_path_of_a_receiver_is_not_shown(self, doctor: Doctor, server: ScriptedServer) -> None:
-        url = "https://clinic.example/T0A1B2/s3cret?key=abc"
+    @pytest.mark.parametrize(
+        ("url", "host"),
+        [
+            ("https://clinic.example/T0A1B2/s3cret?key=abc", "clinic.example"),
+            *((each, "a URL without a readable host") for each in ("https://[bad/s3cret", "https:///s3cret", "")),
+        ],
+    )
+    def test_the_path_of_a_receiver_is_not_shown(
+        self, doctor: Doctor, server: ScriptedServer, url: str, host: str
+    ) -> None:
         server.script = [service(None, None, listed({"url": url, "lastDeliveredAt": None, "lastError": FAILED}))]
         found = doctor(server.url).of("endpoints")
-        assert found.startswith("FAIL we_1 (clinic.example) fails: ")
+        assert found.startswith(f"FAIL we_1 ({host}) fails: ")
         assert re.search(r"\(2026-09-28 \d\d:\d\d [A-Z]+[^ ;]*; never delivered\)", found), found
 
     def test_each_endpoint_has_its_line(self, doctor: Doctor, server: ScriptedServer) -> None:

@@ -306,7 +306,10 @@ def _check_endpoints(client: FollowUp) -> Iterator[Finding]:
 
 
 def _check_endpoint(endpoint: WebhookEndpoint) -> Finding:
-    shown = f"{endpoint.id} ({urlsplit(endpoint.url).hostname})"  # a path may be secret
+    host = None
+    with contextlib.suppress(ValueError):  # the service may have a URL that Python cannot split
+        host = urlsplit(endpoint.url).hostname
+    shown = f"{endpoint.id} ({host or 'a URL without a readable host'})"  # the path may be secret
     if endpoint.status == "disabled":
         advice = f"Enable it: followup webhook-endpoints update {endpoint.id} --no-disabled"
         return fail("endpoints", f"{shown} is disabled: nothing is sent to it", advice)
