@@ -135,11 +135,11 @@ def construct_event(
         TypeError, ValueError: ``secret``, ``tolerance`` or ``now`` is invalid.
     """
     verify_signature(payload, headers, secret, tolerance=tolerance, now=now)
+    from followup._core.codec.decode import decode
     from followup._core.codec.wire import WireError
-    from followup.resources.webhook_event import decode_event
 
     try:
-        return decode_event(json.loads(_raw(payload)))
+        return decode(events.WebhookEvent, json.loads(_raw(payload)))
     except WireError as error:
         problem = str(error)
     except (ValueError, RecursionError):

@@ -64,7 +64,7 @@ def python_names() -> PythonNames:
 
 
 def _is_result(cls: type[Any]) -> bool:
-    return issubclass(cls, Model)
+    return issubclass(cls, Model) and cls is not followup.WebhookEvent  # which is on the page about webhooks
 
 
 def _classes(accepts: Callable[[type[Any]], bool]) -> list[type[Any]]:

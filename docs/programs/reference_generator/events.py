@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
-from followup import inbound
+from followup import WebhookEvent, inbound
 from followup._core.api_rules import EventType, OutboundEventType
-from followup.resources.webhook_event import decode_event
+from followup._core.codec.decode import decode
 from followup_mockserver import MockService
 from followup_mockserver.world.settings import NOT_YET_SENT
 
@@ -213,7 +213,7 @@ def _outbound(event_type: OutboundEventType, payload: Mapping[str, Any]) -> str:
 
 def _views(payload: Mapping[str, Any]) -> str:
     """Return the sentence about the typed views of the data that are not None."""
-    event = decode_event(payload)
+    event = decode(WebhookEvent, payload)
     names = ("appointment", "visit", "treatment", "intake_request", "patient")
     classes = {name: type(view).__name__ for name in names if (view := getattr(event, name))}
     views = [f"`event.{name}` (an instance of {link_to(cls, f'{FOLDER}/index')})" for name, cls in classes.items()]

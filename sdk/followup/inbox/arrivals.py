@@ -19,13 +19,14 @@ from sqlalchemy import BigInteger, Column, Connection, Index, Insert, MetaData, 
 
 import followup
 from followup._client import telemetry_if_on
+from followup._core.codec.decode import decode
 from followup._core.codec.wire import WireError
 from followup._store.cipher import RowCipher
 from followup._store.dialects import LONG_BYTES, Dialect, dialect_of, exact_text
 from followup._store.leases import StoreTime, datetime_of, time_of
 from followup._store.schema import LONGEST_TEXT, SALTS, WAITING, Schema, checked_text, event_table
 from followup._store.store import Store
-from followup.resources.webhook_event import WebhookEvent, decode_event
+from followup.resources.webhook_event import WebhookEvent
 
 DONE: Final = "done"
 """The transaction of the event's handler has committed."""
@@ -201,7 +202,7 @@ def _read(
 
 def _arrival(delivery: "followup.WebhookDelivery") -> Arrival | None:
     try:
-        event = decode_event(delivery.payload)
+        event = decode(WebhookEvent, delivery.payload)
         return checked_arrival(event, json.dumps(delivery.payload).encode())
     except (WireError, followup.WebhookSignatureError) as error:
         logger.error("delivery %s is not stored, and read again next time: %s", delivery.id, error)  # noqa: TRY400 - the traceback would show the payload

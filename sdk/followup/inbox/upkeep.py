@@ -9,12 +9,13 @@ from typing import Literal, get_args
 import attrs
 from sqlalchemy import select, update
 
+from followup._core.codec.decode import decode
 from followup._store.erasure import PersonalData
 from followup._store.leases import datetime_of
 from followup._store.schema import DEAD, IN_FLIGHT, WAITING
 from followup._store.store import milliseconds_of
 from followup.inbox.arrivals import CURSORS, DONE, EVENTS, SCHEMA, UNHANDLED
-from followup.resources.webhook_event import WebhookEvent, decode_event
+from followup.resources.webhook_event import WebhookEvent
 
 FinishedState = Literal["done", "dead", "unhandled"]
 
@@ -104,7 +105,7 @@ class ReceivedEvents(PersonalData):
         with self._checked_transaction() as connection:
             return [
                 DeadEvent(
-                    event=decode_event(json.loads(self._cipher.decrypt(bytes(row["body"]), row["event_id"]))),
+                    event=decode(WebhookEvent, json.loads(self._cipher.decrypt(bytes(row["body"]), row["event_id"]))),
                     error=self._cipher.reason_in(row),
                     attempts=row["attempts"],
                     received_at=datetime_of(row["received_at"]),

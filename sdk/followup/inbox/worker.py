@@ -17,6 +17,7 @@ import sqlalchemy
 from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 import followup
+from followup._core.codec.decode import decode
 from followup._core.tracebacks import clear_frames
 from followup._store.cipher import UnreadableRows
 from followup._store.execution import kind_of_error
@@ -33,7 +34,7 @@ from followup.inbox.handlers import (
     TransactionEndedError,
 )
 from followup.inbox.upkeep import DrainReport
-from followup.resources.webhook_event import decode_event
+from followup.resources.webhook_event import WebhookEvent
 
 if TYPE_CHECKING:
     from followup._store.execution import Execution
@@ -140,7 +141,7 @@ class Worker:
 
     def _call(self, function: Callable[[Received], object], claim: claims.Claim) -> None:
         """Call a handler; nothing is written before it, and the mark that the event is done is the last statement."""
-        event = decode_event(json.loads(claim.body))
+        event = decode(WebhookEvent, json.loads(claim.body))
         with self._database.transaction(of_user=True) as connection:
             limit_idle_time(connection, self._timeout)
             transaction = HandlerTransaction(connection)
@@ -164,7 +165,7 @@ class Worker:
             await claims.mark_done_on(ours, claim, self._clock, self._timeout)
 
         marking = Recording(mark, self._store._comparison)
-        event = decode_event(json.loads(claim.body))
+        event = decode(WebhookEvent, json.loads(claim.body))
         received = Received(
             event, None, claim.is_stale, claim.attempt, lambda connection: record_on(connection, marking)
         )
