@@ -199,17 +199,6 @@ class SendsAtTheSameTime(Awaiting):
             await asyncio.gather(*[self.send(call) for call in await self.waiting_calls()], return_exceptions=True)
 
 
-class GathersAndMarksAll(Awaiting):
-    """Makes the calls at the same time, and marks all as done, also those that failed."""
-
-    async def send_all(self) -> None:
-        async with self.sending:
-            calls = await self.waiting_calls()
-            await asyncio.gather(*[self.make(call) for call in calls], return_exceptions=True)
-            for call in calls:
-                await self.finish(call)
-
-
 class ForgetsThatItWasCancelled(Awaiting):
     """Notes that a call is under way, so that nobody else makes it; after a timeout, it is so for ever."""
 
@@ -238,24 +227,6 @@ class FiresAndForgets(Awaiting):
         self.tasks.add(asyncio.create_task(self.make(call)))
 
 
-class QueuesInALoop(Awaiting):
-    """Keeps the calls in a queue of asyncio, which does not survive a crash."""
-
-    async def start(self, client: FollowUp, folder: Path) -> None:
-        self.queue: asyncio.Queue[Call] = asyncio.Queue()
-        await super().start(client, folder)
-        self.tasks.add(asyncio.create_task(self.drain_queue()))
-
-    async def intend(self, external_id: str, kind: str, arguments: str) -> None:
-        self.queue.put_nowait((0, external_id, kind, arguments, str(uuid.uuid4())))
-
-    async def drain_queue(self) -> None:
-        while True:
-            call = await self.queue.get()
-            if not await self.send(call):
-                self.queue.put_nowait(call)
-
-
 class HandlesAfterLooking(Awaiting):
     """Looks whether the work was done, asks the service, and does it, in a task for each delivery."""
 
@@ -279,13 +250,6 @@ class LosesUpdates(Awaiting):
             for each, start_at in rows:
                 await self.believe(each, start_at)
         await super().handle(event_id, external_id)
-
-
-class RespondsBeforeItStores(Awaiting):
-    """Stores an event in a task, after the response; a crash in between loses it."""
-
-    async def accept(self, event: WebhookEvent) -> None:
-        self.tasks.add(asyncio.create_task(super().accept(event)))
 
 
 class WaitsForItself(Awaiting):

@@ -9,16 +9,15 @@ from fastapi import FastAPI
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from followup import FollowUp, inbound
+from followup import FollowUp
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
-from followup_mockserver.simulation import Booking, Clinic
+from followup_mockserver.simulation import Booking
+from support.integrations.stores import Recording
 
 
-class FastAPIStores(Clinic):
+class FastAPIStores(Recording):
     """A task sends the events of the outbox, and another one does the work of the inbox."""
-
-    receiver_url = "https://clinic.example/webhooks"
 
     async def start(self, client: FollowUp, folder: Path) -> None:
         self.client = client
@@ -50,24 +49,12 @@ class FastAPIStores(Clinic):
     def handle(self, received: Received) -> None:
         received.connection.execute(text("INSERT INTO work VALUES (:id)"), {"id": received.event.id})
 
-    async def change(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
+    async def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
         async with self.engine.begin() as connection:
             values = {"id": booking.external_id, "start_at": start_at and start_at.isoformat()}
             await connection.execute(text("INSERT OR REPLACE INTO bookings VALUES (:id, :start_at)"), values)
             await self.outbox.record_async(connection, event)
         self.changed.set()
-
-    async def book(self, booking: Booking) -> None:
-        patient: Any = {"phone": booking.phone, "full_name": booking.full_name}
-        event = inbound.appointment_created(patient=patient, external_id=booking.external_id, start_at=booking.start_at)
-        await self.change(booking, booking.start_at, event)
-
-    async def reschedule(self, booking: Booking) -> None:
-        event = inbound.appointment_rescheduled(external_id=booking.external_id, start_at=booking.start_at)
-        await self.change(booking, booking.start_at, event)
-
-    async def cancel(self, booking: Booking) -> None:
-        await self.change(booking, None, inbound.appointment_cancelled(external_id=booking.external_id))
 
     async def work(self) -> None:
         await asyncio.to_thread(self.outbox.drain, self.client)

@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,6 @@ WAITING = "SELECT * FROM calls WHERE NOT is_done ORDER BY seq"
 # --- sending -------------------------------------------------------------------------------------------------------
 
 
-class SendsInTheTransaction(Intentions):
-    """Starts the task that sends a change within the transaction, which may still roll back."""
-
-    def commit(self, booking: Booking, start_at: datetime | None, kind: str, arguments: dict[str, Any]) -> None:
-        with self.database:
-            self.believe(booking, start_at)
-            self.call(booking.external_id, kind, arguments, self.key_for(booking))
-
-
 class BindsLate(Intentions):
     """Registers a callback for each change in a loop, and all of them send the last one."""
 
@@ -37,29 +27,6 @@ class BindsLate(Intentions):
             callbacks.append(lambda seq=seq: self.finish(seq))
         for each in callbacks:
             each()
-
-
-class AdvancesPastFailures(Intentions):
-    """Keeps the position up to which it has sent, and advances it also where a change failed."""
-
-    def make_calls(self) -> None:
-        for seq, external_id, kind, arguments, key, _ in self.database.execute(WAITING).fetchall():
-            with suppress(FollowUpError, AssertionError):
-                self.call(external_id, kind, json.loads(arguments), key)
-            with self.database:
-                self.database.execute("UPDATE calls SET is_done = 1 WHERE seq <= ?", (seq,))
-
-
-class DeletesUnconfirmed(Intentions):
-    """Deletes the changes of its outbox once they are handed to a sender that confirms later, and maybe never."""
-
-    def make_calls(self) -> None:
-        rows = self.database.execute(WAITING).fetchall()
-        with self.database:
-            self.database.execute("DELETE FROM calls")
-        for _, external_id, kind, arguments, key, _ in rows:
-            with suppress(FollowUpError, AssertionError):
-                self.call(external_id, kind, json.loads(arguments), key)
 
 
 class TriesThreeTimes(Intentions):

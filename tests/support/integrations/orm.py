@@ -9,10 +9,11 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from starlette.routing import Route
 
-from followup import FollowUp, inbound
+from followup import FollowUp
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
-from followup_mockserver.simulation import Booking, Clinic
+from followup_mockserver.simulation import Booking
+from support.integrations.stores import Recording
 
 
 class Base(DeclarativeBase): ...
@@ -33,10 +34,8 @@ class Work(Base):
     event_id: Mapped[str]
 
 
-class WebApplication(Clinic):
+class WebApplication(Recording):
     """Everything in one SQLite file: the tables of the ORM, the outbox and the inbox."""
-
-    receiver_url = "https://clinic.example/webhooks"
 
     def start(self, client: FollowUp, folder: Path) -> None:
         self.client = client
@@ -61,27 +60,10 @@ class WebApplication(Clinic):
             if appointment is not None and slot is not None and not received.is_stale:
                 slot.status = appointment.status
 
-    def book(self, booking: Booking) -> None:
-        event = inbound.appointment_created(
-            patient={"phone": booking.phone, "full_name": booking.full_name},
-            external_id=booking.external_id,
-            start_at=booking.start_at,
-        )
+    def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
+        values = {"phone": booking.phone, "full_name": booking.full_name}
         with Session(self.engine) as session, session.begin():
-            values = {"phone": booking.phone, "full_name": booking.full_name, "start_at": booking.start_at.isoformat()}
-            session.merge(Slot(external_id=booking.external_id, **values))
-            self.outbox.record(session, event)
-
-    def reschedule(self, booking: Booking) -> None:
-        event = inbound.appointment_rescheduled(external_id=booking.external_id, start_at=booking.start_at)
-        self.change(booking, booking.start_at.isoformat(), event)
-
-    def cancel(self, booking: Booking) -> None:
-        self.change(booking, None, inbound.appointment_cancelled(external_id=booking.external_id))
-
-    def change(self, booking: Booking, start_at: str | None, event: Any) -> None:
-        with Session(self.engine) as session, session.begin():
-            session.get_one(Slot, booking.external_id).start_at = start_at
+            session.merge(Slot(external_id=booking.external_id, start_at=start_at and start_at.isoformat(), **values))
             self.outbox.record(session, event)
 
     def work(self) -> None:

@@ -5,13 +5,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from followup import FollowUp, inbound
+from followup import FollowUp
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
 from followup_mockserver.simulation import Booking, OutboxClinic
+from support.integrations.stores import Recording
 
 
-class Calendar(OutboxClinic):
+class Calendar(Recording, OutboxClinic):
     """A clinic without a receiver."""
 
     receiver_url = None
@@ -24,19 +25,7 @@ class Calendar(OutboxClinic):
         self.outbox = Outbox(f"sqlite:///{self.file}")
         self.outbox.create_tables()
 
-    def book(self, booking: Booking) -> None:
-        patient: Any = {"phone": booking.phone, "full_name": booking.full_name}
-        event = inbound.appointment_created(patient=patient, external_id=booking.external_id, start_at=booking.start_at)
-        self.save(booking, booking.start_at, event)
-
-    def reschedule(self, booking: Booking) -> None:
-        event = inbound.appointment_rescheduled(external_id=booking.external_id, start_at=booking.start_at)
-        self.save(booking, booking.start_at, event)
-
-    def cancel(self, booking: Booking) -> None:
-        self.save(booking, None, inbound.appointment_cancelled(external_id=booking.external_id))
-
-    def save(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
+    def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
         with self.database:
             values = (booking.external_id, start_at and start_at.isoformat())
             self.database.execute("INSERT OR REPLACE INTO bookings VALUES (?, ?)", values)

@@ -1,7 +1,7 @@
 """Integrations with one bug each, of the kinds that teams make. Each differs from a correct one where the bug is."""
 
 import json
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -107,14 +107,6 @@ class ForgetsToCancel(Intentions):
         else:
             with self.database:
                 self.believe(booking, None)
-
-
-class LosesTheZone(Intentions):
-    """Writes the local time of the clinic without its zone, and takes it for UTC when it sends it."""
-
-    def written(self, booking: Booking) -> str:
-        local = booking.start_at.astimezone(timezone(timedelta(hours=-3)))
-        return local.replace(tzinfo=None).isoformat() + "Z"
 
 
 class ReadsOnePage(Reconciling):
@@ -256,17 +248,6 @@ class BelievesOldEvents(Intentions):
             moving = "UPDATE bookings SET start_at = ? WHERE external_id = ? AND start_at IS NOT NULL"
             with self.database:
                 self.database.execute(moving, (appointment.start_at.isoformat(), appointment.external_id))
-
-
-class VerifiesNothing(Intentions):
-    """Believes every request."""
-
-    def verified(self, request: httpx.Request) -> WebhookEvent:
-        from followup.webhooks import sign
-
-        now = int(request.headers["x-service-timestamp"])
-        headers = {"x-service-timestamp": str(now), "x-service-signature": sign(request.content, self.secret, now)}
-        return construct_event(request.content, headers, self.secret, tolerance=None)
 
 
 class AcceptsOldRequests(RemembersInMemory):

@@ -15,10 +15,29 @@ from followup_mockserver.simulation import Booking, Clinic
 URL = "https://clinic.example/webhooks"
 
 
-class Stores(Clinic):
-    """Events in an outbox, webhooks in an inbox, both in the clinic's own SQLite file."""
+class Recording(Clinic):
+    """What each change and its event have in common; ``commit`` may be a coroutine function."""
 
     receiver_url = URL
+
+    def book(self, booking: Booking) -> Any:
+        patient: Any = {"phone": booking.phone, "full_name": booking.full_name}
+        event = inbound.appointment_created(patient=patient, external_id=booking.external_id, start_at=booking.start_at)
+        return self.commit(booking, booking.start_at, event)
+
+    def reschedule(self, booking: Booking) -> Any:
+        event = inbound.appointment_rescheduled(external_id=booking.external_id, start_at=booking.start_at)
+        return self.commit(booking, booking.start_at, event)
+
+    def cancel(self, booking: Booking) -> Any:
+        return self.commit(booking, None, inbound.appointment_cancelled(external_id=booking.external_id))
+
+    def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> Any:
+        raise NotImplementedError
+
+
+class Stores(Recording):
+    """Events in an outbox, webhooks in an inbox, both in the clinic's own SQLite file."""
 
     def start(self, client: FollowUp, folder: Path) -> None:
         self.client = client
@@ -38,18 +57,6 @@ class Stores(Clinic):
 
     def handle(self, received: Received) -> None:
         received.connection.execute(text("INSERT INTO work VALUES (:id)"), {"id": received.event.id})
-
-    def book(self, booking: Booking) -> None:
-        patient: Any = {"phone": booking.phone, "full_name": booking.full_name}
-        event = inbound.appointment_created(patient=patient, external_id=booking.external_id, start_at=booking.start_at)
-        self.commit(booking, booking.start_at, event)
-
-    def reschedule(self, booking: Booking) -> None:
-        event = inbound.appointment_rescheduled(external_id=booking.external_id, start_at=booking.start_at)
-        self.commit(booking, booking.start_at, event)
-
-    def cancel(self, booking: Booking) -> None:
-        self.commit(booking, None, inbound.appointment_cancelled(external_id=booking.external_id))
 
     def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
         with self.database:

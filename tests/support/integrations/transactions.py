@@ -1,47 +1,14 @@
-"""Correct integrations with the ORM of SQLAlchemy and with Django, which keep a booking and its event together."""
+"""A correct integration with Django, which keeps a booking and its event together."""
 
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy import create_engine
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from followup import FollowUp
 from followup_mockserver.simulation import Booking
 from support.connections import django_database
 from support.django_apps import set_up
 from support.integrations.stores import Stores
-
-
-class _Base(DeclarativeBase):
-    pass
-
-
-class Row(_Base):
-    """A booking in the table of ``Stores``."""
-
-    __tablename__ = "bookings"
-    external_id: Mapped[str] = mapped_column(primary_key=True)
-    start_at: Mapped[str | None]
-
-
-def row_of(booking: Booking, start_at: datetime | None) -> Row:
-    """Return the row of a booking."""
-    return Row(external_id=booking.external_id, start_at=start_at and start_at.isoformat())
-
-
-class WithOrm(Stores):
-    """A session of the ORM, with a pool of connections."""
-
-    def start(self, client: FollowUp, folder: Path) -> None:
-        super().start(client, folder)
-        self.engine = create_engine(f"sqlite:///{folder / 'clinic.db'}")
-
-    def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
-        with Session(self.engine) as session, session.begin():
-            session.merge(row_of(booking, start_at))
-            self.outbox.record(session, event)
 
 
 class WithDjango(Stores):
