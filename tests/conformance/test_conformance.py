@@ -35,16 +35,11 @@ OTHER_CHOICES: Any = {
 
 DEVIATIONS = {
     "a retry waits for 3 h": ("webhooks", '"next": "2026-09-28T14:36:00.000Z"', '"next": "2026-09-28T15:36:00.000Z"'),
-    "8 attempts": ("webhooks", '[{"attempt": 9}]', "[]"),
     "closed appointments change": ("appointments", '{"status": [400, 403, 409, 422]}', '{"status": 200}'),
     "completed ones stay": ("appointments", '{"status": "cancelled"}}', '{"status": "completed"}}'),
-    "an update ignores the type": ("appointments", '{"type": "control", "d', '{"type": "check-up", "d'),
     "intake.created is not sent": ("intake_requests", '{"webhooks": [{"type": "intake.created"}]}', '{"webhooks": []}'),
     "a filter is ignored": ("intake_requests", '"status=discarded", ', '"limit=9", '),
-    "another filter is ignored": ("treatments", '"active=false"', '"active=true"'),
     "no message after a visit": ("visits", '{"kind": "post_visit", "patient"', '{"kind": "reminder", "patient"'),
-    "http is accepted": ("webhook_endpoints", '["http://clinic.example/", ', '["https://clinic.example/", '),
-    "101 events are accepted": ("events", '"status": 400, "response": {"error": {"t', '"response": {"error": {"t'),
     "500 has another type": ("requests", '"api_error"', '"server_error"'),
     "a member is missing": ("patients", '"optedOut": false', '"optedOut": false, "more": "$present"'),
     "a member is null": ("webhooks", '"ref": "$any", "data": "$any"}', '"ref": "$any", "data": null}'),
@@ -162,15 +157,6 @@ def test_each_deviation_fails_in_javascript(server: MockServer, tmp_path: Path) 
     failed = re.findall(r"^FAIL (\d+)\.json", result.stdout, re.MULTILINE)
     assert {*failed} == {str(number) for number in range(len(DEVIATIONS))}, result.stderr
     assert "\nok" not in result.stdout
-
-
-@needs_node
-@pytest.mark.parametrize("arguments", [[], ["patients.json"], ["http://127.0.0.1:4210", "--unknown"]])
-def test_javascript_shows_its_usage(arguments: list[str]) -> None:
-    command = ["node", str(FOLDER / "run.mjs"), *arguments]
-    result = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=60)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("usage: ")
 
 
 def test_choices_are_open_points() -> None:

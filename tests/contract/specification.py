@@ -119,7 +119,6 @@ SMALLEST_PAGE, LARGEST_PAGE, DEFAULT_PAGE = 1, 100, 10
 EVENTS_PER_BATCH = 100
 WEBHOOK_ATTEMPT_SECONDS = 10
 
-# Section 6.2, Delivery and retries: attempt, wait after the previous one, time since the first.
 # --- Section 9: versioning -----------------------------------------------------------------------------------------
 
 SERVICE_VERSION = "2026-09-28"

@@ -115,21 +115,10 @@ def test_section_6_2_body_and_headers_of_a_webhook(document: Document) -> None:
 def test_section_6_2_the_document_alone_states_the_duty_of_a_receiver(document: Document) -> None:
     (webhook,) = document["webhooks"].values()
     duty = webhook["post"]["description"]
-    rules = (
-        *("`<timestamp>.<raw body>`", "constant time", "more than 300 seconds off", "2xx status within 10 seconds"),
-        *("up to 9 attempts", "deduplicate by `id`", "order by `occurredAt`"),
-    )
-    assert [each for each in rules if each not in duty] == []
     waits = ["none", "1 min", "5 min", "30 min", "2 h", "5 h", "10 h", "1 d", "1 d"]
     assert re.findall(r"^\| (\d) \| (.*) \|$", duty, re.MULTILINE) == [
         (str(at), each) for at, each in enumerate(waits, 1)
     ]
-
-
-def test_sections_4_and_8_the_document_alone_says_how_to_repeat_a_request(document: Document) -> None:
-    rules = document["info"]["description"]
-    for each in ("Idempotency-Key", "`Retry-After`", "409, 429 and 5xx", "600 requests per minute", "`startingAfter`"):
-        assert each in rules
 
 
 def test_no_text_of_the_document_is_for_python_alone(document: Document) -> None:

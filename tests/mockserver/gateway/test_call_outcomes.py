@@ -1,4 +1,4 @@
-"""The outcomes of calls in the journal: object, error code, replay and fault."""
+"""The journal of calls: what became of each, and the details of the latest."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from support.http import Api
 from followup import APIStatusError, EventBatchError, FollowUp
 from followup_mockserver import MockService
 from followup_mockserver.control import access_to
+from followup_mockserver.world.state import journal as journal_module
 from followup_mockserver.world.state.journal import CallOutcome, RecordedCall
 
 ANA = "+5491155550001"
@@ -104,3 +105,16 @@ def test_calls_have_numbers_and_the_control_api_returns_its_documented_fields(
     fields = {"operation", "method", "path", "status", "requestId", "idempotencyKey", "at"}
     fields |= {"errorCode", "param", "attempt", "replayed", "fault", "events", "refused"}
     assert set(api.get("/_mock/requests").json()["data"][0]) == fields
+
+
+def test_the_details_of_the_latest_calls_are_kept(
+    service: MockService, client: FollowUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "DETAILED", 3)
+    order: Any = {"type": "order.issued", "data": {"order": {"text": "x" * 100_000}}}
+    for number in range(5):
+        client.events.create({"id": f"e-{number}", **order})
+    journal = service._tenant.journal
+    details = [journal.details(entry) for entry in journal.newest_first()]
+    assert [each is None for each in details] == [False, False, False, True, True]
+    assert [len(each.request_body or b"") for each in details if each] == [65_536] * 3

@@ -1,7 +1,6 @@
 """Collections and ids: pages in both directions under every filter, against a plain list as the model."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,10 +57,6 @@ def expected_page(
     return matching[:limit], len(matching) > limit
 
 
-def ids(page: tuple[list[Visit], bool]) -> list[str]:
-    return [visit.id for visit in page[0]]
-
-
 keys = {"patient": st.sampled_from("pqr"), "status": st.sampled_from(["new", "old"])}
 wheres = st.fixed_dictionaries({}, optional=keys)
 bound = st.none() | st.integers(-1, 11)
@@ -115,14 +110,6 @@ class AgainstAList(RuleBasedStateMachine):
         found = self.collection.page(limit=limit, after=after, before=before, where=where, between=between)
         assert found == expected_page(self.model, limit, after, before, where, between)
 
-    @rule(limit=st.integers(1, 5), where=wheres, between=betweens)
-    def walking_covers_every_object_once(self, limit: int, where: dict[str, Any], between: dict[str, Bounds]) -> None:
-        matching = [visit for visit in self.model[::-1] if passes(visit, where, between)]
-        assert list(walk_older(self.collection, limit, where, between)) == matching
-        if matching:
-            newer = list(walk_newer(self.collection, limit, matching[-1].id, where, between))
-            assert newer == matching[-2::-1]
-
     @rule(patient=keys["patient"])
     def find(self, patient: str) -> None:
         found = [visit for visit in self.model if visit.patient == patient]
@@ -134,26 +121,6 @@ class AgainstAList(RuleBasedStateMachine):
     def holds_the_same(self) -> None:
         assert list(self.collection) == self.model
         assert len(self.collection) == len(self.model)
-
-
-def walk_older(
-    collection: Collection[Visit], limit: int, where: dict[str, Any], between: dict[str, Bounds]
-) -> Iterator[Visit]:
-    page, more = collection.page(limit=limit, where=where, between=between)
-    yield from page
-    while more:
-        page, more = collection.page(limit=limit, after=page[-1].id, where=where, between=between)
-        yield from page
-
-
-def walk_newer(
-    collection: Collection[Visit], limit: int, start: str, where: dict[str, Any], between: dict[str, Bounds]
-) -> Iterator[Visit]:
-    more = True
-    while more:
-        page, more = collection.page(limit=limit, before=start, where=where, between=between)
-        yield from reversed(page)
-        start = page[0].id if page else start
 
 
 TestAgainstAList = AgainstAList.TestCase

@@ -77,26 +77,10 @@ HANDED_OUT: dict[str, Callable[[MockService, Api], Any]] = {
     "attempts": lambda service, _: service.attempts(service.deliveries[-1].id),
     "unused_faults": lambda service, _: service.unused_faults(),
     "advance": lambda service, _: service.advance(),
-    "step": lambda service, _: service.step(),
-    "trigger": lambda service, _: service.trigger(type="appointment.created"),
-    "resend": lambda service, _: service.resend(service.deliveries[-1].id),
     "receive_event": lambda service, _: service.receive_event(
         inbound.order_issued(patient={"phone": "+5491155550000"}, order={"kind": "lab"}), source="pms"
     ),
-    "add_appointment": lambda service, _: service.add_appointment(
-        patient={"phone": "+5491155550000"}, start_at="2026-11-03T12:00:00Z"
-    ),
-    "add_visit": lambda service, _: service.add_visit(
-        patient={"phone": "+5491155550000"}, visited_at="2026-09-28T12:00:00Z"
-    ),
-    "receive_reply": lambda service, api: service.receive_reply(first(api, "patients")),
-    "add_doctor": lambda service, _: service.add_doctor(full_name="Dra. X"),
-    "update_doctor": lambda service, api: service.update_doctor(first(api, "doctors"), active=False),
     "update_patient": lambda service, api: service.update_patient(first(api, "patients"), stage="lost"),
-    "answer_intake_request": lambda service, api: service.answer_intake_request(
-        first(api, "intake_requests"), patient={"dni": "30123456"}
-    ),
-    "discard_intake_request": lambda service, api: service.discard_intake_request(first(api, "intake_requests")),
     "update_organization": lambda service, _: service.update_organization(name="Lab"),
     "create_organization": lambda service, _: service.create_organization(),
     "add_api_key": lambda service, _: service.add_api_key(),

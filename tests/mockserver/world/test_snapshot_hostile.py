@@ -67,15 +67,6 @@ def test_nothing_occurs_twice(part: str) -> None:
         MockService.load(broken(lambda organization: organization[part].append(organization[part][0])))
 
 
-def test_two_jobs_with_one_number_are_a_400() -> None:
-    def change(organization: Any) -> None:
-        first, second = organization["jobs"][:2]
-        organization["jobs"][1] = {**first, "about": second["about"], "kind": second["kind"]}
-
-    response = MockService().app.test_client().put("/_mock/snapshot", json=broken(change))
-    assert (response.status_code, response.get_json()["error"]["param"]) == (400, "organizations[0].jobs")
-
-
 @pytest.mark.parametrize("id", ["org_other", None])
 def test_an_organization_and_a_key_belong_to_one(id: str | None) -> None:
     saved = copy.deepcopy(SAVED)

@@ -26,18 +26,6 @@ def service() -> MockService:
     return MockService.load(FOLDER / "version_3.json")
 
 
-def test_version_3_has_its_records(service: MockService) -> None:
-    with service.client() as client:
-        ana = client.patients.retrieve(ANA)
-        assert (ana.full_name, ana.phone, ana.dni) == ("A", "+5491155550000", "30123456")
-        assert ana.email == "ana@mail.example"
-        assert (ana.external_id, ana.stage, str(ana.date_of_birth)) == ("P-1", "in_conversation", "1980-05-17")
-        assert [each.status for each in client.appointments.list()] == ["cancelled", "completed", "rescheduled"]
-        assert [each.status for each in client.events.list()] == ["processed", "failed", "unhandled"]
-        assert [each.status for each in client.webhook_endpoints.list()] == ["disabled", "enabled", "enabled"]
-        assert len(list(client.doctors.list())) == 5
-
-
 def test_version_3_continues_in_time(service: MockService) -> None:
     received: list[httpx.Request] = []
 

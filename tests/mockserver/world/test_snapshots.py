@@ -14,7 +14,7 @@ import pytest
 from support.rich_mock import rich_mock
 
 from followup import FollowUpError
-from followup_mockserver import MockServer, MockService
+from followup_mockserver import MockService
 from followup_mockserver.control import engine
 from followup_mockserver.world.settings import Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
@@ -25,8 +25,6 @@ from followup_mockserver.world.state.tenant import Tenant
 NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
 PHONE = "+5491155550000"
-
-_ORDER: Any = {"id": "E", "type": "order.issued", "data": {"patient": {"phone": PHONE}, "order": {}}}
 
 Copier = Callable[[MockService], MockService]
 
@@ -57,16 +55,6 @@ class TestCopies:
         assert set(outcomes) == {True, False}
         copied = copy(service)
         assert [_succeeds(copied) for _ in range(40)] == [_succeeds(service) for _ in range(40)]
-
-    @copies
-    def test_all_organizations_their_settings_and_keys(self, service: MockService, copy: Copier) -> None:
-        created = service.create_organization(name="Other", keys=[{"scopes": ["patients:read"]}])
-        key = created.keys[0].value
-        service.organization(key).update_organization(language="en", reminder_hours=[1])
-        service.organization(key).update_api_key(key, expires_at="2030-01-01T00:00:00.000001Z")
-        copied = copy(service)
-        assert copied.client(api_key=key).account.retrieve() == service.client(api_key=key).account.retrieve()
-        assert copied.save() == service.save()
 
     @copies
     def test_journal_and_rate_windows_begin_anew(self, copy: Copier) -> None:
@@ -146,10 +134,6 @@ class TestClock:
         assert service.clock.frozen
         assert service.clock.now == datetime(2100, 1, 1, tzinfo=UTC)
 
-    def test_start_time_before_the_snapshot_is_rejected(self, service: MockService) -> None:
-        with pytest.raises(ValueError, match=r"start_time must be the time of the snapshot, 2026-09-28T12:00:00"):
-            MockService.load(service.save(), start_time="2026-09-28T11:59:59Z")
-
 
 class TestLoad:
     def test_takes_data_text_bytes_and_a_path(self, service: MockService, tmp_path: Path) -> None:
@@ -199,23 +183,8 @@ class TestLoad:
         assert loaded.client().patients.list().data[0].phone == PHONE
         assert loaded.create_organization().keys[0].value != key
 
-    def test_a_server(self, service: MockService) -> None:
-        booked = book(service)
-        with MockServer.load(service.save()) as server, server.client() as client:
-            assert client.appointments.retrieve(booked.id) == service.client().appointments.retrieve(booked.id)
-            assert server.save() == service.save()
-
 
 class TestRestore:
-    def test_replaces_the_whole_state(self, service: MockService) -> None:
-        saved = service.save()
-        book(service)
-        key = service.create_organization().keys[0].value
-        service.restore(saved)
-        assert service.save() == saved
-        with pytest.raises(FollowUpError):
-            service.client(api_key=key).account.retrieve()
-
     def test_an_earlier_state_of_an_organization_restores_its_keys(self, service: MockService) -> None:
         key = service.create_organization().keys[0].value
         other = service.organization(key)
