@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
-from followup_mockserver import deliveries
-from followup_mockserver.deliveries import AttemptResult
+from followup_mockserver.deliveries import AttemptResult, dispatch
 from followup_mockserver.deliveries.dispatch import NOTHING_TO_SEND, Dispatcher, Sending
 from followup_mockserver.rules import intake_requests, patients, reminders, treatments
 from followup_mockserver.world.outcomes import Kind, Outcome
@@ -87,7 +86,7 @@ def begin(tenant: Tenant, run: Run, timer: Timer) -> ScheduledAttempt | None:
     job = timer.job
     trigger = _TRIGGERS.get(job.kind)
     with tenant.caused_by(f"{JOB_PREFIX}{timer.number}"):
-        attempt = None if trigger is None else deliveries.due_attempt(tenant, job.about, trigger)
+        attempt = None if trigger is None else dispatch.due_attempt(tenant, job.about, trigger)
         if attempt is not None:
             return ScheduledAttempt(timer, attempt)
         outcome = _run_local(tenant, job) if trigger is None else NOTHING_TO_SEND.outcome
@@ -245,7 +244,7 @@ class Engine:
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[AttemptResult]:
         def due_attempt(tenant: Tenant) -> AttemptInProgress | None:
-            return deliveries.due_attempt(tenant, delivery_id, "manual")
+            return dispatch.due_attempt(tenant, delivery_id, "manual")
 
         with tenant.lock:
             attempt = tenant.control("resend", due_attempt, delivery_id, {})

@@ -12,24 +12,29 @@ runs in the event loop of the caller (``drive_async``), or in one in a thread th
 
 import asyncio
 import logging
+import time
 from collections.abc import Generator
 from concurrent import futures
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, TypeVar, cast
 
 import attrs
 
-from followup._for_mockserver import result_within
-from followup_mockserver import deliveries
-from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
+from followup import DeliveryFailure, WebhookDelivery
+from followup import _for_mockserver as sdk
+from followup_mockserver.deliveries import AttemptResult, PreparedAttempt, body_of, url_of
 from followup_mockserver.deliveries.applications import Applications, EventLoopThread
 from followup_mockserver.deliveries.mounted_call import CANCELLATION_TIMEOUT, MountedCall, Pending
 from followup_mockserver.deliveries.mounts import Mount, Mounts, ReceiverKind, caught
 from followup_mockserver.deliveries.socket_sender import Sender
 from followup_mockserver.world.outcomes import Kind, Outcome
+from followup_mockserver.world.schema.errors import invalid
 from followup_mockserver.world.schema.formats import without_query
-from followup_mockserver.world.state.clock import RealTime
-from followup_mockserver.world.state.records import AttemptInProgress
+from followup_mockserver.world.state.clock import Job, RealTime
+from followup_mockserver.world.state.history import ATTEMPT
+from followup_mockserver.world.state.journal import EndedAttempt, report
+from followup_mockserver.world.state.records import Attempt, AttemptInProgress, Trigger
 from followup_mockserver.world.state.tenant import Tenant
 
 logger: logging.Logger = logging.getLogger("followup_mockserver")
@@ -40,6 +45,151 @@ Sending = Generator[PreparedAttempt, AttemptResult, T]
 """Code that makes attempts, and returns a ``T``."""
 
 NOTHING_TO_SEND = AttemptResult(Outcome(Kind.NOTHING_TO_SEND), 0.0)
+
+
+def due_attempt(tenant: Tenant, delivery_id: str, trigger: Trigger) -> AttemptInProgress | None:
+    """Return the next attempt of a delivery, which has the current cause; None if the delivery has been deleted.
+
+    Raises:
+        ServiceError: 400: a manual retry for a disabled endpoint.
+    """
+    delivery = tenant.webhook_deliveries.get(delivery_id)
+    endpoint = tenant.webhook_endpoints.get(delivery.webhook_endpoint) if delivery else None
+    if delivery is None or endpoint is None:
+        return None
+    if trigger == "manual" and endpoint.status == "disabled":
+        raise invalid("webhook_endpoint_disabled", "The endpoint is disabled; enable it first.")
+    due = AttemptInProgress(delivery=delivery, endpoint=endpoint, trigger=trigger, cause=tenant.cause)
+    tenant.attempts_in_progress.append(due)
+    return due
+
+
+def begin(tenant: Tenant, due: AttemptInProgress) -> PreparedAttempt | None:
+    """Prepare an attempt, and count it. It is in progress until ``finish`` is called.
+
+    Returns:
+        The attempt, or None if the delivery has been deleted or has ended, or its endpoint is disabled.
+    """
+    delivery, endpoint, trigger = due.delivery, due.endpoint, due.trigger
+    if not _can_begin(tenant, due):
+        tenant.attempts_in_progress.remove(due)
+        return None
+    # A repetition has the number of the attempt that it repeats, and is not one of the nine.
+    number = max(delivery.attempts, 1) if trigger == "disturbance" else delivery.attempts + 1
+    if trigger != "disturbance":
+        # Counted at its beginning, because a manual retry that begins before its end is the next attempt.
+        tenant.webhook_deliveries.update(delivery, attempts=number)
+        due.counted = True
+    # Real time, because the receiver compares it with its own clock. All other times are on the mock's clock.
+    timestamp = int(time.time())
+    secret = tenant.secrets[endpoint.id]
+    body = body_of(delivery)
+    fault = tenant.webhook_faults.applied.get(delivery.id)
+    if fault is not None and number == 1:
+        if fault.kind == "old_signature":
+            timestamp -= int(fault.seconds)
+        elif fault.kind == "wrong_signature":
+            secret = f"not {secret}"
+    return PreparedAttempt(
+        due=due,
+        number=number,
+        url=url_of(tenant, endpoint),
+        timestamp=timestamp,
+        signature=sdk.sign(body, secret, timestamp),
+        body=body,
+    )
+
+
+def _can_begin(tenant: Tenant, due: AttemptInProgress) -> bool:
+    if due.delivery.id not in tenant.webhook_deliveries:
+        return False
+    return due.delivery.status == "pending" if due.trigger == "schedule" else due.endpoint.status != "disabled"
+
+
+def finish(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
+    """Record the result of an attempt, schedule the next one if needed, and return its outcome."""
+    tenant.attempts_in_progress.remove(prepared.due)
+    if prepared.due.delivery.id not in tenant.webhook_deliveries:
+        return Outcome(Kind.DELETED_MEANWHILE)
+    with tenant.caused_by(prepared.due.cause):
+        return _recorded(tenant, prepared, result)
+
+
+def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
+    delivery, outcome = prepared.due.delivery, result.outcome
+    now = tenant.at
+    attempt_id = f"{delivery.id}.{prepared.number}"
+    tenant.note(ATTEMPT, attempt_id, outcome, about=delivery.id)
+    _release(tenant, delivery)
+    attempt = Attempt(
+        delivery=delivery.id,
+        webhook_endpoint=delivery.webhook_endpoint,
+        event_type=delivery.event_type,
+        number=prepared.number,
+        at=now,
+        trigger=prepared.due.trigger,
+        status_code=outcome.status,
+        seconds=result.seconds,
+        error=outcome.error,
+        timestamp=prepared.timestamp,
+        signature=prepared.signature,
+        traceback=result.traceback,
+        response=result.response,
+    )
+    tenant.attempts.add(attempt)
+    before = delivery.status
+    ended = _apply(tenant, prepared.due, outcome, now)
+    report(
+        EndedAttempt(
+            attempt=attempt,
+            about=delivery.payload["ref"],
+            url=prepared.url,
+            delivered=delivery.status == "succeeded" != before,
+            exhausted=delivery.status == "failed" != before,
+            next_attempt_at=delivery.next_attempt_at,
+        )
+    )
+    return ended
+
+
+def _apply(tenant: Tenant, due: AttemptInProgress, outcome: Outcome, now: datetime) -> Outcome:
+    """Change the delivery and its endpoint as the outcome requires, and return it with the time of the next attempt."""
+    delivery, endpoint = due.delivery, due.endpoint
+    if due.trigger == "disturbance" or (delivery.status != "pending" and outcome.tone != "succeeded"):
+        # A repetition does not change the delivery, and neither does a failed manual retry after its end.
+        return outcome
+    changes: dict[str, Any] = {"last_status_code": outcome.status, "last_error": outcome.error}
+    if outcome.tone == "succeeded":
+        tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_SUCCEEDED), "delivery")
+        changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
+        tenant.webhook_endpoints.update(endpoint, last_delivered_at=now)
+    else:
+        changes |= _after_failure(tenant, delivery, now)
+        failure = DeliveryFailure(at=now, message=outcome.error or "")
+        tenant.webhook_endpoints.update(endpoint, last_error=failure)
+    tenant.webhook_deliveries.update(delivery, **changes)
+    return attrs.evolve(outcome, next_at=changes["next_attempt_at"])
+
+
+def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
+    """Schedule the delivery that was held until this one had been attempted, if any.
+
+    It is released only after the attempt, because attempts run concurrently.
+    """
+    held = tenant.webhook_deliveries.get(tenant.webhook_faults.held_by_overtaker.pop(overtaker.id, ""))
+    if held is not None and tenant.cancel_jobs(held.id, Outcome(Kind.OVERTAKEN)):
+        now = tenant.at
+        tenant.webhook_deliveries.update(held, next_attempt_at=now)
+        tenant.schedule(now, Job("delivery", held.id))
+
+
+def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
+    tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_FAILED), "delivery")
+    if delivery.attempts >= sdk.MAX_WEBHOOK_ATTEMPTS:
+        return {"status": "failed", "next_attempt_at": None}
+    at = now + sdk.WEBHOOK_RETRY_WAITS[delivery.attempts - 1]
+    tenant.schedule(at, Job("delivery", delivery.id))
+    return {"next_attempt_at": at}
 
 
 class Dispatcher:
@@ -68,12 +218,12 @@ class Dispatcher:
         """Make an attempt, and record its outcome."""
         # Prepared only now, because the endpoint may have been disabled while the attempt waited for a worker.
         with tenant.lock:
-            prepared = None if tenant.ended else deliveries.begin(tenant, due)
+            prepared = None if tenant.ended else begin(tenant, due)
         if prepared is None:
             return NOTHING_TO_SEND
         result = yield prepared
         with tenant.lock:
-            outcome = deliveries.finish(tenant, prepared, result)
+            outcome = finish(tenant, prepared, result)
             tenant.notify()
         return attrs.evolve(result, outcome=outcome)
 
@@ -109,12 +259,11 @@ class Dispatcher:
             )
 
     def close(self) -> None:
-        """Shut the applications down, and close all connections, so that attempts over the network fail.
+        """Shut the applications down.
 
-        Asynchronous receivers that are still running are abandoned. A synchronous one cannot be interrupted: its
-        thread, a daemon, ends when it returns or times out.
+        Asynchronous receivers that are still running are abandoned. A synchronous one, and an attempt over the network,
+        cannot be interrupted: its thread, a daemon, ends when it returns or times out.
         """
-        self._sender.close()
         errors = self._applications.stop_all()
         self._event_loop.close()
         self._report_shutdowns(errors)
@@ -155,7 +304,7 @@ class Dispatcher:
                 pending = call.begin()
             else:
                 with suppress(TimeoutError):  # not of the receiver, whose exceptions ``begin`` keeps
-                    pending = result_within(self._timeout, call.begin, "followup-mock-receiver")
+                    pending = sdk.result_within(self._timeout, call.begin, "followup-mock-receiver")
             if pending is not None:
                 self._finish(call, pending)
             return call.result(exceptions, in_process=self._in_process)

@@ -13,7 +13,6 @@ import http.client
 import math
 import socket
 import ssl
-import threading
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -177,19 +176,20 @@ class Connection(http.client.HTTPConnection):
         """Let the request in progress time out at an instant of ``RealTime.monotonic``."""
         self._socket.ends = ends
 
-    def interrupt(self) -> None:
-        """Abort the request in progress, which another thread may have sent."""
-        with contextlib.suppress(OSError):  # it may have been closed already
-            self._socket.shutdown(socket.SHUT_RDWR)
+
+_BODY_TIMEOUT = 1.0
+"""Seconds that the beginning of a response's body has to arrive after its head."""
 
 
-class Connections:
-    """The open connections of a sender. Thread-safe."""
+class Sender:
+    """Sends delivery attempts over sockets. Thread-safe.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._in_use: set[Connection] = set()
-        self._closed = False
+    Args:
+        timeout: seconds after which an attempt has failed, from lookup to response.
+    """
+
+    def __init__(self, timeout: float = WEBHOOK_ATTEMPT_TIMEOUT) -> None:
+        self._timeout = timeout
 
     def open(self, url: WebhookUrl, ends: float) -> Connection:
         """Open a connection to the origin of a URL, for one request.
@@ -202,60 +202,14 @@ class Connections:
             OSError: the connection failed.
             TimeoutError: it was not open in time.
         """
-        connection = Connection(url, self._connected(url, ends))
-        with self._lock:
-            self._in_use.add(connection)
-            closed = self._closed
-        if closed:
-            self.release(connection)
-            raise ConnectionAbortedError
-        return connection
-
-    def release(self, connection: Connection) -> None:
-        """Close a connection."""
-        with self._lock:
-            self._in_use.discard(connection)
-        connection.close()
-
-    def close(self) -> None:
-        """Close all connections; attempts in progress fail."""
-        with self._lock:
-            self._closed = True
-            in_use = list(self._in_use)
-        for connection in in_use:
-            connection.interrupt()
-
-    def _connected(self, url: WebhookUrl, ends: float) -> TimedSocket:
         connected = connect(url, ends)
         if url.scheme == "http":
-            return connected
+            return Connection(url, connected)
         with contextlib.closing(connected):  # the TLS socket takes the connection over, unless the handshake fails
-            connected.settimeout(time_left(ends))
+            connected.settimeout(time_left(ends))  # ssl applies it to the handshake as a whole
             encrypted = self._tls.wrap_socket(connected, server_hostname=url.host)
         assert isinstance(encrypted, TimedSocket)
-        return encrypted
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        context.sslsocket_class = TimedTLSSocket
-        return context
-
-
-_BODY_TIMEOUT = 1.0
-"""Seconds that the beginning of a response's body has to arrive after its head."""
-
-
-class Sender(Connections):
-    """Sends delivery attempts over sockets. Thread-safe.
-
-    Args:
-        timeout: seconds after which an attempt has failed, from lookup to response.
-    """
-
-    def __init__(self, timeout: float = WEBHOOK_ATTEMPT_TIMEOUT) -> None:
-        super().__init__()
-        self._timeout = timeout
+        return Connection(url, encrypted)
 
     def send(self, attempt: PreparedAttempt) -> AttemptResult:
         """Send an attempt, and return its result. Errors are part of the result, and not raised."""
@@ -263,18 +217,22 @@ class Sender(Connections):
         ends = began + self._timeout
         try:
             url = parse_webhook_url(attempt.url)
-            connection = self.open(url, ends)
-            try:
+            with contextlib.closing(self.open(url, ends)) as connection:
                 response = connection.send_request("POST", url, attempt.headers, attempt.body, ends)
                 seconds = RealTime.monotonic() - began
                 kept = _read(connection, response, ends)
-            finally:
-                self.release(connection)
         except TimeoutError:
             return AttemptResult(Outcome(Kind.TIMED_OUT, seconds=self._timeout), RealTime.monotonic() - began)
         except Exception as problem:  # noqa: BLE001 - any error is a failed attempt
             return AttemptResult(Outcome(Kind.UNREACHABLE, reason_of(problem)), RealTime.monotonic() - began)
         return AttemptResult(Outcome(Kind.RESPONDED, status=response.status), seconds, response=kept)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        # Made by the first https attempt: it takes 10 ms or more, and reads SSL_CERT_FILE.
+        context = ssl.create_default_context()
+        context.sslsocket_class = TimedTLSSocket
+        return context
 
 
 def _read(connection: Connection, response: http.client.HTTPResponse, ends: float) -> ReceiverResponse:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 
-from followup_mockserver.deliveries.socket_sender import Connection, Connections, reason_of
+from followup_mockserver.deliveries.socket_sender import Connection, Sender, reason_of
 from followup_mockserver.world.schema.formats import parse_webhook_url, without_query
 from followup_mockserver.world.state.clock import RealTime
 
@@ -105,7 +105,7 @@ class Origin:
         self._url = parse_webhook_url(url)
         self.shown: str = f"the {name} {without_query(url)}"
         self._timeout = timeout
-        self._connections = Connections()
+        self._sender = Sender(timeout)
 
     def send(self, request: WebhookRequest | None = None) -> Response:
         """Send a request, or a GET request if it is None, and return the response.
@@ -157,7 +157,7 @@ class Origin:
 
     def _connected(self, ends: float) -> Connection:
         try:
-            return self._connections.open(self._url, ends)
+            return self._sender.open(self._url, ends)
         except Exception as error:  # noqa: BLE001 - whatever it is, there is no connection
             reason, timed_out = reason_of(error), isinstance(error, TimeoutError)
         raise Unreachable(f"cannot connect to {self.shown}: {reason}", timed_out=timed_out)
@@ -178,7 +178,7 @@ class Origin:
         except (OSError, http.client.HTTPException) as error:
             problem = reason_of(error)
         finally:
-            self._connections.release(connection)
+            connection.close()
         seconds = RealTime.monotonic() - began
         return Response(status=status, seconds=seconds, problem=problem, timed_out=timed_out, body=body)
 

@@ -121,7 +121,7 @@ class Mock(Control):
         return f"<{type(self).__name__} {self.url}>"
 
     def close(self) -> None:
-        """Stop the threads, and close the connections to receivers. Closing twice does no harm."""
+        """Stop the threads, and shut the mounted applications down. Closing twice does no harm."""
         self._engine.stop()
 
     def __enter__(self) -> Self:

@@ -20,8 +20,8 @@ from support.sockets import unresponsive
 from support.waiting import succeeded
 
 from followup import WebhookDelivery
-from followup_mockserver import MockServer, MockService, deliveries
-from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
+from followup_mockserver import MockServer, MockService
+from followup_mockserver.deliveries import AttemptResult, PreparedAttempt, dispatch
 from followup_mockserver.deliveries.socket_sender import Sender
 
 LIMIT = 0.3
@@ -167,18 +167,14 @@ def sent(url: str, *, body: bytes) -> AttemptResult:
     with mock.client() as client:
         client.webhook_endpoints.create(url=url, enabled_events=["*"])
         client.patients.create(phone="+5491155550000")
-    sender = Sender(LIMIT)
-    try:
-        return sender.send(large(mock, body))
-    finally:
-        sender.close()
+    return Sender(LIMIT).send(large(mock, body))
 
 
 def large(mock: MockService, body: bytes) -> PreparedAttempt:
     with mock._tenant.lock:
-        due = deliveries.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
+        due = dispatch.due_attempt(mock._tenant, mock.deliveries[0].id, "schedule")
         assert due is not None
-        prepared = deliveries.begin(mock._tenant, due)
+        prepared = dispatch.begin(mock._tenant, due)
     assert prepared is not None
     return attrs.evolve(prepared, body=body)
 
