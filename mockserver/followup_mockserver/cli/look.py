@@ -7,7 +7,6 @@ happened below what caused it. ``listen`` prints a line for each attempt to deli
 import contextlib
 import hashlib
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -65,16 +64,13 @@ def follow(
             write(row)
         while True:
             terminal.flush()
-            known = Counter(map(identity, rows))
+            known = {*map(identity, rows)}
             before = version
             while version == before:
                 version = remote.call(routes.changes, since=before, wait=routes.LONGEST_WAIT)["version"]
             rows = fetch()
-            # Counted, because two rows can be equal while the clock is frozen.
             for row in rows:
-                if known[identity(row)]:
-                    known[identity(row)] -= 1
-                else:
+                if identity(row) not in known:
                     write(row)
 
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
-from support.receivers import Inbox, listening
 from support.serving import Served, serving
 from support.shell import run_here
-from support.systems import HAS_SIGNALS, needs_modes, stop
+from support.systems import needs_modes, stop
 
-from followup import InternalServerError, __version__, construct_event
+from followup import InternalServerError, __version__
 from followup_mockserver import MockServer
 
 
@@ -224,27 +223,3 @@ def test_a_taken_port_is_one_clear_line(server: MockServer) -> None:
     assert result.returncode != 0
     assert "the port is in use; --port 0 picks a free one" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
-
-
-def test_listen_prints_the_secret_and_a_line_for_each_attempt(server: MockServer) -> None:
-    inbox = Inbox()
-    with listening(inbox) as url:
-        arguments = command(
-            "listen", "--forward-to", url, "--events", "visit.completed, patient.upserted", "--url", server.url
-        )
-        fault = {"kind": "duplicate"}
-        httpx.post(f"{server.url}/_mock/deliveries/disturb", json=fault, trust_env=False).raise_for_status()
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout
-            secret = process.stdout.readline().split()[-1]
-            with server.client() as client:
-                for phone in ("+5491155550000", "+5491155550001"):
-                    client.patients.create(phone=phone)
-                lines = [process.stdout.readline() for _ in range(3)]
-                assert all("patient.upserted" in line and "attempt 1" in line and "204" in line for line in lines)
-                assert len(set(lines)) == 3
-                stop(process, signal.SIGINT)
-                assert not HAS_SIGNALS or [*client.webhook_endpoints.list()] == []
-    assert len(inbox.requests) == 3
-    for request in inbox.requests:
-        construct_event(request.content, request.headers, secret)

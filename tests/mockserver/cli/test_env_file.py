@@ -6,19 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.serving import serving
 from support.shell import COMMAND_OF_MOCK
 from support.systems import may_write_everywhere, needs_fifos, needs_modes
 
 from followup.cli.output import write_private_file
 
 LINES = "FOLLOWUP_BASE_URL=http://127.0.0.1:4210\nFOLLOWUP_API_KEY=fu_test_mock\n"
-
-
-def test_a_mock_that_listens_has_written_its_file(tmp_path: Path) -> None:
-    with serving(tmp_path) as served:
-        url = served.lines[0].removeprefix("base URL").strip()
-        assert (tmp_path / "mock.env").read_text() == f"FOLLOWUP_BASE_URL={url}\nFOLLOWUP_API_KEY=fu_test_mock\n"
 
 
 @needs_fifos

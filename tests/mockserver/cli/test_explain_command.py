@@ -129,9 +129,8 @@ def test_colours_say_how_things_ended_and_no_color_removes_them(shell: Shell, wo
     styled = shell.raw_on_a_terminal(110, "explain", world.failed)
     assert "\x1b[31m500, 7 times\x1b[0m" in styled
     assert "\x1b[32m200\x1b[0m" in styled
-    for variable in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}):
-        plain = shell.raw_on_a_terminal(110, "explain", world.failed, **variable)
-        assert plain == re.sub(r"\x1b\[\d+m", "", styled)
+    plain = shell.raw_on_a_terminal(110, "explain", world.failed, NO_COLOR="1")
+    assert plain == re.sub(r"\x1b\[\d+m", "", styled)
 
 
 def test_a_pipe_gets_the_entries_as_json(shell: Shell, server: MockServer, world: SimpleNamespace) -> None:

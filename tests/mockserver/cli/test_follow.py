@@ -1,10 +1,8 @@
-"""``--follow`` and ``listen``: equal rows, a reader that is gone, and a reset of the mock."""
+"""``--follow`` and ``listen``: a reader that is gone, a terminal, and a reset of the mock."""
 
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from support.receivers import Inbox, listening
@@ -13,33 +11,6 @@ from support.systems import HAS_SIGNALS, stop
 from support.terminal import Terminal
 
 from followup_mockserver import MockServer
-from followup_mockserver.cli.look import follow
-from followup_mockserver.cli.remote import Remote
-
-
-@pytest.fixture
-def server() -> Iterator[MockServer]:
-    handler = signal.getsignal(signal.SIGTERM)  # which ``follow`` replaces
-    with MockServer(rate_limit=0, allow_http_webhooks=True) as running:
-        yield running
-    signal.signal(signal.SIGTERM, handler)
-
-
-def test_a_row_that_equals_an_earlier_one_is_reported(server: MockServer) -> None:
-    lists = iter([["a"], ["a", "a"], ["a", "a", "b", "b"], ["b", "a", "end"]])
-    written = []
-
-    def fetch() -> list[dict[str, str]]:
-        server.update_organization(name=f"Clinic {len(written)}")  # another version, so that the list is fetched again
-        return [{"id": each} for each in next(lists)]
-
-    def write(row: dict[str, str]) -> None:
-        written.append(row["id"])
-        if row["id"] == "end":
-            raise KeyboardInterrupt
-
-    follow(Remote(server.url, None, None), fetch, write)  # type: ignore[arg-type]
-    assert written == ["a", "a", "b", "b", "end"]
 
 
 @pytest.mark.parametrize(
