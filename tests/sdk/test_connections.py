@@ -123,14 +123,25 @@ def test_derived_options_hold_for_the_derived_client_only(server: ScriptedServer
         assert client.patients.retrieve("pat_1").id == "pat_1"
 
 
-def test_a_client_of_the_users_own_is_used_and_left_open(server: ScriptedServer) -> None:
-    server.script = [reply(200, patient())]
-    with httpx.Client(headers={"X-Mine": "1"}, auth=("user", "password"), follow_redirects=True) as own:
-        with FollowUp(api_key="k", base_url=server.url, http_client=own) as client:
-            client.patients.retrieve("pat_1")
-        assert not own.is_closed
-    assert server.received[0].headers["x-mine"] == "1"
-    assert server.received[0].headers["authorization"] == "Bearer k"
+@pytest.mark.parametrize("own", [False, True], ids=["our connections", "http_client"])
+def test_only_a_client_of_the_users_own_keeps_cookies_and_it_stays_open(
+    server: ScriptedServer, driver: Driver, own: bool
+) -> None:
+    # Cookies could link the requests of different organizations.
+    pages = [page(patient(), more=more) for more in (True, False)]
+    server.script = [reply(200, each, headers={"Set-Cookie": "session=theirs; Path=/"}) for each in pages]
+    kind: Any = httpx.Client if driver.name == "sync" else httpx.AsyncClient
+    theirs = kind(
+        cookies={"mine": "1"},
+        headers={"X-Mine": "1"},
+        auth=("user", "password"),
+        limits=httpx.Limits(max_keepalive_connections=0),
+    )
+    driver.items(server.url, lambda client: client.patients.list(), **({"http_client": theirs} if own else {}))
+    sent = [(each.headers.get("cookie"), each.headers.get("x-mine")) for each in server.received]
+    assert sent == ([("mine=1", "1"), ("mine=1; session=theirs", "1")] if own else [(None, None)] * 2)
+    assert {each.headers["authorization"] for each in server.received} == {"Bearer fu_secret_key"}
+    assert not theirs.is_closed
 
 
 def test_the_key_does_not_follow_a_redirect(server: ScriptedServer) -> None:

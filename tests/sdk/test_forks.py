@@ -29,36 +29,28 @@ def echo_phone(connection: Any, received: Received) -> bool:
     return reply(200, patient(phone=phone))(connection, received)
 
 
-class TestOwnHttpClient:
-    @pytest.mark.parametrize("derived", [False, True])
-    def test_in_another_process_it_is_rejected_before_anything_is_sent(
-        self, server: ScriptedServer, derived: bool
-    ) -> None:
-        server.script = [echo_phone]
-        with httpx.Client() as own:
-            client = FollowUp(api_key="k", base_url=server.url, http_client=own)
-            if derived:
-                client = client.with_options(timeout=60)
-            client.patients.create(phone="parent")
-            raised = in_a_child(lambda: client.patients.create(phone="child"))
-            assert isinstance(raised, ConfigurationError)
-            assert "http_client" in str(raised)
-            assert "fork" in str(raised)
-            assert client.patients.create(phone="again").phone == "again"
-        assert [json.loads(each.body)["phone"] for each in server.received] == ["parent", "again"]
+@pytest.mark.parametrize("derived", [False, True])
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_http_client_is_rejected_in_another_process_before_anything_is_sent(
+    server: ScriptedServer, kind: str, derived: bool
+) -> None:
+    server.script = [echo_phone]
+    own: Any = (httpx.Client if kind == "sync" else httpx.AsyncClient)(limits=httpx.Limits(max_keepalive_connections=0))
+    client: Any = (FollowUp if kind == "sync" else AsyncFollowUp)(api_key="k", base_url=server.url, http_client=own)
+    client = client.with_options(timeout=60) if derived else client
 
-    def test_in_another_process_the_async_client_rejects_it_too(self, server: ScriptedServer) -> None:
-        server.script = [echo_phone]
-        own = httpx.AsyncClient()
-        client = AsyncFollowUp(api_key="k", base_url=server.url, http_client=own)
+    async def create(phone: str) -> Any:
+        return await client.patients.create(phone=phone)
 
-        async def create() -> object:
-            return await client.with_options(max_retries=0).patients.create(phone="child")
+    def call(phone: str) -> Any:
+        return client.patients.create(phone=phone) if kind == "sync" else asyncio.run(create(phone))
 
-        raised = in_a_child(lambda: asyncio.run(create()))
-        assert isinstance(raised, ConfigurationError)
-        assert "fork" in str(raised)
-        assert server.received == []
+    raised = in_a_child(lambda: call("child"))
+    assert isinstance(raised, ConfigurationError)
+    assert "http_client" in str(raised)
+    assert "fork" in str(raised)
+    assert call("parent").phone == "parent"
+    assert [json.loads(each.body)["phone"] for each in server.received] == ["parent"]
 
 
 class TestOwnConnections:

@@ -27,8 +27,6 @@ from telemetry.planting import DOCUMENT, ECHO, MARK, MARKS, PHONE, arguments_of
 import followup
 from followup import AsyncFollowUp, FollowUp, WebhookEvent, construct_event, inbound, verify_signature
 from followup._core.codec.decode import decode
-from followup.inbox import Inbox
-from followup.outbox import Outbox
 
 pytestmark = pytest.mark.usefixtures("quick_backoff")
 
@@ -185,10 +183,9 @@ def test_a_client_that_is_not_created(kind: type[Any], options: dict[str, Any]) 
     assert_shows_nothing(lambda: kind(**{"api_key": KEY, "base_url": URL, **options}))
 
 
-@pytest.mark.parametrize("options", [{"timeout": Odd()}, {"deadline": Odd()}, {"max_retries": Odd()}, {"api_key": KEY}])
+@pytest.mark.parametrize("options", [{"timeout": Odd()}, {"api_key": KEY}])
 def test_options_that_are_rejected(options: dict[str, Any]) -> None:
-    with FollowUp(api_key=KEY, base_url=URL) as client:
-        assert_shows_nothing(lambda: client.with_options(**options))
+    assert_shows_nothing(lambda: FollowUp(api_key=KEY, base_url=URL).with_options(**options))
 
 
 @pytest.mark.parametrize("function", [construct_event, verify_signature])
@@ -337,9 +334,3 @@ def test_a_result_that_cannot_be_exported() -> None:
     found = decode(followup.Patient, patient(fullName=ECHO, phone=PHONE))
     found.dni = Odd()  # type: ignore[assignment]
     assert_shows_nothing(found.to_json)
-
-
-def test_classes_without_a_client(tmp_path: Any) -> None:
-    database = f"sqlite:///{tmp_path}/clinic.db"
-    assert_shows_nothing(lambda: Inbox(database, secret=SECRET, max_attempts=0))
-    assert_shows_nothing(lambda: Outbox(database).record(object(), EVENT))  # type: ignore[call-overload]

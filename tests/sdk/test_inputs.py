@@ -295,7 +295,7 @@ class TestConfiguration:
 
     def test_omitted_options_default_to_the_environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("FOLLOWUP_API_KEY", "fu_secret_key")
-        monkeypatch.setenv("FOLLOWUP_BASE_URL", "https://api.example.com/")
+        monkeypatch.setenv("FOLLOWUP_BASE_URL", "HTTPS://Api.example.com/")
         text = repr(FollowUp())
         assert "https://api.example.com" in text
         assert "secret" not in text

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 from support.drivers import Driver
-from support.proxies import CERTIFICATE, tls_relay
 from support.responses import patient
 from support.server import Received, ScriptedServer, hang, reply
 
@@ -125,17 +124,6 @@ class TestTheWait:
                 list(pool.map(fails, [client] * 16))
                 server.script = [reply(200, patient())]
                 assert retrieve(client) == "pat_1"
-
-
-class TestTheBaseUrl:
-    def test_may_have_a_scheme_in_upper_case(
-        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-        server.script = [reply(200, patient())]
-        with tls_relay(server.url) as url:
-            url = url.replace("https://localhost", "HTTPS://LocalHost").replace("https", "HTTPS")
-            assert driver.call(url, lambda client: client.patients.retrieve("pat_1")).id == "pat_1"
 
 
 def test_a_server_that_sends_without_a_request_has_to_wait(server: ScriptedServer) -> None:

@@ -1,21 +1,8 @@
 """Redaction: no personal data, a limited length, and no control characters."""
 
-import faulthandler
-from collections.abc import Iterator
-
 import pytest
 
 from followup._core.redaction import redacted, visible
-
-HANG = 60.0
-"""Seconds after which a test has hung: its inputs take milliseconds, or minutes where the work is not bounded."""
-
-
-@pytest.fixture
-def hang_guard() -> Iterator[None]:
-    faulthandler.dump_traceback_later(HANG, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,7 @@ from support.drivers import Driver
 from support.responses import appointment, error, patient
 from support.server import ScriptedServer, reply
 
-from followup import (
-    APIStatusError,
-    Appointment,
-    EventBatchError,
-    IdempotencyError,
-    InternalServerError,
-    NotFoundError,
-    ResponseDecodeError,
-)
+from followup import Appointment, EventBatchError, ResponseDecodeError
 from followup._core.codec.decode import decode
 
 
@@ -81,33 +73,6 @@ def test_a_broken_success_is_our_error_and_shows_no_body(server: ScriptedServer,
     assert failure.idempotency_key == server.received[0].headers["idempotency-key"]
     assert failure.__context__ is None
     assert failure.__cause__ is None
-
-
-@pytest.mark.parametrize(
-    ("status", "kind", "type"),
-    [
-        (400, IdempotencyError, "idempotency_error"),
-        (404, NotFoundError, "invalid_request_error"),
-        (418, APIStatusError, "x"),
-        (302, APIStatusError, "x"),
-        (503, InternalServerError, "api_error"),
-    ],
-)
-def test_each_status_has_its_error(
-    server: ScriptedServer, driver: Driver, status: int, kind: type[APIStatusError], type: str
-) -> None:
-    body = error(type, code="some_code", message="Fix this.", param="patient.phone")
-    server.script = [reply(status, body, headers={"Request-Id": "req_1", "Location": "/elsewhere"})]
-    with pytest.raises(kind) as caught:
-        driver.call(server.url, retrieve, max_retries=0)
-    failure = caught.value
-    assert failure.__class__ is kind
-    assert (failure.status_code, failure.type, failure.code) == (status, type, "some_code")
-    assert (failure.message, failure.param, failure.request_id) == ("Fix this.", "patient.phone", "req_1")
-    assert failure.body == body
-    assert failure.headers["request-id"] == "req_1"
-    for part in (str(status), "some_code", "Fix this.", "patient.phone", "req_1", "patients.retrieve"):
-        assert part in str(failure)
 
 
 ABOUT_ONE_OBJECT: dict[str, tuple[Any, dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""``help()`` shows the operations with the types that a user passes, and no types of the SDK's own."""
+"""Signatures: what ``help()`` shows of operations and options, and the errors of arguments that they do not take."""
 
 import inspect
 import pydoc
@@ -43,3 +43,31 @@ def test_help_of_an_operation_shows_its_signature_and_its_docstring() -> None:
     text = pydoc.plain(pydoc.render_doc(CLIENT.patients.retrieve))
     assert "retrieve(id: PatientId, /) -> Patient" in text
     assert "Retrieve a patient (specification, section 4, Patients)." in text
+
+
+OPTIONS = (
+    "api_key, base_url, service_version, timeout, max_retries, deadline, requests_per_minute, http_client, app_info"
+)
+
+
+def test_the_options_of_a_client_are_visible() -> None:
+    assert list(inspect.signature(FollowUp).parameters) == OPTIONS.split(", ")
+    derived = ["self", "timeout", "max_retries", "deadline", "app_info"]
+    assert list(inspect.signature(FollowUp.with_options).parameters) == derived
+
+
+CALLS: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda c: c.patients.create("+54"), r"^Patients\.create\(\) takes 1 positional argument but 2 were given"),
+    (lambda c: c.patients.create(phone="1", fullName="Ana"), r"unexpected .* 'fullName'\. Did you mean 'full_name'\?$"),
+    (lambda c: c.patients.list(strating_after="pat_1"), r"'strating_after'\. Did you mean 'starting_after'\?$"),
+    (lambda c: c.visits.retrieve("vis_1", timeout=5), r"unexpected keyword argument 'timeout'$"),
+    (lambda c: c.visits.create(), "missing 2 required keyword-only arguments: 'patient' and 'visited_at'$"),
+]
+
+
+@pytest.mark.parametrize("client", [CLIENT, ASYNC_CLIENT], ids=repr)
+@pytest.mark.parametrize(("call", "message"), CALLS)
+def test_the_error_of_an_argument_that_is_not_taken(client: Any, call: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message) as caught:
+        call(client)
+    assert caught.value.__suppress_context__

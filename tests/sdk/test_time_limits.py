@@ -19,7 +19,7 @@ from support.responses import patient
 from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
 from support.sockets import unresponsive
 
-from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, ConfigurationError, FollowUp
+from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, FollowUp
 from followup._core.call import options
 from followup._core.http import through_httpx, transport  # noqa: F401 - a first call would import them within its time limit
 
@@ -263,44 +263,7 @@ def shake_hands_for_ever(listener: socket.socket, sent: bytes) -> bool:
     return False
 
 
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment without proxies."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    return monkeypatch
-
-
-class TestEnvironment:
-    """Proxies and certificates of the environment."""
-
-    def test_ssl_cert_file(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
-        server.script = [reply(200, patient())]
-        with tls_relay(server.url) as url:
-            with pytest.raises(APIConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
-                driver.call(url, retrieve, max_retries=0)
-            environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-            assert driver.call(url, retrieve, max_retries=0).id == "pat_1"
-
-    @pytest.mark.parametrize("scheme", ["http", "https"])
-    def test_https_proxy(
-        self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch, scheme: str
-    ) -> None:
-        environment.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-        server.script = [reply(200, patient())]
-        with connect_proxy() as proxy, tls_relay(proxy.url) as secure, tls_relay(server.url) as url:
-            environment.setenv("HTTPS_PROXY", secure if scheme == "https" else proxy.url)
-            assert driver.call(url, retrieve, max_retries=0).id == "pat_1"
-        assert [host for host, _ in proxy.targets] == ["localhost"]
-
-    def test_socks(self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch) -> None:
-        server.script = [reply(200, patient())]
-        with socks_proxy() as proxy:
-            environment.setenv("ALL_PROXY", proxy.url)
-            assert driver.call(server.url, retrieve, max_retries=0).id == "pat_1"
-        assert len(proxy.targets) == 1
-
+class TestThroughAProxy:
     @pytest.mark.parametrize("endless", ["silence", "headers that drip"])
     @pytest.mark.parametrize("kind", ["http", "connect", "socks"])
     def test_endless_responses_end_in_time_through_a_proxy(
@@ -325,32 +288,3 @@ class TestEnvironment:
             closed_by_the_client = pool.submit(shake_hands_for_ever, listener, b"")
             url = f"https://localhost:{listener.getsockname()[1]}"
             assert_ends_in_time(driver, url, closed_by_the_client)
-
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [
-            ("HTTPS_PROXY", "nonsense://user:secret@x"),
-            ("ALL_PROXY", "http://user:secret@x:port"),
-            ("https_proxy", f"http://user:secret@{'a' * 70}.example:80"),
-            ("SSL_CERT_FILE", __file__),
-        ],
-        ids=["scheme", "port", "label", "certificates"],
-    )
-    def test_a_variable_that_cannot_be_used_is_named_without_a_password(
-        self, driver: Driver, environment: pytest.MonkeyPatch, name: str, value: str
-    ) -> None:
-        environment.setenv("HTTP_PROXY", "nonsense://of/another/scheme")
-        environment.setenv(name, value)
-        with pytest.raises(ConfigurationError, match=f"(?i){name}") as caught:  # Windows does not tell the cases apart
-            driver.call("https://127.0.0.1:1", retrieve)
-        assert "secret" not in str(caught.value)
-        assert "HTTP_PROXY" not in str(caught.value)
-
-    @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
-    def test_a_variable_that_the_url_does_not_use_is_ignored(
-        self, server: ScriptedServer, driver: Driver, environment: pytest.MonkeyPatch, name: str
-    ) -> None:
-        server.script = [reply(200, patient())]
-        environment.setenv("NO_PROXY" if name == "ALL_PROXY" else "HTTPS_PROXY", "127.0.0.1,fd00::/8,[::1],%")
-        environment.setenv(name, "nonsense://x" if name == "ALL_PROXY" else server.url)
-        assert driver.call(server.url, retrieve).id == "pat_1"

@@ -7,7 +7,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
 from support.drivers import Driver
 from support.responses import error, patient
-from support.server import ScriptedServer, drip, hang, hang_up, reply
+from support.server import ScriptedServer, drip, hang_up, reply
 from telemetry.exported import Exported, events_of
 
 from followup import APIConnectionError, APITimeoutError, FollowUpError, NotFoundError, ResponseDecodeError
@@ -154,10 +154,3 @@ class TestACallThatFails:
             driver.call(url, retrieve, max_retries=0)
         assert self.failed(exported) == ("APIConnectionError", None, None)
         assert events_of(exported.span()) == [{"error.type": "ConnectError"}]
-
-    def test_with_a_timeout(self, server: ScriptedServer, driver: Driver, exported: Exported) -> None:
-        server.script = [hang(server.released)]
-        with pytest.raises(APITimeoutError):
-            driver.call(server.url, retrieve, max_retries=0, timeout=0.05)
-        assert self.failed(exported) == ("APITimeoutError", None, None)
-        assert events_of(exported.span()) == [{"error.type": "ReadTimeout"}]

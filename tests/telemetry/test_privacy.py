@@ -11,7 +11,7 @@ from sdk.test_frames import OPERATIONS, PLANTED, method_of
 from support.drivers import Driver
 from support.server import Action, ScriptedServer, hang, hang_up, reply
 from telemetry.exported import Exported
-from telemetry.planting import DOCUMENT, ECHO, MARK, PHONE, arguments_of, response_of
+from telemetry.planting import ECHO, MARK, PHONE, arguments_of, response_of
 
 from followup import FollowUp, FollowUpError
 
@@ -85,14 +85,6 @@ def test_of_a_call_only_its_operation_and_outcome_are_exported(
     assert_nothing_is_exported_about_a_patient(exported)
 
 
-def test_the_marks_would_be_found(server: ScriptedServer, exported: Exported) -> None:
-    """The same request, made without the SDK, is exported by the instrumentation of httpx."""
-    server.script = [reply(200, {})]
-    httpx.get(f"{server.url}/v1/patients", params={"phone": PHONE, "dni": DOCUMENT})
-    with pytest.raises(AssertionError):
-        assert_nothing_is_exported_about_a_patient(exported)
-
-
 def test_requests_of_a_users_own_client_are_exported_as_all_of_its_requests(
     server: ScriptedServer, exported: Exported
 ) -> None:
@@ -101,27 +93,3 @@ def test_requests_of_a_users_own_client_are_exported_as_all_of_its_requests(
         FollowUp(api_key="k", base_url=server.url, http_client=own).patients.list(phone=PHONE)
     with pytest.raises(AssertionError):
         assert_nothing_is_exported_about_a_patient(exported)
-
-
-def test_send_all_exports_nothing_about_a_patient(server: ScriptedServer, exported: Exported, driver: Driver) -> None:
-    events = [
-        {"id": f"{MARK}-{number}", "type": "patient.upserted", "data": {"patient": {"phone": PHONE}}}
-        for number in range(3)
-    ]
-
-    def batch(statuses: dict[int, str]) -> Action:
-        results = [
-            {"id": f"{MARK}-{n}", "accepted": each == "processed", "status": each, "event": None, "error": ECHO}
-            for n, each in statuses.items()
-        ]
-        return reply(200, {"object": "event_batch", "results": results})
-
-    server.script = [
-        failure(429, "rate_limit_error"),
-        batch({0: "processed", 1: "failed", 2: "invalid"}),
-        batch({1: "failed"}),
-    ]
-    results = driver.items(server.url, lambda client: client.events.send_all(events))
-    assert [each.status for each in results] == ["processed", "failed", "invalid"]
-    assert len(exported.spans("events.create")) == 3
-    assert_nothing_is_exported_about_a_patient(exported)

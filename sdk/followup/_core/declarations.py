@@ -287,11 +287,7 @@ class Declaration:
             TypeError, ValueError: as in ``call``, or because both cursors were passed.
         """
         filters = {name: value for name, value in kwargs.items() if name not in _CURSORS}
-        cursors = {
-            name: value
-            for name in _CURSORS
-            if (value := kwargs.get(name, NOT_GIVEN)) is not NOT_GIVEN and value is not None
-        }
+        cursors = {name: kwargs[name] for name in _CURSORS if kwargs.get(name) not in (None, NOT_GIVEN)}
         if len(cursors) > 1:
             raise ValueError(f"{self.name} takes starting_after or ending_before, not both")
         direction = next(iter(cursors), "starting_after")
