@@ -15,7 +15,6 @@ from followup_mockserver.gateway.request import Exchange, Request, Response
 from followup_mockserver.gateway.responding import error_response
 from followup_mockserver.rules import events
 from followup_mockserver.world.schema.errors import ServiceError, invalid
-from followup_mockserver.world.settings import Options
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.faults import INJECTED, Fault
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX
@@ -195,21 +194,16 @@ INTERNAL_ERROR = ServiceError(500, "api_error", "internal_error", "The mock serv
 class Gateway:
     """Handles the requests to the operations of a mock.
 
-    Args:
+    Attributes:
         registry: the tenants of the mock.
     """
 
     def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-
-    @property
-    def options(self) -> Options:
-        """The options of the mock."""
-        return self._registry.options
+        self.registry: Registry = registry
 
     def handle(self, request: Request) -> Response:
         """Handle a request, and return its response. Never raises; every request is recorded in the journal."""
-        exchange = Exchange(request=request, registry=self._registry, began=RealTime.monotonic())
+        exchange = Exchange(request=request, registry=self.registry, began=RealTime.monotonic())
         try:
             for step in STEPS:
                 step(exchange)
@@ -227,7 +221,7 @@ class Gateway:
     def reject(self, error: ServiceError) -> Response:
         """Return the response to a request that matches no operation, because of its path or its method."""
         response = error_response(error)
-        tenant = self._registry.default
+        tenant = self.registry.default
         with tenant.lock:
             response.headers |= {"Request-Id": tenant.ids.new(REQUEST_ID_PREFIX), "Service-Version": SERVICE_VERSION}
         return response

@@ -62,9 +62,6 @@ FoundBy = tuple[str, ...]
 BY_PHONE_OR_DNI: FoundBy = ("phone", "dni")
 """The fields that identify a patient in a request (specification, section 4, Patients)."""
 
-BY_EXTERNAL_ID: FoundBy = ("external_id",)
-"""The field that identifies a patient when neither phone nor DNI is known."""
-
 IN_EVENTS: FoundBy = ("phone", "dni", "external_id")
 """The fields that identify the patient of an inbound event (specification, section 6.1)."""
 
@@ -171,7 +168,7 @@ class PatientReference:
             raise invalid("parameter_missing", "A patient needs a phone, dni or externalId.", "patient.phone")
         self._details = normalized(tenant, reference, "patient")
         creatable = "phone" in reference or "dni" in reference
-        self.patient = tenant.patients.find_first(self._details, found_by if creatable else BY_EXTERNAL_ID)
+        self.patient = tenant.patients.find_first(self._details, found_by if creatable else ("external_id",))
         if self.patient is None and not creatable:
             raise missing("patient; pass a phone or a DNI to create one", status=400, param="patient.externalId")
 
@@ -266,7 +263,7 @@ def refresh_stage(tenant: Tenant, patient: Patient) -> None:
     if has_upcoming:
         stage = "scheduled"
     else:
-        stage = "periodic_follow_up" if tenant.visits.count("patient", patient.id) else "pending_follow_up"
+        stage = "periodic_follow_up" if tenant.visits.find("patient", patient.id) else "pending_follow_up"
     # Without an event: the stage is the service's own mark, and no fact about the patient (docs/open-points.md).
     if stage != patient.stage:
         tenant.patients.update(patient, stage=stage, updated_at=now)

@@ -125,7 +125,7 @@ def contract() -> flask.Response:
     """Serve the OpenAPI document, which depends on the options of the mock."""
     from followup_mockserver.gateway.openapi import document  # imported late, because few mocks are asked for it
 
-    options = current_mock()._gateway.options
+    options = current_mock()._gateway.registry.options
     return jsonify(
         document(refuse_unknown_fields=options.refuse_unknown_fields, allow_http_webhooks=options.allow_http_webhooks)
     )

@@ -157,7 +157,7 @@ class TestServer:
 
             thread = threading.Thread(target=create)
             thread.start()
-            wait_for(lambda: len(server._tenant.idempotency))  # until the request has claimed the key
+            wait_for(lambda: server._tenant.idempotency._records)  # until the request has claimed the key
             saved = server.save()
             server.stop()
             thread.join(timeout=60)

@@ -79,7 +79,7 @@ TITLES = {view: columns.title_of_view(view) for views in _GROUPS.values() for vi
 
 _BADGES: Mapping[str, tuple[str, Callable[[Tenant], int]]] = {
     "webhook_deliveries": ("failed", lambda tenant: len(_failed_deliveries(tenant))),
-    "events": ("failed", lambda tenant: tenant.events.count("status", "failed")),
+    "events": ("failed", lambda tenant: len(tenant.events.find_all("status", "failed"))),
     "webhook_endpoints": ("failing", lambda tenant: [*map(state_of, tenant.webhook_endpoints)].count("failing")),
     "faults": ("pending", lambda tenant: len(tenant.faults.pending) + len(tenant.webhook_faults.pending)),
 }

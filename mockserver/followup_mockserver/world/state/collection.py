@@ -170,10 +170,6 @@ class Collection(Generic[S]):
         """Return the objects with a key, oldest first."""
         return [self._objects[number] for number in self._numbers_with(index, key)]
 
-    def count(self, index: str, key: Key) -> int:
-        """Return the number of objects with a key."""
-        return len(self._numbers_with(index, key))
-
     def page(
         self,
         *,

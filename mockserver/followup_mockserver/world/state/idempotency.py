@@ -48,9 +48,6 @@ class IdempotencyRecords:
         twin.restore(self.finished())  # they never change
         return twin
 
-    def __len__(self) -> int:
-        return len(self._records)
-
     def finished(self) -> list[IdempotencyRecord]:
         """Return the records with a response, oldest first. A request in progress has had no effect yet."""
         return [record for record in self._records.values() if record.response is not None]

@@ -18,17 +18,7 @@ from typing import Annotated, Any
 import attrs
 
 import followup
-from followup._for_mockserver import (
-    MAX_WEBHOOK_ATTEMPTS,
-    NOT_IN_JSON,
-    Limits,
-    MinItems,
-    MinLength,
-    Model,
-    camel,
-    encode,
-    kinds_in,
-)
+from followup import _for_mockserver as sdk
 from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, ServiceError, SnapshotError
 from followup_mockserver.world.schema.formats import is_webhook_target
@@ -44,7 +34,7 @@ from followup_mockserver.world.state.records import Attempt, Message
 from followup_mockserver.world.state.registry import AS_THEY_ARE, COLLECTIONS, CONTAINERS, MockState
 from followup_mockserver.world.state.tenant import Tenant
 
-Count = Annotated[int, Limits(0, LARGEST_INTEGER)]
+Count = Annotated[int, sdk.Limits(0, LARGEST_INTEGER)]
 
 _LONGEST_ADVANCE = (LATEST_TIME - datetime(2026, 1, 1, tzinfo=UTC)).total_seconds()
 
@@ -56,8 +46,8 @@ def plain(value: Any) -> Any:
     kind: Any = type(value)
     if kind in _JSON_SCALARS:
         return value
-    if isinstance(value, Model):
-        return encode(value)
+    if isinstance(value, sdk.Model):
+        return sdk.encode(value)
     if isinstance(value, datetime):
         return _text_of(value)
     if isinstance(value, Enum):
@@ -72,13 +62,13 @@ def plain(value: Any) -> Any:
         return [*value] if _JSON_SCALARS.issuperset(map(type, value)) else [plain(each) for each in value]
     fields = ((each, getattr(value, each.name)) for each in _fields(kind).values())
     # Fields with their default are omitted: most fields of the many records of a history have it.
-    return {camel(field.name): plain(each) for field, each in fields if each != field.default}
+    return {sdk.camel(field.name): plain(each) for field, each in fields if each != field.default}
 
 
 @functools.cache
 def _fields(cls: Any) -> dict[str, Any]:
     """Return the fields of a class that its JSON has: those that its constructor takes."""
-    return {each.name: each for each in attrs.fields(cls) if each.init and each.name not in NOT_IN_JSON}
+    return {each.name: each for each in attrs.fields(cls) if each.init and each.name not in sdk.NOT_IN_JSON}
 
 
 @functools.lru_cache(maxsize=1_024)  # while a clock is frozen, many records have the same time
@@ -112,7 +102,7 @@ class _SavedShapes(Shapes):
 
     def of_class(self, cls: Any) -> Shape:
         """Return the shape of a class: fields without a default are required."""
-        fields, kinds = _fields(cls), kinds_in(cls)
+        fields, kinds = _fields(cls), sdk.kinds_in(cls)
         shape = self.of_object(
             {name: kinds[name] for name in fields},
             [name for name, each in fields.items() if each.default is attrs.NOTHING],
@@ -169,7 +159,7 @@ class SavedJob:
     at: datetime
     kind: JobKind
     about: str
-    number: Annotated[int, Limits(1, LARGEST_INTEGER)]
+    number: Annotated[int, sdk.Limits(1, LARGEST_INTEGER)]
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -177,7 +167,7 @@ class SavedTenant:
     """A tenant. Jobs are in the order in which they run, records in the order in which they arrived."""
 
     organization: Organization
-    api_keys: Annotated[list[KeyRecord], MinItems(1)]
+    api_keys: Annotated[list[KeyRecord], sdk.MinItems(1)]
     clock: SavedClock
     ids: IdFactory
     patients: list[followup.Patient]
@@ -188,7 +178,7 @@ class SavedTenant:
     treatments: list[followup.Treatment]
     events: list[followup.Event]
     webhook_endpoints: list[followup.WebhookEndpoint]
-    secrets: dict[str, Annotated[str, MinLength(1)]]
+    secrets: dict[str, Annotated[str, sdk.MinLength(1)]]
     webhook_deliveries: list[followup.WebhookDelivery]
     attempts: list[Attempt]
     last_event_at: datetime | None
@@ -241,7 +231,7 @@ def saved(tenant: Tenant) -> dict[str, Any]:
         "controls": history.controls,
         "scheduled": tenant.scheduler.scheduled,
     }
-    return {camel(each.name): plain(parts[each.name]) for each in attrs.fields(SavedTenant)}
+    return {sdk.camel(each.name): plain(parts[each.name]) for each in attrs.fields(SavedTenant)}
 
 
 SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name != "forward_to")
@@ -250,7 +240,7 @@ SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name !
 
 def _options(saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return options as keyword arguments of a mock."""
-    names = {camel(name): name for name in SAVED_OPTIONS}
+    names = {sdk.camel(name): name for name in SAVED_OPTIONS}
     if not saved.keys() <= names.keys():
         raise SnapshotError("options", f"This has an unknown field; its fields are {', '.join(names)}.")
     options = {names[wire]: value for wire, value in saved.items()}
@@ -270,7 +260,7 @@ class Document:
     followup: str
     options: dict[str, Any] = attrs.field(converter=_options)
     ids: IdFactory | None
-    organizations: Annotated[list[SavedTenant], MinItems(1)]
+    organizations: Annotated[list[SavedTenant], sdk.MinItems(1)]
 
     def __attrs_post_init__(self) -> None:
         check_unique(self.organizations, "organizations", lambda each: each.organization.id)
@@ -318,10 +308,10 @@ def check_references(saved: SavedTenant) -> None:
         SnapshotError: with the path in the tenant.
     """
     for part, field in _UNIQUE:
-        check_unique(getattr(saved, part), camel(part), attrgetter(field))
+        check_unique(getattr(saved, part), sdk.camel(part), attrgetter(field))
     known = {part: {each.id for each in getattr(saved, part)} for part in COLLECTIONS}
     references = [
-        (f"{camel(part)}[{position}].{camel(field)}", getattr(item, field), collection)
+        (f"{sdk.camel(part)}[{position}].{sdk.camel(field)}", getattr(item, field), collection)
         for part, field, collection in _REFERENCES
         for position, item in enumerate(getattr(saved, part))
     ]
@@ -338,6 +328,6 @@ def check_references(saved: SavedTenant) -> None:
     if saved.secrets.keys() != known["webhook_endpoints"]:
         raise SnapshotError("secrets", "This must have a secret for each webhook endpoint.")
     for position, delivery in enumerate(saved.webhook_deliveries):
-        if delivery.status == "pending" and not 0 <= delivery.attempts < MAX_WEBHOOK_ATTEMPTS:
-            message = f"This must be 0 to {MAX_WEBHOOK_ATTEMPTS - 1} while the delivery is pending."
+        if delivery.status == "pending" and not 0 <= delivery.attempts < sdk.MAX_WEBHOOK_ATTEMPTS:
+            message = f"This must be 0 to {sdk.MAX_WEBHOOK_ATTEMPTS - 1} while the delivery is pending."
             raise SnapshotError(f"webhookDeliveries[{position}].attempts", message)
