@@ -94,6 +94,8 @@ class OpenDatabases:
             Crash: the clinic crashes here, or has crashed before.
         """
         process, commits = self.process, self.commits
+        # Of two threads that commit at once, one takes the crash. The commit itself is outside of the lock: it may wait
+        # for a lock of the database, which the other one holds.
         with commits.lock:
             process.check()
             moment = commits.pending.crash_at_commit(starts=process.is_starting)
@@ -117,20 +119,19 @@ class OpenDatabases:
         for connection, close in list(self.connections.items()):
             with suppress(Exception):
                 close(connection)
+        # Its connections are closed already, and what closing them again would do is up to the driver.
         for engine in list(self.engines):
             engine.dispose(close=False)
         django = sys.modules.get("django.db")
         if django is not None and sys.modules["django.conf"].settings.configured:
             for wrapper in django.connections.all(initialized_only=True):
+                # What a wrapper knows about its transaction ends with the process, also where it has no connection.
                 if wrapper.connection is None or wrapper.connection in self.connections:
-                    del django.connections[wrapper.alias]  # what it knows about its transaction ends with the process
+                    del django.connections[wrapper.alias]
 
 
+# An attribute of the thread: a weak dictionary would keep every thread for ever that its own process refers to.
 _OWNER = "_databases_of_clinic"
-"""The attribute of a thread for the databases of its process.
-
-A weak dictionary would keep every thread for ever that its own process refers to.
-"""
 
 
 def databases_of_thread() -> OpenDatabases | None:
@@ -149,21 +150,13 @@ def leave_thread() -> None:
     vars(threading.current_thread()).pop(_OWNER, None)
 
 
-_PARAMETERS = (
-    *("database", "timeout", "detect_types", "isolation_level"),
-    *("check_same_thread", "factory", "cached_statements", "uri"),
-)
-"""The parameters of ``sqlite3.connect`` that may be positional."""
-
-
-def opening(connect: Callable[..., sqlite3.Connection], *values: Any, **named: Any) -> sqlite3.Connection:
+def opening(
+    connect: Callable[..., sqlite3.Connection], *values: Any, factory: Any = sqlite3.Connection, **named: Any
+) -> sqlite3.Connection:
     """Open a connection as ``sqlite3.connect`` does; one of a clinic reports its commits."""
-    databases = databases_of_thread()
-    if databases is None or len(values) > len(_PARAMETERS):
-        return connect(*values, **named)
-    arguments = dict(zip(_PARAMETERS, values, strict=False)) | named
-    factory = arguments.pop("factory", sqlite3.Connection)
-    return connect(arguments.pop("database"), factory=_observed(_ObservedConnection, factory), **arguments)
+    if databases_of_thread() is None:
+        return connect(*values, factory=factory, **named)
+    return connect(*values, factory=_observed(_ObservedConnection, factory), **named)
 
 
 @functools.cache
@@ -177,18 +170,19 @@ def _observed(observed: type, factory: Any) -> Any:
 class _ObservedConnection(sqlite3.Connection):
     """A connection of sqlite3. The end of its process can close it from another thread, so it checks threads itself."""
 
-    def __init__(self, database: Any, *, check_same_thread: bool = True, **arguments: Any) -> None:
+    def __init__(self, database: Any, *values: Any, check_same_thread: bool = True, **named: Any) -> None:
         databases = databases_of_thread()
         assert databases is not None
         self._databases = databases
         self._name = PureWindowsPath(os.fsdecode(database).partition("?")[0]).name  # it knows both separators
         self._thread = threading.get_ident() if check_same_thread else None
         databases.process.check()
-        super().__init__(database, check_same_thread=False, **arguments)
+        super().__init__(database, *values, **named | {"check_same_thread": False})
         databases.connections[self] = _close_sqlite
 
     def __setattr__(self, name: str, value: Any) -> None:
-        ends = (name, value) in (("isolation_level", None), ("autocommit", True))  # they commit what is open
+        # In CPython, both commit a transaction that is open.
+        ends = (name, value) in (("isolation_level", None), ("autocommit", True))
         with self._commit() if ends else nullcontext():
             super().__setattr__(name, value)
 
@@ -196,6 +190,7 @@ class _ObservedConnection(sqlite3.Connection):
         self._check()
         return super().cursor(_observed(_ObservedCursor, factory))
 
+    # The shortcuts of sqlite3 make their cursors in C, which would not be observed.
     def execute(self, sql: str, *parameters: Any) -> Any:
         return self.cursor().execute(sql, *parameters)
 
@@ -244,6 +239,7 @@ class _ObservedConnection(sqlite3.Connection):
 
     def _statement(self, sql: str) -> AbstractContextManager[None]:
         self._check()
+        # autocommit is new in Python 3.12; -1 is sqlite3.LEGACY_TRANSACTION_CONTROL, as every connection had it before.
         begins = self.isolation_level is not None and getattr(self, "autocommit", -1) == -1
         if begins and not self.in_transaction and first_word(sql) in IMPLICIT_BEGIN:
             return nullcontext()
@@ -269,6 +265,7 @@ class _ObservedCursor(sqlite3.Cursor):
         if getattr(connection, "autocommit", -1) == -1:
             connection.isolation_level = None  # commits, as executescript does first, and no statement begins one
         try:
+            # One by one, because each of them may commit, and the clinic may crash in between.
             for statement in _statements(script):
                 _ObservedCursor.execute(self, statement)
         finally:
@@ -289,5 +286,6 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _close_sqlite(connection: sqlite3.Connection) -> None:
+    # Another thread may be within a statement of this connection.
     connection.interrupt()
     sqlite3.Connection.close(connection)

@@ -112,6 +112,7 @@ async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: An
     loop = running_loop()  # None in an event loop of trio
     if not isinstance(loop, SimulatedLoop):
         return await run_sync(func, *args, **options)
+    # anyio's own threads pass results on through names of its event loops, so those of asyncio are used instead.
     async with options.get("limiter") or anyio.to_thread.current_default_thread_limiter():
         with anyio.CancelScope(shield=not options.get("abandon_on_cancel")):
             run: Any = contextvars.copy_context().run
@@ -121,8 +122,8 @@ async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: An
 # --- psycopg ---------------------------------------------------------------------------------------------------------
 
 
+# An attribute of the connection, for the process that opened it: another thread may use it.
 _DATABASES = "_databases_of_clinic"
-"""The attribute of a connection for the databases of the process that opened it."""
 
 
 def _of_psycopg() -> list[_Replacement]:
@@ -197,6 +198,7 @@ def _reported(connection: Any, query: Any) -> Iterator[None]:
 
 def _commits(connection: Any, query: Any) -> bool:
     status = connection.info.transaction_status.name
+    # psycopg begins a transaction before the first statement; in a pipeline, a statement is only sent, and runs later.
     begins = status == "IDLE" and not connection.autocommit
     if begins or status == "INERROR" or connection.pgconn.pipeline_status:
         return False
@@ -206,8 +208,6 @@ def _commits(connection: Any, query: Any) -> bool:
 def _text(query: Any, connection: Any) -> str:
     if hasattr(query, "as_string"):
         return str(query.as_string(connection))
-    if hasattr(query, "strings"):  # a template string
-        return "?".join(query.strings)
     return query.decode(errors="replace") if isinstance(query, bytes) else str(query)
 
 
@@ -215,7 +215,8 @@ def _close_psycopg(connection: Any) -> None:
     if connection.lock.locked():  # another thread waits for a response
         connection.cancel()
     elif not connection.closed:
-        connection.pgconn.exec_(b"ROLLBACK")  # the server notices later that a connection has ended
+        # The server notices only later that a connection has ended, and keeps its locks until then.
+        connection.pgconn.exec_(b"ROLLBACK")
         connection.pgconn.finish()
 
 
@@ -281,6 +282,7 @@ def _connecting_django(connect: Any, django: Any) -> None:
 
 def _reported_by_django(django: Any, sql: str) -> AbstractContextManager[None]:
     databases = databases_of_thread()
+    # On SQLite and PostgreSQL, the drivers below report the commits.
     if databases is None or django.vendor != "mysql":
         return nullcontext()
     databases.process.check()

@@ -90,21 +90,26 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def __init__(self, time: Time, wait: Wait, check: Callable[[], None]) -> None:
         super().__init__()
+        # asyncio calls add_done_callback() only of a subclass of its tasks; that of its own class is bypassed in C.
         self.set_task_factory(lambda loop, coroutine, **options: WatchedTask(coroutine, loop=loop, **options))
         self._clock = time
         self._wait = wait
         self._check = check
         self._thread = threading.get_ident()
 
+        # It is raised by _step(), too: the code that called what is refused may have caught it.
         self._refused: NotSimulated | None = None
         self._handles: list[Callback] = []
         self._repeated: list[tuple[Any, Any]] = []
         self._timers: list[Callback] = []
-        self._tasks: dict[Task, None] = {}  # those that have not ended, in the order in which they began
+        # Those that have not ended, in the order in which they began: asyncio.all_tasks() has another one in each run.
+        self._tasks: dict[Task, None] = {}
         self.set_order(0)
         self._errors: list[tuple[str, BaseException]] = []
         self._posts: queue.SimpleQueue[tuple[str, Callback, tuple[Any, ...]]] = queue.SimpleQueue()
+        # The futures whose results come from threads, in the order of the work, each with its result once it is there.
         self._owed: dict[object, Callback | None] = {}
+        # The connections of aiosqlite that are open, each with a thread that ends only when it is told to.
         self._connections: dict[int, Any] = {}
         self._is_submitting = False
         self._threads: Executor | None = None
@@ -203,6 +208,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
         # It can be nested: while a method waits, a webhook may arrive whose receiver runs in this loop, too.
+        # The hooks of asynchronous generators belong to the thread, not to the loop.
         outer, hooks = running_loop(), sys.get_asyncgen_hooks()
         asyncio._set_running_loop(self)
         sys.set_asyncgen_hooks(None, self._finalize)
@@ -217,6 +223,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _step(self) -> bool:
         """Run one callback, and return whether there was one."""
         with self._running():
+            # First, so that what can go on does not depend on how fast a thread was.
             self._collect()
             if (position := self._choice()) is None:
                 self._take_timers()
@@ -239,16 +246,17 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._check()
         return True
 
-    def _take_leave(self, task: "Task") -> None:
+    def _take_leave(self, task: Task) -> None:
         self._tasks.pop(task, None)
         if task.cancelled():
             with contextlib.suppress(asyncio.CancelledError):
-                task.exception()  # a task in Python 3.11 keeps its CancelledError, and what its frames hold, for ever
+                # A task in Python 3.11 keeps its CancelledError, and what its frames hold, until it is retrieved.
+                task.exception()
         elif not getattr(task, "is_watched", True) and isinstance(error := task.exception(), Exception):
             self._errors.append((f"A background task ({name_of(task)})", error))
 
     def _take_timers(self) -> None:
-        """Take those of the timers that are due that come first."""
+        # Only those that come first: a task that they wake may cancel the later ones, also if all of them are due.
         seconds = self.seconds_to_timer()
         if seconds is not None and seconds <= _MICROSECOND:
             due = min(each.when() for each in self._timers)
@@ -256,11 +264,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._timers = [each for each in self._timers if each.when() != due]
 
     def _choice(self) -> int | None:
-        """Return the position of the callback that runs next; None if there is none.
-
-        One that belongs to no task does not wait for tasks, unless it has run since a task went on: anyio cancels a
-        task by a callback that schedules itself again and again until the task has ended.
-        """
+        """Return the position of the callback that runs next; None if there is none."""
+        # One that belongs to no task does not wait for tasks, unless it has run since a task went on: anyio cancels a
+        # task by a callback that schedules itself again and again until the task has ended.
         ready = []
         for position, handle in enumerate(self._handles):
             if handle.task is not None:
@@ -309,6 +315,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> asyncio.Handle:
         """Add a callback that is ready."""
         handle = Callback(0.0, callback, args, self, context)
+        # After a crash, finalizers of the process still call this; asyncio would raise an exception in them.
         if not self.is_closed():
             self._handles.append(handle)
             if handle.task is not None:
@@ -330,6 +337,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if threading.get_ident() == self._thread and not self._is_submitting:
             return self.call_soon(callback, *args, context=context)
         handle = Callback(0.0, callback, args, self, context)
+        # It waits for its turn: the order of callbacks must not depend on which thread was faster.
         if not self.is_closed():
             self._posts.put((threading.current_thread().name, handle, args))
         return handle
@@ -355,9 +363,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Call a function in a thread."""
         if executor is None:
             executor = self._threads = self._threads or ThreadPoolExecutor()
-        self._is_submitting = True  # a fast thread has passed its result on before this returns
+        # A fast thread has passed its result on before this returns. If the loop were running meanwhile, Python 3.14
+        # would set that result at once.
+        self._is_submitting = True
         running = running_loop()
-        asyncio._set_running_loop(None)  # within it, Python 3.14 would set the result of a fast thread at once
+        asyncio._set_running_loop(None)
         try:
             work = executor.submit(func, *args)
             future = asyncio.wrap_future(work, loop=self)
@@ -367,8 +377,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._owed[future] = None
 
         def forget(work: "Future[_T]") -> None:
+            # No thread has begun the work then, and from Python 3.14 on, nothing else says so.
             if work.cancelled() and threading.get_ident() == self._thread:
-                self._owed.pop(future, None)  # no thread has begun, and from Python 3.14 on, nothing else says so
+                self._owed.pop(future, None)
 
         work.add_done_callback(forget)
         return future

@@ -140,6 +140,7 @@ class Network:
             Crash: the process crashes at this request, or has crashed before.
             httpx.TransportError: a fault affected the request.
         """
+        # Until the response: a fault that is added for this request must not affect that of another thread.
         with self._lock:
             process.check()
             operation, path_id = _operation(request)
@@ -161,7 +162,8 @@ class Network:
                 try:
                     return self._pass_on(request)
                 finally:
-                    self._service.clear_faults()  # a request that matches no operation leaves its fault behind
+                    # A request that matches no operation leaves its fault behind.
+                    self._service.clear_faults()
             response = self._pass_on(request)
             refused = _refused_events(request, response) if operation == "events.create" else ""
             if not response.is_success:

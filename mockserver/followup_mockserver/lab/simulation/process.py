@@ -48,7 +48,8 @@ class Process:
         transport = _Transport(self, carry)
         self.client: FollowUp = service.client()
         asynchronous = service.async_client()
-        for client in (self.client, asynchronous):  # of one process: its time, and a network that can fail
+        # They belong to one process: its time, and a network that can fail.
+        for client in (self.client, asynchronous):
             client._live_in(lambda _: time, transport)
         self.clinic: Clinic = clinic()
         self.clinic.async_client, self.clinic._client = asynchronous, self.client
@@ -88,7 +89,8 @@ class _Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()
         loop = self._process.loop
-        await asyncio.sleep(loop.latency())  # a request over a network lets other tasks run
+        # A request over a network lets other tasks run, even if it takes no time.
+        await asyncio.sleep(loop.latency())
         response = self._carry(self._process, request)
         await asyncio.sleep(loop.latency())
         return response
@@ -110,8 +112,7 @@ class Receiving:
     """Calls the receiver of a process, of any kind, in the way of synchronous code.
 
     An asynchronous one runs in the event loop of the process. The lifespan of an ASGI application begins before its
-    first request; a crash does not shut the application down. What an application does after its response is a
-    background task.
+    first request; a crash does not shut the application down.
 
     Args:
         process: the process.
@@ -148,7 +149,8 @@ class Receiving:
             except Exception as error:  # noqa: BLE001 - the cause of the exception that is raised below
                 problem = error
             except BaseException:
-                self._process.check()  # a group of exceptions may contain the crash
+                # A group of exceptions may contain the crash.
+                self._process.check()
                 raise
         self._process.check()
         if problem is None and response is not None and not response.is_success and exceptions:
@@ -186,6 +188,7 @@ class Receiving:
             name="receiver",
         )
         await asyncio.wait({running, asyncio.create_task(responded.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        # What an application does after its response is a background task, which a crash may cut off.
         if running.done() or not httpx.codes.is_success(statuses[0]):
             await running  # raises what a framework turned into a response
         return statuses[0]

@@ -51,6 +51,7 @@ class Callback(asyncio.TimerHandle):
 
     def run(self) -> None:
         """Call the function; the loop handles its exception."""
+        # What asyncio.Handle has for this is private.
         function, arguments = self.call
         try:
             self._context_to_run_in.run(function, *arguments)
