@@ -12,6 +12,7 @@ import pytest
 from contract import specification as spec
 from contract.specification import Field, Operation, Type
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from support.http import Api
 
 from followup import WebhookSignatureError, verify_signature
 from followup_mockserver import MockServer, MockService
@@ -70,6 +71,14 @@ def test_sections_4_5_and_7_scope_parameters_and_errors_of_an_operation(
     assert "Retry-After" in found["responses"]["429"]["headers"]
 
 
+NULLABLE = {
+    "patients.update": {"fullName", "email", "dni", "externalId", "dateOfBirth"},
+    "appointments.update": {"doctor", "type"},
+    "webhook_endpoints.update": {"description"},
+}
+"""The fields of bodies that may be null: only those that an update can empty."""
+
+
 @each_operation
 def test_section_4_body_of_an_operation(document: Document, operation: Operation) -> None:
     found = described(document, operation).get("requestBody")
@@ -78,8 +87,10 @@ def test_section_4_body_of_an_operation(document: Document, operation: Operation
         return
     assert found["required"] is operation.body_required
     schema = found["content"]["application/json"]["schema"]
-    expected = operation.whole_body or spec.an_object(*operation.body)
-    assert read_type(schema, document, parts_required=True) == normal_type(expected)
+    nullable = NULLABLE.get(operation.name, ())
+    fields = (each._replace(nullable=each.name in nullable) for each in operation.body)
+    expected = operation.whole_body or spec.an_object(*fields)
+    assert read_type(schema, document) == normal_type(expected)
 
 
 @each_operation
@@ -99,6 +110,16 @@ def test_section_4_response_of_an_operation(document: Document, operation: Opera
 def test_section_2_fields_of_a_result(document: Document, name: str) -> None:
     schema = document["components"]["schemas"][name]
     assert read_type(schema, document) == normal_type(spec.an_object(*spec.RESULTS[name]))
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/patients", "/v1/appointments", "/v1/visits", "/v1/intake_requests", "/v1/treatments", "/v1/events"]
+)
+def test_the_examples_are_accepted(api: Api, document: Document, path: str) -> None:
+    # The example of a visit names the appointment of the other example.
+    for each in ("/v1/appointments", path) if path == "/v1/visits" else (path,):
+        example = document["paths"][each]["post"]["requestBody"]["content"]["application/json"]["example"]
+        assert api.post(each, example).status_code == 200
 
 
 def test_section_6_2_body_and_headers_of_a_webhook(document: Document) -> None:
@@ -167,12 +188,12 @@ def test_an_endpoint_has_at_least_one_event(document: Document) -> None:
 # --- reading the document ------------------------------------------------------------------------------------------
 
 
-def read_type(schema: Schema, document: Document, *, parts_required: bool = False) -> Type:
-    """Return the type that a schema describes. In requests, fields that are not required are marked as such."""
+def read_type(schema: Schema, document: Document) -> Type:
+    """Return the type that a schema describes."""
     schema = resolved(schema, document)
     arms = [arm for arm in schema.get("anyOf", schema.get("oneOf", [])) if arm != {"type": "null"}]
     if len(arms) > 1:
-        return normal_type(spec.either(*(read_type(arm, document, parts_required=parts_required) for arm in arms)))
+        return normal_type(spec.either(*(read_type(arm, document) for arm in arms)))
     if arms:
         schema = resolved(arms[0], document)
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -182,8 +203,8 @@ def read_type(schema: Schema, document: Document, *, parts_required: bool = Fals
     fields = [
         Field(
             name=name,
-            type=read_type(each, document, parts_required=parts_required),
-            nullable=not parts_required and allows_null(each, document),
+            type=read_type(each, document),
+            nullable=allows_null(each, document),
             required=name in schema.get("required", []),
             default=each.get("default"),
         )
@@ -194,7 +215,7 @@ def read_type(schema: Schema, document: Document, *, parts_required: bool = Fals
         format=schema.get("format"),
         values=tuple(sorted(value for value in values if value is not None)),
         prefix=prefix if prefix in spec.ID_PREFIXES.values() else None,
-        items=read_type(schema["items"], document, parts_required=parts_required) if "items" in schema else None,
+        items=read_type(schema["items"], document) if "items" in schema else None,
         fields=normal(fields),
     )
 
@@ -215,6 +236,7 @@ def parameters(found: list[Document], place: str, document: Document) -> tuple[F
         Field(
             each["name"],
             read_type(each["schema"], document),
+            allows_null(each["schema"], document),
             required=each["required"],
             default=each["schema"].get("default"),
         )

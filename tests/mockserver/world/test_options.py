@@ -117,16 +117,10 @@ def test_an_invalid_option_is_one_clear_sentence(option: Any, text: str) -> None
 
 CHANGES: list[tuple[str, Any]] = [
     ("serviceLines", ["network"]),
-    ("reminderHours", [1]),
     ("postVisitHours", 0.5),
     ("intakeMessages", False),
-    ("timeZone", "Europe/Madrid"),
     ("name", "Clínica Sur"),
-    ("country", "UY"),
-    ("intakeRequired", ["dni"]),
     ("language", "en"),
-    ("mobiles", "assume"),
-    ("ref", "trigger"),
 ]
 
 
