@@ -1,11 +1,11 @@
-"""Fixtures: a real browser, and a mock with a clinic. Without Chromium the browser tests are skipped with a reason."""
+"""Fixtures: a real browser, and a mock with a clinic."""
 
-import shutil
 from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
+from support.browser import PATIENCE, chromium
 from support.http import Api
 
 from followup import FollowUp
@@ -17,26 +17,14 @@ NOON = "2026-09-28T12:00:00Z"
 HOOKS = "https://clinic.example/hooks"
 ANA = {"phone": "+54 9 11 5555-0001", "full_name": "Ana <b>Pérez</b>", "external_id": "P-1"}
 
-PATIENCE = 60_000
-"""Milliseconds within which the page must show a change, even on a loaded machine."""
-
-expect.set_options(timeout=PATIENCE)
-
 Open = Callable[[str], None]
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     # Not for the whole session: while the browser is open, an event loop runs in this thread, which other tests need.
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
-        yield browser
-        browser.close()
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture

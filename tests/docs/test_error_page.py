@@ -43,13 +43,10 @@ def test_every_code_of_the_mock_is_listed() -> None:
     ("code", "kind", "status", "error", "retried"),
     [
         ("parameter_invalid", "invalid_request_error", "400", "InvalidRequestError", "no"),
-        ("idempotency_key_reused", "idempotency_error", "400", "IdempotencyError", "no"),
         ("api_key_missing", "authentication_error", "401", "AuthenticationError", "no"),
-        ("scope_missing", "permission_error", "403", "PermissionDeniedError", "no"),
         ("resource_missing", "invalid_request_error", "404", "NotFoundError", "no"),
         ("idempotency_key_in_use", "idempotency_error", "409", "ConflictError", "yes"),
         ("rate_limit_exceeded", "rate_limit_error", "429", "RateLimitError", "yes"),
-        ("internal_error", "api_error", "500", "InternalServerError", "yes"),
         ("events_failed", "api_error", "500", "EventBatchError", "yes"),
     ],
 )

@@ -24,16 +24,6 @@ INBOUND = [
 OUTBOUND = [*INBOUND, "intake.created", "intake.ready", "conversation.handoff", "patient.silent", "webhook.ping"]
 NOT_YET_SENT = ["order.issued", "conversation.handoff", "patient.silent"]
 
-PREFIXES = {
-    "intake": "int_",
-    "appointment": "apt_",
-    "visit": "vis_",
-    "treatment": "trt_",
-    "order": "evt_",
-    "webhook": "we_",
-}
-"""Of ``ref``, by the first part of the type; the others refer to a patient."""
-
 
 def part(event_type: str, title: str) -> str:
     return section(read(f"reference/events/{event_type.replace('.', '-')}.md"), title)
@@ -77,7 +67,6 @@ def test_the_handlers_of_a_page_handle_the_body_that_it_shows(
     event = json.loads(shown)
     assert list(event) == ["id", "object", "type", "apiVersion", "livemode", "occurredAt", "ref", "data"]
     assert (event["type"], event["object"]) == (event_type, "event")
-    assert event["ref"].startswith(PREFIXES.get(event_type.partition(".")[0], "pat_"))
     names: dict[str, Any] = {}
     monkeypatch.setenv("FOLLOWUP_DATABASE_URL", "sqlite:///clinic.db")
     monkeypatch.setenv("FOLLOWUP_WEBHOOK_SECRET", SECRET)

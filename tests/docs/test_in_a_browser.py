@@ -1,33 +1,27 @@
 """What the scripts and the style sheet of the site do in a browser."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
+from support.browser import PATIENCE, chromium
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 LAPTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     opened = browser.new_page(viewport=LAPTOP)  # type: ignore[arg-type]
-    opened.set_default_timeout(60_000)
-    expect.set_options(timeout=60_000)
+    opened.set_default_timeout(PATIENCE)
     yield opened
     opened.close()
 

@@ -65,10 +65,10 @@ def names(cell: str) -> set[str]:
     return set(re.findall(r"`([^`]+)`", cell))
 
 
-def parameters(group: str, *, lists: bool) -> set[str]:
-    """Return the parameters of the operations of a group that write or retrieve, or that list."""
+def parameters(group: str) -> set[str]:
+    """Return the parameters of the operations of a group that write or retrieve."""
     kind = type(getattr(FollowUp(api_key="k", base_url="http://127.0.0.1"), group))
-    operations = [name for name in dir(kind) if not name.startswith("_") and (name == "list") == lists]
+    operations = [name for name in dir(kind) if not name.startswith("_") and name != "list"]
     return {each for name in operations for each in inspect.signature(getattr(kind, name)).parameters} - NOT_DATA
 
 
@@ -78,7 +78,7 @@ def of_events() -> set[str]:
 
 def sent() -> Iterator[str]:
     """Yield each field that the operations and the inbound events can send."""
-    of_group = {group: parameters(group, lists=False) for group in GROUPS}
+    of_group = {group: parameters(group) for group in GROUPS}
     yield from (f"patient.{each}" for each in of_group.pop("patients") - {"id"})
     for name in set().union(*of_group.values(), of_events()):
         if name in OBJECTS:
@@ -95,17 +95,10 @@ def test_every_field_that_can_leave_is_on_the_page_with_its_kind() -> None:
     assert {row[2] for row in rows} == {"identity", "health", "case", "staff", "technical"}
 
 
-def test_every_filter_of_a_list_is_known() -> None:
-    paging = {"limit", "starting_after", "ending_before"}
-    about_a_person = {"phone", "dni", "external_id", "patient", "start_at_gte", "start_at_lt", "webhook_endpoint"}
-    others = {"active", "status", "type", "source"}
-    assert set().union(*(parameters(each, lists=True) for each in GROUPS)) == paging | about_a_person | others
-
-
 def test_what_each_group_sends_is_on_the_page() -> None:
     listed = {name: names(row[1]) for row in table("what your program uses") for name in names(row[0])}
     assert set(listed) == set(GROUPS)
-    sending = {group: parameters(group, lists=False) - {"id"} for group in GROUPS}
+    sending = {group: parameters(group) - {"id"} for group in GROUPS}
     assert listed.pop("patients") == {"patient"}
     assert sending.pop("patients") == set(get_type_hints(followup.PatientInput))
     events = listed.pop("events")

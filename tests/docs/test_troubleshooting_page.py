@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from support.pages import ROOT, read
 
-from followup import APITimeoutError, FollowUp, FollowUpError, ResponseDecodeError, WebhookSignatureError
+from followup import FollowUp
 from followup_mockserver import MockService
 
 CELLS = re.findall(r"^\| (.*?) \|", read("troubleshooting.md"), re.MULTILINE)
@@ -47,23 +47,6 @@ def test_the_call_causes_the_message(message: str, monkeypatch: pytest.MonkeyPat
         monkeypatch.delenv(variable, raising=False)
     with pytest.raises(Exception, match=re.escape(message)):
         COMPOSED[message]()
-
-
-ERRORS: dict[str, FollowUpError] = {
-    "no response in time": APITimeoutError("", operation="patients.list"),
-    "the response does not match": ResponseDecodeError("", status_code=200),
-    "`error.reason` names the check that failed.": WebhookSignatureError("", reason="too_old"),
-}
-"""How each line begins that names an attribute of an error, and such an error."""
-
-
-def test_errors_have_the_attributes_that_the_page_names() -> None:
-    lines = [line.strip("| `") for line in read("troubleshooting.md").splitlines() if "`error." in line]
-    found = {begin: line for begin in ERRORS for line in lines if line.startswith(begin.strip("`"))}
-    assert len(found) == len(lines)
-    for begin, line in found.items():
-        for name in re.findall(r"error\.(\w+)", line):
-            assert hasattr(ERRORS[begin], name), line
 
 
 @pytest.mark.parametrize("message", [each for each in MESSAGES if each.strip("`") not in COMPOSED])
