@@ -89,21 +89,6 @@ def test_the_raw_body_is_copied_as_it_was_sent(service: MockService, client: Fol
     assert KEY.encode() in sent[0]
 
 
-def test_the_command_follows_the_same_rule_and_says_so(service: MockService, client: FollowUp, views: Views) -> None:
-    def snippet_and_note(path: str) -> tuple[str, bool]:
-        found = re.search(r'id="curl">(.*?)</pre>(.*?)</section', views.html(path), re.DOTALL)
-        assert found is not None
-        return unescape(found[1]), "It lacks a key or a secret" in found[2]
-
-    client.patients.create(phone=ANA["phone"], full_name=f"Ana {SECRET}", external_id="P-1")
-    snippet, has_note = snippet_and_note(f"calls/{service.requests[0].request_id}")
-    assert "Ana whsec_…" in snippet
-    assert SECRET not in snippet
-    assert has_note
-    client.patients.create(phone=ANA["phone"], external_id="P-1")
-    assert not snippet_and_note(f"calls/{service.requests[0].request_id}")[1]
-
-
 def test_a_secret_that_was_cut_within_a_body_is_redacted(service: MockService, views: Views) -> None:
     # The body is not whole, so the string has no end, and the colours would divide the secret at -1 and true.
     beginning = '{"note": "whsec_abcdefghij-1-true' + "x" * 70_000

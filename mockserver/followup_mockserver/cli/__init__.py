@@ -9,6 +9,7 @@ NEEDED = {"typer": "cli", "rich": "cli", "flask": "mockserver", "waitress": "moc
 
 def main() -> None:
     """Run the program, or exit with the extras to install."""
+    # Looked for and not imported, so that a help page appears at once.
     missing = {extra for module, extra in NEEDED.items() if importlib.util.find_spec(module) is None}
     if missing:
         extras = ",".join(sorted(missing))

@@ -88,6 +88,7 @@ def _add_faults(
         output.print(remote.call(pending)["data"])
 
 
+# Those that fit a line; --json and --csv have all.
 _FAULT = ("operation", "kind", "when", "times", "matched", "status", "seconds", "optional")
 _add_faults(
     "fault",
@@ -197,4 +198,5 @@ def load(remote: Remote, file: Annotated[Path, typer.Argument(help="File of the 
     """
     with terminal.file_errors(f"read {file}"):
         text = content_of(file)
+    # As it is in the file: the mock checks it, and its error names the place.
     remote.send("PUT", "/snapshot", content=text, headers={"Content-Type": "application/json"})

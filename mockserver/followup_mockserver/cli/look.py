@@ -58,6 +58,7 @@ def follow(
     """
     terminal.interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt):
+        # Before the list, so that no change between the two is missed.
         version = remote.call(routes.changes)["version"]
         rows = fetch()
         for row in rows if last is None else rows[-last:]:
@@ -66,6 +67,7 @@ def follow(
             terminal.flush()
             known = {*map(identity, rows)}
             before = version
+            # A long poll ends without a change, too.
             while version == before:
                 version = remote.call(routes.changes, since=before, wait=routes.LONGEST_WAIT)["version"]
             rows = fetch()
@@ -253,6 +255,7 @@ def listen(
         terminal.reject("--forward-to must be an https URL, or an http URL of a loopback address")
     if secret is not None and not is_valid_secret(secret):
         terminal.reject(f"--secret must be {SECRET_RULE}")
+    # Before the endpoint exists, which SIGTERM would otherwise leave behind.
     terminal.interrupt_on_signals()
     settings = {"url": forward_to, "enabled_events": chosen, "secret": secret or secret_of(forward_to)}
     endpoint = remote.call(routes.add_webhook_endpoint, **settings)

@@ -93,6 +93,7 @@ class Remote:
         request = {"params": sent} if method == "GET" else {"json": sent} if sent else {}
         if "<path_id>" in path:
             path_id = self._id_of(path_id, path.split("/")[1])
+            # A slash or dots would make another path of it.
             if not re.fullmatch(_ID, path_id):
                 reject("an id is expected, such as pat_LtcEPtRL2kbDkN4F7Wp4u6eG; --ids of the lists prints them")
         return self.send(method, path.replace("<path_id>", path_id), **request)
@@ -120,6 +121,7 @@ class Remote:
         from followup_mockserver.web.control_routes import PREFIX
 
         try:
+            # No proxy of the environment: it is for the network, and the mock is on this machine.
             headers = {**self._headers, **request.pop("headers", {})}
             response = httpx.request(
                 method, self._url + PREFIX + path, headers=headers, timeout=TIMEOUT, trust_env=False, **request
@@ -134,6 +136,7 @@ class Remote:
             fail(f"no mock responds at {place} ({type(error).__name__}); start one with: followup-mock serve")
         except UnicodeEncodeError:
             reject("an option or argument has characters that cannot be sent")
+        # Whatever responds there, with HTML or a list, or with an error of another form.
         except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
             fail(f"the server at {shown_url(self._url)} is not a mock")
         if problem is not None:
@@ -194,6 +197,7 @@ def control(
             command(remote, *([] if function is None else [passed]), **own)
 
         generated = _options_of(function, parameters, argument, defaults or {})
+        # Typer reads the options of a command from its signature.
         run.__signature__ = inspect.Signature(generated + written + _WHICH_MOCK)  # type: ignore[attr-defined]
         application.command(name, **{"help": inspect.getdoc(command), **settings})(run)
         return command

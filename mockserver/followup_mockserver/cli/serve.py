@@ -91,6 +91,7 @@ def wait(
 
     if not 0 <= timeout <= 86_400:  # the limits of typer.Option let nan through
         reject("--timeout must be a number of seconds from 0 to 86400")
+    # A URL in the environment does not count: it is often that of an earlier run, which FILE replaces.
     is_asked = env_file is None or getattr(context.get_parameter_source("url"), "name", "") == "COMMANDLINE"
     ends = time.monotonic() + timeout
     with httpx.Client(trust_env=False, timeout=_LONGEST_TRY) as client:
@@ -124,6 +125,7 @@ def _value(line: str) -> str:
 def _lines_of(env_file: Path | None) -> list[str]:
     if env_file is None or not env_file.is_file():
         return []
+    # Editors on Windows add a byte order mark; lines of others keep their bytes, in whatever encoding.
     return env_file.read_bytes().decode("utf-8-sig", "surrogateescape").splitlines(True)
 
 

@@ -81,12 +81,14 @@ def serve_until_stopped(
         fail(f"cannot listen on {host}:{port}: {problem}")
     if token is not None:
         server._use_token(token)
+    # What the mock logs stands on standard error, without the names of loggers.
     logging.basicConfig(format="%(message)s")
     signalled, _waker = listen_for_signals()
     with contextlib.ExitStack() as running:
         if not quiet:
             running.enter_context(ServeLog(sys.stdout))
         running.enter_context(server)
+        # Only now: who reads the file or these lines calls the mock at once.
         _announce(server, env_file, quiet=quiet)
         signalled.recv(1)
 
@@ -199,6 +201,7 @@ class ServeLog:
         self._thread.join(_LAST_LINES)
 
     def _take(self, event: Ended) -> None:
+        # Called by the thread of the call, which must not wait.
         if self._queue.qsize() < _LONGEST_QUEUE:
             self._queue.put((time.strftime("%H:%M:%S"), event))
         else:

@@ -42,9 +42,11 @@ class BrokenResponse(flask.Response):
     def __call__(self, _: Any, start_response: Any) -> Iterable[bytes]:
         """Send half of the body, or nothing, and raise the exception that ends the connection."""
         if self._complete.broken == "late":
+            # Both are an OSError, at which waitress closes the connection and sends nothing.
             raise faults.ResponseTooLate
         if self._complete.broken == "disconnect":
             raise faults.ConnectionDropped
+        # That of the whole body, by which a client knows that the rest is missing.
         self.headers["Content-Length"] = str(len(self._complete.body))
         start_response(self.status, self.headers.to_wsgi_list())
         return self._half()
@@ -77,6 +79,7 @@ def call_operation(operation: Operation, path_id: str | None = None) -> flask.Re
 for _operation in OPERATIONS.values():
     api.add_url_rule(
         _operation.path.replace("{id}", "<path_id>"),
+        # Flask takes no dot, which separates the name of a blueprint.
         endpoint=_operation.name.replace(".", ":"),
         view_func=functools.partial(call_operation, _operation),
         methods=[_operation.method],
@@ -89,6 +92,7 @@ def _headers(environ: Mapping[str, Any]) -> dict[str, str]:
     return {name: value for key, value in environ.items() if (name := _header_name(key)) is not None}
 
 
+# Bounded, because clients choose these names.
 @functools.lru_cache(1024)
 def _header_name(key: str) -> str | None:
     if key.startswith("HTTP_"):
@@ -97,6 +101,7 @@ def _header_name(key: str) -> str | None:
 
 
 def _body() -> bytes | None:
+    # Such a call passes the gateway, so that its 413 has the headers and the place in the journal of any response.
     return None if (request.content_length or 0) > MAX_BODY_BYTES else request.get_data(cache=False)
 
 
@@ -172,6 +177,7 @@ def handle_http_exception(error: HTTPException) -> flask.Response:
     found = http_error(status)
     if status == 404 and request.path.startswith(f"{PREFIX}/"):
         found.message += f" {PREFIX}/openapi.json lists the paths of the control API."
+    # RFC 9110, 15.5.6: a 405 names the methods that are allowed.
     found.headers = {name: value for name, value in error.get_headers() if name == "Allow"}
     _report(status, found.code)
     return handle_service_error(found)

@@ -118,6 +118,7 @@ def as_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return format_timestamp(value)
     if isinstance(value, bytes):
+        # The beginning of the body of a receiver, which may end within a character.
         return value.decode(errors="replace")
     return value.isoformat() if isinstance(value, date) else value
 
@@ -142,6 +143,7 @@ def restore_snapshot() -> Response:
     control = current_control()
     _check_no_query()
     check_json_type({"content-type": request.headers.get("Content-Type", "")})
+    # Here, because the 413 of Werkzeug names the limit of all other routes.
     if (request.content_length or 0) > MAX_BYTES:
         raise body_too_large(MAX_BYTES)
     control.restore(_LargeRequest(request.environ).get_data(cache=False))
@@ -204,6 +206,7 @@ _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%[\w.~-]+)*\]|[\w.~-]+)(?::[0-9]*)
 """The value of a ``Host`` header: an IPv6 address in brackets, or another address or name, and the port."""
 
 
+# Bounded, because clients choose the host.
 @functools.lru_cache(64)
 def _is_domain(host: str) -> bool:
     """Return whether a web page could be served under this name: it has a dot and is not an IP address."""

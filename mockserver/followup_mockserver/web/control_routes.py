@@ -147,6 +147,7 @@ def attempts(control: Control, *, webhook_endpoint: str | None = None) -> list[A
     """
 
     def select(tenant: Tenant) -> list[Attempt]:
+        # An error and no empty list: by it, listen notices that a reset has removed its endpoint.
         if webhook_endpoint is not None and webhook_endpoint not in tenant.webhook_endpoints:
             raise missing("webhook endpoint", param="webhookEndpoint")
         return [each for each in all_attempts(tenant) if webhook_endpoint in (None, each.webhook_endpoint)]
@@ -215,6 +216,7 @@ def add_webhook_endpoint(
     Raises:
         ServiceError: 400 if the URL, an event type or the secret is invalid.
     """
+    # Not by the rule of the API, which wants https: the receiver of a developer is on this machine.
     webhook_target("url", url)
     events: list[str] = [*enabled_events] if enabled_events else [EVERY_TYPE]
     _check_secret("secret", secret)

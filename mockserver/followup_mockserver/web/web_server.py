@@ -53,6 +53,7 @@ class WebServer:
             app,
             sockets=[bound],
             _dispatcher=self._threads,
+            # waitress takes 100; each dashboard, long poll and client that keeps alive holds one.
             connection_limit=1000,
             max_request_header_size=MAX_HEAD_BYTES,
             max_request_body_size=_IN_MEMORY,

@@ -53,6 +53,7 @@ def static_file(filename: str) -> Response:
         response = Response(package_data(__name__, f"static/{filename}"), mimetype=_TYPES[suffix])
     except OSError:
         raise NotFound from None
+    # The browser asks each time, so that a page never runs with the scripts of an older mock.
     response.headers["Cache-Control"] = "no-cache"
     response.add_etag()
     response.make_conditional(request)
@@ -89,6 +90,7 @@ def view(name: str, id: str | None = None) -> Response:
     # Imported late: a mock that only serves tests starts without them.
     from followup_mockserver.web.dashboard import views
 
+    # Here, and not when the application is made: the views are imported with the first request.
     current_app.jinja_env.filters.update(views.FILTERS)
     control = current_control()
     tenant = access_to(control).tenant
@@ -125,11 +127,6 @@ def displayed_text(text: str) -> str:
     """Return a text with its secrets cut to their prefixes, and with its control characters escaped."""
     redacted = _SECRETS.sub(r"\1…", text)
     return _LINES.sub(lambda line: visible(line[0]), redacted)
-
-
-def has_secret(text: str) -> bool:
-    """Return whether the displayed text lacks a key or a secret."""
-    return _SECRETS.search(text) is not None
 
 
 def displayed_page(html: str) -> str:

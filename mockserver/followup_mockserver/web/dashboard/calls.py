@@ -74,6 +74,7 @@ def list_of_calls(tenant: Tenant, query: Mapping[str, str]) -> ListPage:
         "status": lambda call: str(call.entry.status or "dropped"),
         "day": lambda call: day_in(tenant, call.entry.at),
     }
+    # Not a facet: the numbers of all filters are those of the calls that have the text.
     matching = [call for call in calls if _contains(call, text.casefold())] if text else calls
     page = list_page(CALLS, matching, query, attrgetter("entry.request_id"), facets, tabs)
     rows = [(each, tenant.journal.details(each.entry), suspects.get(each.entry.request_id)) for each in page.rows]
@@ -115,6 +116,7 @@ def results_of_batch(entry: JournalEntry, details: CallDetails) -> list[dict[str
     sent = events_in(json_body(details.request_body, details.request_is_whole))
     return [
         {**result, "type": _text(event, "type"), "is_fault": result["error"] == INJECTED}
+        # The request may have been too long to be kept, while its response was not.
         for result, event in zip_longest(results, sent)
         if result
     ]
@@ -164,6 +166,7 @@ def _first_of(sharing: list[RecordedCall], call: RecordedCall) -> RecordedCall |
     return earlier[0] if call.entry.error_code == KEY_REUSED and earlier else None
 
 
+# curl sends the others itself, such as Host and Content-Length.
 _HEADERS_OF_CURL = ("content-type", "idempotency-key", "service-version")
 
 

@@ -93,6 +93,7 @@ def _attribute(name: str) -> Facet:
 
 def day_in(tenant: Tenant, at: datetime) -> str:
     """Return the day of a time in the time zone of the organization."""
+    # In UTC, an evening of Buenos Aires would be on the next day.
     return at.astimezone(zone_of(tenant.organization.time_zone)).date().isoformat()
 
 
@@ -134,6 +135,7 @@ def _requested_service(intake: Any) -> str:
 def next_starts(tenant: Tenant) -> dict[str, datetime]:
     """Return the start of the next appointment of each patient who has one, by the patient's id."""
     now, starts = tenant.now(), {}
+    # The latest first, so that the earliest one of a patient is what remains.
     for each in sorted(tenant.appointments, key=attrgetter("start_at"), reverse=True):
         if each.start_at >= now and each.status not in ("cancelled", "completed"):
             starts[each.patient] = each.start_at

@@ -57,6 +57,7 @@ Span = tuple[datetime, datetime]
 
 def span_in(query: Mapping[str, str]) -> Span | None:
     """Return the span of time that the user has selected, without its end; None if there is no valid one."""
+    # Eleven digits reach the year 5138; twelve are beyond the last datetime.
     found = re.fullmatch(r"(\d{1,11})\.\.(\d{1,11})", query.get("time", ""), re.ASCII)
     if found is None:
         return None
@@ -74,6 +75,7 @@ def occurrences_in(tenant: Tenant, items: Sequence[Item], span: Span) -> list[Oc
     found = [each for each in items if span[0] <= (each.due or each.at) < span[1]]
     calls = [each for each in found if isinstance(each, Occurrence)][:MAX_SELECTED]
     records = [each for each in found if isinstance(each, Record)][-MAX_SELECTED:]
+    # Records come oldest first and calls newest first, so each keeps its latest.
     return occurrences_among(tenant, records, calls[::-1])
 
 
@@ -244,6 +246,7 @@ def conversation_of(tenant: Tenant, patient: str, chain: Sequence[Occurrence]) -
         entry = attrs.evolve(entries.entry(found), at=time_of(found), subject=found.about or found.id)
         return entry if found.kind in occurrences.MESSAGE_JOBS else attrs.evolve(entry, tone="note")
 
+    # The history drops its oldest records, and the list of messages none.
     known = {each.id for each in chain if each.kind == history.MESSAGE}
     lines: list[Occurrence | Message] = [
         each for each in chain if each.kind in occurrences.MESSAGE_JOBS or each.kind.startswith("appointment.")

@@ -114,6 +114,7 @@ def _selected(
         wrong = [name for name, value in filters.items() if values[name] != value]
         if not wrong:
             found.append(item)
+        # A choice says how many rows it would show, so it counts what only its own filter rejects.
         for name in wrong if len(wrong) == 1 else () if wrong else facets:
             counts[name][values[name]] += 1
     return found, {name: _choices(count, filters.get(name)) for name, count in counts.items()}

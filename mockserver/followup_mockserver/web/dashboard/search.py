@@ -61,6 +61,7 @@ def search(tenant: Tenant, text: str) -> list[SearchResult]:
     if not text:
         return []
     results: dict[tuple[str, str], SearchResult] = {}
+    # More than are shown, because one object may match in two ways.
     for result in islice(_matches(tenant, text), MAX_RESULTS * 2):
         results.setdefault((result.view, result.id), result)
     return list(results.values())[:MAX_RESULTS]
@@ -104,6 +105,7 @@ def _matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
 
 def _by_phone(tenant: Tenant, text: str) -> Iterator[SearchResult]:
     digits = re.sub(r"\D", "", text)
+    # An external id such as T-1001 has digits, and is no phone.
     if len(digits) >= SHORTEST_PART and not re.search("[A-Za-z_]", text):
         yield from _by_part(tenant, "patients", digits, "phone", "phone")
 
@@ -121,6 +123,7 @@ def _exact_matches(tenant: Tenant, text: str) -> Iterator[SearchResult]:
             yield _call(call, "request id")
         if call.idempotency_key == text:
             yield _call(call, "idempotency key")
+    # A document is printed as 30.123.456.
     for patient in tenant.patients.find_all("dni", text.replace(".", "")):
         yield _result("patients", patient, "document")
 

@@ -25,7 +25,7 @@ from followup_mockserver.control.engine import forecast
 from followup_mockserver.control.occurrences import job_title, state_of
 from followup_mockserver.deliveries import OUTBOUND_TYPES
 from followup_mockserver.gateway.operations import OPERATIONS
-from followup_mockserver.web.dashboard import calls, columns, has_secret, history, messages, objects, search, webhooks
+from followup_mockserver.web.dashboard import calls, columns, history, messages, objects, search, webhooks
 from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.state.faults import INJECTED, FaultKind, FaultMoment, WebhookFaultKind
@@ -92,6 +92,7 @@ def _failed_deliveries(tenant: Tenant) -> list[WebhookDelivery]:
     return [each for each in reversed([*failed]) if state_of(each) == "failed"]
 
 
+# Weak, so that a mock that nobody uses any more is freed.
 _epochs: weakref.WeakKeyDictionary[Registry | Tenant, str] = weakref.WeakKeyDictionary()
 
 
@@ -296,6 +297,7 @@ def _view_of(id: Any) -> str | None:
     """Return the name of the view that shows the object with this id; None if the value is not an id."""
     if not isinstance(id, str):
         return None
+    # A text of a caller may begin like an id: pat_<b> is none.
     prefix, underscore, opaque = id.partition("_")
     return VIEW_OF_ID.get(prefix + underscore) if opaque.isalnum() else None
 
@@ -322,7 +324,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "as_name": lambda named: objects.name_of(g.tenant, named),
     "as_timestamp": format_timestamp,
     "as_words": _words,
-    "has_secret": has_secret,
     "last_failure": lambda endpoint: webhooks.last_failure(g.tenant, endpoint),
     "last_result": lambda delivery: webhooks.last_result(g.tenant, delivery),
     "redacted": calls.redacted_headers,

@@ -70,8 +70,7 @@ def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:
     """Return why a delivery has not succeeded: the result of its last attempt, or why it was given up; or None."""
     if delivery.status == "succeeded" or delivery.last_error is None:
         return None
-    if state_of(delivery) == STOPPED and (made := tenant.attempts.of(delivery.id)):
-        return f"{result_of(made[-1])}, then the endpoint was disabled"
+    # Not simply the last one, which may be a manual retry that the delivery does not count.
     attempts = [each for each in tenant.attempts.of(delivery.id) if each.error == delivery.last_error]
     return result_of(attempts[-1]) if attempts else delivery.last_error.rstrip(".")
 
@@ -174,6 +173,7 @@ def one_event(tenant: Tenant, key: str) -> FoundEvent:
 def _find_events(tenant: Tenant) -> Iterator[FoundEvent]:
     """Yield all outbound events that the history has, newest first, also those that nobody received."""
     records = [record for record in reversed(tenant.history.records) if record.receipts]
+    # Numbers count from the oldest, so that an address stays that of its event when others follow.
     left = Counter((record.id, record.kind) for record in records)
     for record in records:
         number = left[record.id, record.kind]
