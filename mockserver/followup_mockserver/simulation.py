@@ -91,7 +91,8 @@ def simulate(clinic: type[Clinic], examples: int = 50, seed: int | None = None) 
     seed = random.SystemRandom().getrandbits(_FRESH_BITS) if seed is None else seed
     if running_loop() is None:
         player, found = _search(clinic, examples, seed)
-    else:  # of an asynchronous test: ordinary methods are called in a thread without an event loop
+    else:
+        # In an asynchronous test, ordinary methods of the clinic could not call asyncio.run().
         with ThreadPoolExecutor(1) as threads:
             player, found = threads.submit(copy_context().run, _search, clinic, examples, seed).result()
     if found is None:
@@ -240,10 +241,10 @@ _ZONE = "Pacific/Chatham"
 def _zone_of_the_machine() -> Iterator[None]:
     """Set the time zone of this process within this block.
 
-    Code that takes the machine's local time for UTC, or for that of the clinic, is right by accident on a machine that
-    is in that zone, as most servers are in UTC. A zone that the variable ``TZ`` chooses stays: the code may rely on it.
-    Windows has no zone of a process.
+    A zone that the variable ``TZ`` chooses stays: the code may rely on it.
     """
+    # Code that takes the machine's local time for UTC, or for that of the clinic, is right by accident on a machine in
+    # that zone, as most servers are in UTC. Windows has no zone of a process.
     before = os.environ.get("TZ")
     if not hasattr(time, "tzset") or (before is not None and _is_chosen(before)):
         yield
@@ -252,15 +253,14 @@ def _zone_of_the_machine() -> Iterator[None]:
     try:
         yield
     finally:
-        if os.environ.get("TZ") == _ZONE:  # otherwise the clinic has chosen one meanwhile
+        # If it is another one, the clinic has chosen it meanwhile.
+        if os.environ.get("TZ") == _ZONE:
             _set(before)
 
 
 def _is_chosen(zone: str) -> bool:
-    """Return whether the program, or whoever started it, has chosen this zone.
-
-    UTC is that of most servers and tests, so it counts only if Django has set it: a program with Django relies on it.
-    """
+    """Return whether the program, or whoever started it, has chosen this zone."""
+    # UTC is that of most servers and tests, so it counts only if Django has set it: a program with Django relies on it.
     django = sys.modules.get("django.conf")
     if django is not None and django.settings.configured and zone == django.settings.TIME_ZONE:
         return True

@@ -157,7 +157,8 @@ def intake_required(run: Run) -> str:
 
 def ref(run: Run) -> str:
     """What is the ref of a webhook that an inbound event causes?"""
-    _ = run.endpoint  # it must be there before
+    # It must be there before the event, or there is no delivery.
+    _ = run.endpoint
     body = run.booking()
     data = {"patient": {"phone": run.patient["phone"]}, "appointment": body}
     del body["patient"]
@@ -211,8 +212,9 @@ def country_of(phone: str, time_zone: str, finds: Callable[[str], bool], accepts
         if finds(phonenumbers.format_number(own, phonenumbers.PhoneNumberFormat.NATIONAL)):
             return _preferred(phonenumbers.region_codes_for_country_code(own.country_code or 0), time_zone)
     accepted = tuple(accepts(number) for number in _NATIONAL)
+    # A filter may accept no number at all without a country code.
     if not any(accepted):
-        return None  # also if the filter accepts no such number at all
+        return None
     return _preferred([each for each in phonenumbers.SUPPORTED_REGIONS if _validity(each) == accepted], time_zone)
 
 
@@ -223,6 +225,7 @@ def _validity(region: str) -> tuple[bool, ...]:
 
 def _preferred(regions: Collection[str], time_zone: str) -> str | None:
     """Return the country of the time zone if it fits, else the main country of the only calling code that fits."""
+    # zoneinfo knows no countries; this table of the time zone database does, and names one for each zone.
     table = importlib.resources.files("tzdata").joinpath("zoneinfo/zone.tab").read_text()
     rows = (line.split("\t") for line in table.splitlines() if not line.startswith("#"))
     local = next((row[0] for row in rows if row[2] == time_zone), None)

@@ -180,6 +180,7 @@ class Run:
                 raise NotAsked(f"there was no response to {method} {path} ({type(error).__name__})") from None
             if response.status_code != httpx.codes.TOO_MANY_REQUESTS:
                 return response
+            # Never longer than the window of the rate limit (section 8), whatever the environment says.
             after = response.headers.get("Retry-After", "")
             self._time.sleep(min(float(after), _LONGEST_WAIT) if after.isdecimal() else _LONGEST_WAIT)
         raise NotAsked("the rate limit of the environment is used up")

@@ -113,7 +113,8 @@ class _Comparison:
         """Iterate over the differences of the parameters in one place, which are compared as one object."""
         one, other = ours.parameters(place), theirs.parameters(place)
         if direction == "request":
-            other.pop("user-agent", None)  # every client sends one
+            # Every client sends this one, whether the contract lists it or not.
+            other.pop("user-agent", None)
             for key in _ALWAYS_SENT & one.keys() & other.keys():
                 if other[key].get("required") is True and not one[key].get("required"):
                     detail = "required: the contract requires this header, and the SDK sends it; the mock does not"
@@ -158,6 +159,7 @@ class _Comparison:
         successes = [each for each in other if each.startswith("2")]
         for status, response in one.items():
             where = f"{ours.where} response {status}"
+            # A document may have a status of its own for success, such as 201, which the SDK accepts as well.
             names = (status, f"{status[0]}XX", "DEFAULT", *(successes if status == _SUCCESS else ()))
             name = next((each for each in names if each in other), None)
             if name is None:

@@ -94,6 +94,7 @@ def read_document(source: str) -> dict[str, Any]:
     """
     try:
         if source.lower().startswith(("http://", "https://")):
+            # httpx's own limit is for each read, so a server that drips would never reach it.
             text = result_within(TIMEOUT, lambda: _downloaded(source))
         elif source == "-":
             text = sys.stdin.buffer.read()
@@ -104,6 +105,7 @@ def read_document(source: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise DocumentError(getattr(error, "strerror", None) or "the name of the file is invalid") from None
     try:
+        # Editors on Windows write a byte order mark, which JSON does not allow.
         document = decoded_json(text.removeprefix(b"\xef\xbb\xbf"), _MAX_DEPTH)
     except ServiceError as error:
         raise DocumentError(_reason(text, error)) from None
@@ -207,7 +209,8 @@ class Operation:
                 name = str(parameter.get("name"))
                 if parameter.get("in") != place or (place == "header" and name.lower() in _IGNORED_HEADERS):
                     continue
-                if place == "path":  # each path of ours has one, whose name does not matter
+                # Each path of ours has one parameter, whose name only connects it with the template.
+                if place == "path":
                     name = "id"
                 found[name.lower() if place == "header" else name] = {**parameter, "name": name}
         return found
@@ -254,7 +257,8 @@ def operations(raw: Raw) -> dict[tuple[str, str], Operation]:
 
 def webhooks(raw: Raw) -> list[Operation]:
     """Return the webhooks of a document."""
-    key = "webhooks" if "webhooks" in raw.document else "x-webhooks"  # OpenAPI 3.0 has an extension for them
+    # OpenAPI 3.0 has no webhooks, and the tools that write it have this extension.
+    key = "webhooks" if "webhooks" in raw.document else "x-webhooks"
     found = []
     for name, value in raw.object(raw.document.get(key), key).items():
         where, item = f"webhook {name}", raw.object(value, f"{key}.{name}")
@@ -264,12 +268,9 @@ def webhooks(raw: Raw) -> list[Operation]:
 
 
 def _below_base_url(raw: Raw, path: str, item: dict[str, Any]) -> str:
-    """Return a path from its version on.
-
-    One document has the paths ``/v1/patients`` below the server ``https://clinic.example/api``, another one the paths
-    ``/patients`` below ``https://clinic.example/api/v1``. Clients are configured with the base URL, so both are the
-    same.
-    """
+    """Return a path from its version on."""
+    # One document has the paths /v1/patients below the server https://clinic.example/api, another one the paths
+    # /patients below https://clinic.example/api/v1. Clients are configured with the base URL, so both are the same.
     for server in raw.list(item.get("servers") or raw.document.get("servers"), "servers"):
         base = re.sub(r"^\w+://[^/]*", "", str(raw.object(server, "servers").get("url")))
         complete = base.rstrip("/") + path

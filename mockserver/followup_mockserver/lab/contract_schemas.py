@@ -101,14 +101,16 @@ class Schemas:
         found = functools.reduce(_merged, parts)
         if "unevaluatedProperties" in schema:
             found = {"additionalProperties": schema["unevaluatedProperties"], **found}
-        if schema.get("nullable") is True and "type" in found:  # also if an enum does not list null
+        # OpenAPI 3.0, in which an enum need not list the null that this allows.
+        if schema.get("nullable") is True and "type" in found:
             found = {**found, "type": found["type"] | {"null"}}
         return found
 
     def _target(self, reference: Any, at: str) -> Form:
         target = self._raw.target(reference, at)
         if reference not in self._referenced:
-            self._referenced[reference] = {}  # one that leads back to itself adds nothing
+            # One that leads back to itself adds nothing.
+            self._referenced[reference] = {}
             self._referenced[reference] = self.form(target, at)
         return self._referenced[reference]
 
@@ -122,6 +124,7 @@ class Schemas:
                 types = set(_strings(value if isinstance(value, list) else [value], at, key))
                 if types - _TYPES:
                     raise DocumentError(f"{at}: there is no type {min(types - _TYPES)}")
+                # Every integer is a number, so that "number" does not lack what "integer" accepts.
                 form[key] = types | {"integer"} if "number" in types else types
             elif key == "enum":
                 form[key] = set(map(canonical, self._raw.list(value, f"{at}: enum")))
@@ -134,11 +137,13 @@ class Schemas:
             elif key in LOWER + UPPER:
                 if isinstance(value, bool) or not isinstance(value, int | float):
                     raise DocumentError(f"{at}: {key} must be a number")
+                # A minimum of nothing is none.
                 form |= {key: value} if value or key not in ("minLength", "minItems", "minProperties") else {}
             elif key in ("items", "additionalProperties") and value not in (True, {}):
                 form[key] = value
             elif value in _FORMATS if key == "format" else key in RESTRICTING + OTHERS and value is not False:
                 form[key] = {canonical(value)}
+        # A format that JSON Schema defines restricts values; any other one is a text about them.
         if "format" in form:
             del form["texts"]["format"]
         properties = form.get("properties", {})

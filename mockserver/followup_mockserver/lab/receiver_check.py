@@ -97,9 +97,6 @@ def check_receiver(
 ) -> Report:
     """Play the cases of a receiver's duty against a live endpoint, and report (specification, section 6.2).
 
-    The probe is asked after all requests were sent: a receiver that works off its events in order has then handled what
-    it was to reject before what it was to handle last.
-
     Args:
         url: an https URL, or an http URL of a loopback address.
         secret: the signing secret of the endpoint.
@@ -113,10 +110,13 @@ def check_receiver(
     """
     receiver = Origin(url, "receiver", times.response)
     probing = None if probe is None else Origin(probe, "probe", times.response)
+    # Before anything is sent: otherwise, a probe that does not work would be found only after all requests.
     if probing is not None:
-        handled_by(probing)  # before anything is sent
+        handled_by(probing)
     played = [*_played(receiver, secret, on_step)]
     handled = None
+    # After all requests: a receiver that works off its events in order has then handled what it was to reject before
+    # what it was to handle last.
     if probing is not None:
         on_step("Asking the probe")
         wanted = {event for each in played if each.must_be_handled for event in each.types()}

@@ -144,10 +144,12 @@ class Origin:
                     ready = threading.Event()
                     sent.append(threads.submit(send, request, ready))
                     ready.wait(_LONGEST_GATHERING)
-            finally:  # also at Ctrl-C, which waits for the threads
+            finally:
+                # Also at Ctrl-C, which waits for the threads.
                 everything_ready.set()
             responses = [each.result() for each in sent]
-        ends = self._ends()  # of the second attempts, which are as many as time allows
+        # Of the second attempts, which are as many as time allows.
+        ends = self._ends()
         return [
             attrs.evolve(self.send(request), was_sent_again=True)
             if response.is_missing and RealTime.monotonic() < ends
@@ -206,6 +208,7 @@ def handled_by(probe: Origin) -> dict[str, int]:
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
         problem = 'is not a JSON object with an object "handled"'
     else:
+        # Not isinstance(): true and false are integers for Python.
         if all(type(each) is int and each >= 0 for each in counts.values()):
             return counts
         problem = "has a count that is not a whole number, 0 or more"

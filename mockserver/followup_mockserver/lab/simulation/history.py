@@ -121,6 +121,7 @@ class Forge:
 class CrashAtCommit:
     """The clinic will crash before one of its next commits (an even number) or after it; not in ``start``."""
 
+    # More than the commits of one operation, so that a crash also comes late within work().
     point: int = _below(12)
 
 
@@ -255,6 +256,7 @@ def histories(random: Random, *, with_webhooks: bool, with_tasks: bool) -> Itera
         with_webhooks: whether the clinic has a receiver; without one, nothing happens to webhooks.
         with_tasks: whether the clinic is asynchronous; otherwise there is no order of tasks.
     """
+    # What cannot have an effect would only make histories longer, and their search slower.
     left_out = {*(() if with_webhooks else _OF_WEBHOOKS), *(() if with_tasks else (TaskOrder,))}
 
     def drawn(weights: _Weights, times: int) -> Iterator[Step]:

@@ -220,6 +220,7 @@ def check_bookings(
     Raises:
         PromiseBroken: the first promise that is broken.
     """
+    # First: a clinic that has lost a booking itself would also lack it at the service, which explains less.
     for external_id, entry in entries.items():
         state: State = believed.get(external_id, ABSENT)
         if not entry.allows(state):
@@ -305,6 +306,7 @@ def _zone_note(believed: State, states: Iterable[State]) -> str:
     """Return a sentence if a time differs from what it should be as one does that was local time."""
     if not isinstance(believed, datetime):
         return ""
+    # Local time that is taken for UTC is wrong by the whole offset, in either direction.
     differences = {abs(each - believed) for each in states if isinstance(each, datetime)}
     local = believed.astimezone()
     if differences & {abs(local.utcoffset() or timedelta(0))} - {timedelta(0)}:

@@ -83,7 +83,8 @@ class Runner:
             PromiseBroken: ``start`` or ``receiver`` raised an exception although no fault affected it.
             TypeError: ``receiver`` returned no receiver.
         """
-        while self.is_down:  # ``start`` can crash, too
+        # In a loop, because start() can crash, too.
+        while self.is_down:
             self.discard()
             self._start()
         assert self.process is not None
@@ -93,11 +94,13 @@ class Runner:
         """Call a method of the clinic, and return how the call ended."""
         process = self.up()
         if method == "work" and not inspect.iscoroutinefunction(process.clinic.work):
-            self.settle()  # no task can go on during the call, so none may hold a lock that the call waits for
+            # No task can go on during the call, so none may hold a lock of a database that the call waits for.
+            self.settle()
             process = self.up()
         _, error = self._result_of(process, method, *arguments)
         if process.has_crashed:
-            del process  # what refers to it keeps its locks from being released by the collection
+            # What refers to it keeps its connections, and their locks, from being released by the collection.
+            del process
             self.discard()
             return "crashed"
         self._report_tasks(process)
@@ -116,14 +119,16 @@ class Runner:
             return
         self._report_tasks(process)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a process that crashes closes nothing
+            # A process that crashes closes nothing, of which its objects warn when they are freed.
+            warnings.simplefilter("ignore")
             process.end()
             if self._databases is not None:
                 self._databases.close()
                 self._databases = None
                 leave_thread()
+            # A process that ends loses its connections, also those in reference cycles.
             del process
-            gc.collect()  # a process that ends loses its connections, also those in reference cycles
+            gc.collect()
 
     def settle(self) -> None:
         """Let the tasks of the clinic go on until all of them wait for time to pass, or for something from outside."""
@@ -153,6 +158,7 @@ class Runner:
         if error is None:
             return
         clear_frames(error)
+        # A fault of the service ends as a FollowUpError, so any other exception is more likely to be the bug.
         if isinstance(error, Exception) and not isinstance(error, FollowUpError):
             self.problem = error
 
@@ -178,6 +184,7 @@ class Runner:
                     self._story.add(problem)
                     raise PromiseBroken(STARTS, problem) from error
                 self._story.add(f"The clinic did not start: {problem}")
+                # As systemd or a container does: the fault that prevented the start may be over then.
                 self.time.sleep(_SECONDS_BETWEEN_STARTS)
                 process.has_crashed = True
             if process.has_crashed:
@@ -203,9 +210,9 @@ class Runner:
         return result, None
 
     def _text_of(self, error: Exception) -> str:
-        """Return an exception in one line, without the path of the folder, which is another one in each run."""
         first_line = str(error).strip().partition("\n")[0]
-        for path in (str(self._folder), repr(str(self._folder))[1:-1]):  # Windows doubles its separators in the latter
+        # The folder is another one in each run. In a repr, as that of an OSError, Windows doubles its separators.
+        for path in (str(self._folder), repr(str(self._folder))[1:-1]):
             first_line = first_line.replace(path, "folder")
         text = first_line[:_LONGEST_TEXT]
         return f"{type(error).__name__}: {text}" if text else f"{type(error).__name__}."

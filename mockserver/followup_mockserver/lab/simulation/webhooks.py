@@ -118,8 +118,9 @@ class Traffic:
             if self._runner.is_down and self._has_few_attempts_left():
                 self._runner.up()
             to = min(end, self._now() + _LONGEST_DOWN) if self._runner.is_down else self._before_timers(end, duration)
+            # After a crash, the rest of what is due finds a clinic that is down.
             if self._advance(to):
-                continue  # the rest of what is due finds a clinic that is down
+                continue
             if self._now() >= end:
                 self._runner.settle()
                 return
@@ -251,15 +252,15 @@ class Traffic:
         return self._service.clock.now
 
     def _after(self, seconds: float) -> datetime:
-        return self._now() + timedelta(milliseconds=math.ceil(seconds * 1000))  # the clock advances by milliseconds
+        # Up, because the clock advances by milliseconds: a timer that is not quite due would be waited for again.
+        return self._now() + timedelta(milliseconds=math.ceil(seconds * 1000))
 
     def _before_timers(self, end: datetime, duration: timedelta) -> datetime:
-        """Return up to when the clock may be advanced, so that timers of the clinic and attempts come in their order.
-
-        Timers are late where much time passes, for the sake of a clinic that looks every second for something to do.
-        """
+        """Return up to when the clock may be advanced, so that timers and attempts come in their order."""
         process, attempt = self._runner.process, self.next_attempt_at()
         seconds = None if process is None else process.loop.seconds_to_timer()
+        # A clinic that looks for work every second would make three days take a quarter of a million steps, so its
+        # timers are late where much time passes.
         if seconds is not None:
             end = min(end, max(self._after(seconds), self._now() + duration / _MOST_STRIDES))
         return end if attempt is None or attempt <= self._now() else min(end, attempt)
@@ -280,6 +281,7 @@ class Traffic:
         return False
 
     def _has_few_attempts_left(self) -> bool:
+        # Every event is owed, and has nine attempts (section 6.2): before the sixth, somebody restarts the clinic.
         return any(each.status == "pending" and each.attempts >= 5 for each in self._service.deliveries)
 
 
@@ -297,6 +299,7 @@ def _fits(forgery: Forgery, delivery: WebhookDelivery) -> bool:
 
 
 def _forged_headers(forgery: Forgery, event_type: str, body: bytes, secret: str) -> dict[str, str]:
+    # In real time, as receivers check it with the clock of their machine, which the simulation does not control.
     timestamp = int(time.time()) - forgery.age
     signature = sdk.sign(body, _WRONG_SECRET if forgery.kept is None else secret, timestamp)[: forgery.kept]
     headers = headers_of(event_type=event_type, number=1, timestamp=timestamp, signature=signature)
