@@ -23,7 +23,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, cast
 
 from followup import ContactInput, CoverageInput, DoctorInput, EventInput, EventSourceInput, PatientInput, SenderInput
 from followup._core.api_rules import DoctorId, EventType, NonEmpty
@@ -84,12 +84,8 @@ def _assembled(type: EventType, fields_of: str | None, encoded: Mapping[str, Any
     if fields_of is not None:
         patient = {"patient": data.pop("patient")} if "patient" in data else {}
         data = {**patient, fields_of: data}
-    built: EventInput = {"id": encoded["id"] if "id" in encoded else str(new_uuid()), "type": type, "data": data}
-    if "occurred_at" in encoded:
-        built["occurred_at"] = encoded["occurred_at"]
-    if "source" in encoded:
-        built["source"] = encoded["source"]
-    return built
+    envelope = {name: value for name, value in encoded.items() if name in _ENVELOPE}
+    return cast("EventInput", {"id": str(new_uuid()), "type": type, "data": data} | envelope)
 
 
 __all__ = [

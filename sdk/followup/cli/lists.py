@@ -45,9 +45,7 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
     "Treatment": ("name", "kind", "active", "patient", "id", "dosage", "frequency", "startDate", "endDate"),
     "Event": ("type", "status", "sourceRef", "error", "receivedAt", "id", "occurredAt", "source", "result"),
     "WebhookEndpoint": ("url", "status", "enabledEvents", "id", "lastError", "lastDeliveredAt", "description"),
-    "WebhookDelivery": (
-        *("eventType", "status", "id", "lastStatusCode", "lastError", "attempts", "webhookEndpoint", "nextAttemptAt"),
-    ),
+    "WebhookDelivery": ("eventType", "status", "id", "lastStatusCode", "lastError", "attempts", "webhookEndpoint"),
 }
 """The most important fields of each class. In a table, those that are missing here follow in their order."""
 

@@ -14,18 +14,7 @@ from followup._core.declarations import Declaration, Parameter
 from followup._core.operations import declarations_of, group_name
 from followup.cli.application import Application
 from followup.cli.lists import OPTIONS, Listing, show_one
-from followup.cli.options import (
-    AsJson,
-    argument_names,
-    kebab,
-    keyword,
-    objects_in,
-    option,
-    parts_of,
-    sentence,
-    spelling,
-    value_of,
-)
+from followup.cli.options import AsJson, argument_names, kebab, keyword, option, parts_of, sentence, spelling, value_of
 from followup.cli.output import connected, fail, reject, warn
 from followup.resources import all_groups
 from followup.resources.event_batches import outcome_of
@@ -93,9 +82,9 @@ def _command(declaration: Declaration) -> Callable[..., None]:
         output = None if listing is None else listing.output(values)
         path = [values.pop(each.name) for each in declaration.parameters if each.place == "path"]
         arguments = {
-            each.name: _argument_of(each, values[each.name])
+            name: value_of(name, each.kinds, values[name], argument_names(each.kinds), shown_names.get(name, name))
             for each in declaration.parameters
-            if values.get(each.name) not in (None, [])
+            if values.get(name := each.name) not in (None, [])
         }
         arguments |= _cleared(declaration, clear or (), arguments)
         if values.get("idempotency_key") is not None:
@@ -161,18 +150,6 @@ def _parameter(parameter: Parameter, text: str, found_by: str) -> inspect.Parame
         return keyword(name, Annotated[str, typer.Argument(help=text, metavar="JSON")])
     default = inspect.Parameter.empty if parameter.required else None
     return option(name, parameter.kinds, text, default)
-
-
-def _argument_of(parameter: Parameter, typed: Any) -> Any:
-    """Convert the value of an option, or of the argument that is the body, to the argument of the operation.
-
-    Raises:
-        CommandFailed: the value is invalid; the message names the option.
-    """
-    name, kinds = parameter.name, parameter.kinds
-    if parameter.place == "whole_body":
-        return objects_in(typed, name, argument_names(kinds))
-    return value_of(name, kinds, typed, argument_names(kinds))
 
 
 def _cleared(declaration: Declaration, fields: Iterable[str], changed: Collection[str]) -> Mapping[str, None]:
