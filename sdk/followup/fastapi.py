@@ -64,6 +64,7 @@ def webhook_event(secret: str | Iterable[str] | None = None) -> Callable[[Reques
     async def verified(request: Request) -> WebhookEvent:
         body = await _read(request)
         try:
+            # In a thread, because of up to 2 MiB to hash and parse, and of the imports of the first event.
             return await run_in_threadpool(construct_event, body, request.headers, secrets)
         except WebhookSignatureError as error:
             logger.warning("webhook rejected: %s", error)

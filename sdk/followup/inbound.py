@@ -82,10 +82,11 @@ def event(
 def _assembled(type: EventType, fields_of: str | None, encoded: Mapping[str, Any]) -> EventInput:
     data = {camel(name): value for name, value in encoded.items() if name not in _ENVELOPE}
     if fields_of is not None:
+        # As section 6.1 has it for a visit: the patient stands beside the object.
         patient = {"patient": data.pop("patient")} if "patient" in data else {}
         data = {**patient, fields_of: data}
-    envelope = {name: value for name, value in encoded.items() if name in _ENVELOPE}
-    return cast("EventInput", {"id": str(new_uuid()), "type": type, "data": data} | envelope)
+    made = {"id": encoded["id"] if "id" in encoded else str(new_uuid()), "type": type, "data": data}
+    return cast("EventInput", made | {name: value for name, value in encoded.items() if name in _ENVELOPE})
 
 
 __all__ = [
@@ -387,6 +388,7 @@ def id_of(*parts: IdPart) -> str:
         raise ValueError("id_of needs at least one part")
     stated = [_stated(part, f"parts[{index}]", 0) for index, part in enumerate(parts)]
     text = json.dumps(stated, sort_keys=True, separators=(",", ":"))
+    # 160 bits: no two states share an id by chance.
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
@@ -396,7 +398,7 @@ def _stated(value: object, path: str, depth: int) -> Any:
         raise ValueError(f"{path} is nested too deeply")
     if isinstance(value, str):
         return str.__str__(value)  # of an enum, its value
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # before int, as datetime before date: both are subclasses
         return ["bool", bool(value)]
     if isinstance(value, (int, float, Decimal)):
         return ["number", _number(value, path)]
@@ -422,6 +424,7 @@ def _stated(value: object, path: str, depth: int) -> Any:
 
 def _number(value: float | Decimal, path: str) -> str:
     """Return a number as text, the same for equal numbers of all types."""
+    # By its repr 0.1 is the decimal that was meant, and not the binary fraction next to it.
     exact = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
         raise ValueError(f"{path} must be a finite number")

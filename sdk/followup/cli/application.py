@@ -48,6 +48,7 @@ class Deferred(TyperCommand):
         group = typer.main.get_group(found if isinstance(found, typer.Typer) else found(self.name))
         command = group.commands.get(str(self.name), group)
         command.name = self.name
+        # The summary stands in COMMANDS, because the list of commands imports none of them.
         command.help = "\n\n".join(filter(None, (self.help, command.help)))
         for words, each in _single_commands(str(self.name), command):
             if found := examples_of(words, self._examples):

@@ -167,6 +167,7 @@ def _check_service(client: FollowUp, seconds: float, unusable: str) -> Iterator[
     if error is not None and error.type is None:  # not an error of the service
         yield _no_account(error)
         return
+    # The service has written its Date about half way between request and response.
     yield ok("service", f"responds in {1000 * took:.0f} ms")
     yield attrs.evolve(_check_clock(headers, started + took / 2), ends=unusable)
     if isinstance(error, errors.InvalidRequestError):  # nothing else in this request can be invalid
@@ -191,7 +192,7 @@ def _no_account(error: FollowUpError) -> Finding:
 def _check_clock(headers: Mapping[str, str], now: float) -> Finding:
     """Compare the clock of this computer with the ``Date`` of a response, which has whole seconds."""
     try:
-        offset = now - errors.parse_http_date(headers["date"]) - 0.5
+        offset = now - errors.parse_http_date(headers["date"]) - 0.5  # what whole seconds cut off, on average
     except (KeyError, ValueError, OverflowError):
         return ok("clock", "not compared, because the response has no Date")
     shown = f"{abs(offset):,.0f} s {'ahead of' if offset > 0 else 'behind'} the service"
@@ -249,6 +250,7 @@ def _check_contract(client: FollowUp, seconds: float) -> Finding:
     url = client._options.base_url.removesuffix("/api") + _CONTRACT
     headers = {"Authorization": f"Bearer {client._options.api_key}"}
     try:
+        # httpx's timeout begins again with each chunk, so it would not end a body that drips.
         response = result_within(seconds, lambda: httpx.get(url, headers=headers, timeout=seconds))
         paths = response.raise_for_status().json()["paths"]
         served = {(method.upper(), _plain(path)) for path, item in paths.items() for method in item}

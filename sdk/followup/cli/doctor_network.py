@@ -51,6 +51,7 @@ def fail(check: str, detail: str, advice: str, *, ends: str = "", unreachable: b
 BASE_URL = "FOLLOWUP_BASE_URL"
 API_KEY = "FOLLOWUP_API_KEY"
 
+# The first that matches is reported. The pattern has the name, since a mistake may be one of a certain variable.
 _MISTAKES = (
     (r"\w+=\s*", "is not set", "Set it. A file such as .env has no effect until your shell or program loads it."),
     (rf"\w+=([{QUOTES}].*|.*[{QUOTES}])", "has quotes in its value", "Remove them; some loaders of .env keep them."),

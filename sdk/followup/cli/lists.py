@@ -131,6 +131,7 @@ class Output:
             title: a line above a table.
             unit: what is counted while the rows come, on a terminal that has no lines of the output; empty: nothing.
         """
+        # A bar and lines of output would overwrite each other on one terminal.
         if unit and sys.stderr.isatty() and (self.format == "table" or not sys.stdout.isatty()):
             rows = counted(rows, unit, "Fetching")
         if self.format == "table":  # whose columns are as wide as their longest cell
@@ -326,6 +327,7 @@ def _fitting(columns: Sequence[_Column], width: int, listing: Listing) -> list[_
     room = width + _BETWEEN
     for column in sorted(columns, key=lambda each: each.name != listing.id):
         short = attrs.evolve(column, texts=[*map(short_ids, column.texts)])
+        # Whole ids first, since a row is copied to find the other object.
         for each in [short] if column.is_text else [column, short]:
             needed = min(each.width, _ENOUGH) if each.is_text else each.width
             least = min(needed, _LEAST) if each.name == listing.wrapped else needed

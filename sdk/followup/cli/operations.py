@@ -60,6 +60,7 @@ def _id_of(operations: Any, name: str, typed: str) -> str:
     prefixes = (each.id_prefix for group in all_groups() for each in declarations_of(group).values())
     if not typed or name not in _FOUND_BY or typed.startswith(tuple(each.prefix for each in prefixes if each)):
         return typed  # the SDK rejects the id of an object of another kind
+    # Compared again: a service that ignores a filter would have us change somebody else's object.
     found = {each.id for each in operations.list(external_id=typed).data if each.external_id == typed}
     if "phone" in _FOUND_BY[name] and not typed.strip("+0123456789 ().-"):
         with suppress(InvalidRequestError):  # it is no phone
@@ -90,7 +91,7 @@ def _command(declaration: Declaration) -> Callable[..., None]:
         if values.get("idempotency_key") is not None:
             arguments["idempotency_key"] = values["idempotency_key"]
         if all_pages:
-            arguments.setdefault("limit", MAX_PAGE_SIZE)
+            arguments.setdefault("limit", MAX_PAGE_SIZE)  # the default of 10 takes ten times the calls (section 8)
         with connected(options=shown_names) as client:
             group, method = declaration.name.split(".")
             operations = getattr(client, group)

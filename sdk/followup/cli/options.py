@@ -176,6 +176,7 @@ def decoded(content: bytes, where: str) -> str:
     Raises:
         CommandFailed: they have another encoding, such as the UTF-16 of Windows PowerShell.
     """
+    # Bytes that are no UTF-8 become surrogates, so that one search finds them and the zeros of UTF-16.
     text = content.decode("utf-8-sig", "surrogateescape")
     if re.search("[\0\udc80-\udcff]", text):  # as in UTF-16 without a byte order mark, or with one
         reject(f"{where} must be UTF-8 text; save it in this encoding")
@@ -199,6 +200,7 @@ def parse_json(text: str, where: str) -> Any:
         reject(f"{where} is nested too deeply")
     except ValueError as error:
         with suppress(ValueError, RecursionError):
+            # Not splitlines, which also splits at U+2028, which a text in JSON may contain.
             values = [json.loads(line) for line in text.split("\n") if line.strip()]
             if len(values) > 1:  # the error of the whole text is clearer than that of its only line
                 return values

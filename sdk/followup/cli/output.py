@@ -332,6 +332,7 @@ def connected(
     """
     import followup  # imported late, because a help page needs no client
 
+    # In this order: a ConfigurationError is a ValueError, too, and 401 and 403 are an APIStatusError.
     try:
         with followup.FollowUp(requests_per_minute=requests_per_minute) as client:
             yield client
@@ -344,6 +345,7 @@ def connected(
     except followup.APIConnectionError as error:
         fail(f'{error}. Check FOLLOWUP_BASE_URL and the network: "followup doctor" finds out what is wrong.')
     except followup.APIStatusError as error:
+        # The service's own errors have a type or a code (section 7); those of a web server in its place have neither.
         foreign = error.type is None and error.code is None and error.status_code < 500
         hint = '. This may be no response of the service: "followup doctor" finds out what is at FOLLOWUP_BASE_URL.'
         fail(_with_option(error, options or {}) + (hint if foreign else ""))
@@ -384,7 +386,7 @@ def run_program(name: str, command: Callable[[], Any]) -> NoReturn:
             status = command()
         except SystemExit as ended:
             status = ended.code
-        flush()
+        flush()  # here, because a full disk at the end of Python is a traceback
         sys.exit(status)
     except CommandFailed as error:
         message, status = str(error), error.status

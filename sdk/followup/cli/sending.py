@@ -62,7 +62,7 @@ def send_all(
         count = 0
         try:
             for result in counted(client.events.send_all(_inputs(file, sent)), "events", "Sending"):
-                read = sent.popleft()
+                read = sent.popleft()  # results come in the order of sending
                 counts[result.status] += 1
                 if not result.accepted:
                     count += 1

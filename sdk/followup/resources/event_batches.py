@@ -297,6 +297,7 @@ class Sender:
             self._largest = larger_batch(self._largest)
             return _without_contradictions(batch.results)
         except EventBatchError as error:
+            # Results about other events decide nothing about these, so the whole call has failed.
             if not put_in_order(error.results, call.event_ids or ()):
                 raise
             return _without_contradictions(error.results)

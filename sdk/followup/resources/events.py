@@ -52,6 +52,7 @@ class Event(Result):
 class Events(Resource, group="events"):
     """Inbound events of the organization's systems."""
 
+    # The API takes {"events": [...]} too (section 4), which says no more than the array.
     @post("/v1/events", batch_error=EventBatchError)
     def create(self, events: EventInput | EventBatchInput, *, idempotency_key: str | None = None) -> EventBatch:
         """Send one event, or a batch of up to 100.
@@ -135,6 +136,7 @@ class Events(Resource, group="events"):
                 of events.
             FollowUpError: a call failed; raised by the iteration. The events of that batch have no result yet.
         """
+        # Each batch is the argument of `create`, so that the same checks find what is wrong in it.
         sender = Sender(events, max_rounds, lambda batch: Events.create.call((batch,), {}))
         results: Iterator[EventResult] | AsyncIterator[EventResult]
         results = self._client._perform_batches(events, MAX_EVENTS_PER_BATCH, sender.send)

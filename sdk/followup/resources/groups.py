@@ -18,4 +18,5 @@ class _Group(lazy[Any]):
         return self._compute(None) if instance is None else super().__get__(instance, owner)
 
 
+# One class, because the groups ask their client how to perform; only type checkers need two.
 SyncGroups = AsyncGroups = type("Groups", (), {group_name(each): _Group(each) for each in all_groups()})

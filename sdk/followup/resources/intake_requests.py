@@ -163,6 +163,7 @@ class IntakeRequests(Resource, group="intake_requests"):
         starting_after: IntakeRequestId | None | NotGiven = NOT_GIVEN,
         ending_before: IntakeRequestId | None | NotGiven = NOT_GIVEN,
         status: IntakeStatus | None | NotGiven = NOT_GIVEN,
+        # Not a PatientId: section 4 demands the prefix in the filter of appointments, and any string here.
         patient: str | None | NotGiven = NOT_GIVEN,
     ) -> Page[IntakeRequest]:
         """List intake requests, newest first (specification, section 4, Intake requests).

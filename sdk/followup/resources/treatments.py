@@ -56,6 +56,7 @@ class Treatments(Resource, group="treatments"):
         dosage: str | None | NotGiven = NOT_GIVEN,
         frequency: str | None | NotGiven = NOT_GIVEN,
         instructions: str | None | NotGiven = NOT_GIVEN,
+        # Timestamps on the wire, in spite of their names (section 4).
         start_date: datetime | str | None | NotGiven = NOT_GIVEN,
         end_date: datetime | str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,

@@ -56,6 +56,7 @@ class Visits(Resource, group="visits"):
         external_id: NonEmpty | None | NotGiven = NOT_GIVEN,
         diagnosis: str | None | NotGiven = NOT_GIVEN,
         notes: str | None | NotGiven = NOT_GIVEN,
+        # Not an AppointmentId: section 4 allows the external id of the appointment as well.
         appointment: str | None | NotGiven = NOT_GIVEN,
         idempotency_key: str | None = None,
     ) -> Visit:

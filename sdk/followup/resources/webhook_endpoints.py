@@ -116,6 +116,7 @@ class WebhookEndpoints(Resource, group="webhook_endpoints"):
         id: WebhookEndpointId,
         /,
         *,
+        # Without None, which an update sends as null: of these only the description is nullable (section 2).
         url: HttpsUrl | NotGiven = NOT_GIVEN,
         enabled_events: EnabledEvents | NotGiven = NOT_GIVEN,
         description: str | None | NotGiven = NOT_GIVEN,

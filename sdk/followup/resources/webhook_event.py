@@ -103,6 +103,7 @@ class WebhookEvent(Model):
         from followup._core.operations import declarations_of, group_name
         from followup.resources import all_groups
 
+        # Only the prefix of an id tells its class (section 2); `type` names what happened.
         for group in all_groups():
             name = group_name(group)
             operation = declarations_of(group).get(f"{name}.retrieve")

@@ -42,7 +42,7 @@ class Leaf:
         Raises:
             ValueError: the JSON value is not of the expected type or format.
         """
-        if value.__class__ is not self.json_class:
+        if value.__class__ is not self.json_class:  # not isinstance, for which True is an integer
             raise ValueError
         return value if self.parse is None else self.parse(value)
 
@@ -88,6 +88,7 @@ def _class_of(kinds: Kinds) -> type[Any]:
 def fields_of(kinds: Kinds) -> tuple[FieldPlan, ...]:
     """Return the plan of a result class, one entry per field."""
     cls, arguments = _class_of(kinds), get_args(kinds.any_of[0].type)
+    # Only an envelope is generic: the list[T] of an Envelope[Patient] is a list[Patient].
     declared = {
         name: kinds_of(each[arguments] if getattr(each, "__parameters__", ()) else each)
         for name, each in annotations_of(cls).items()
@@ -150,6 +151,7 @@ def _compiled(kinds: Kinds, *, is_complete: bool) -> Decoder:
             scope[f"decode_{value}"] = _decoder(field.kinds, is_complete=is_complete) if leaf is None else leaf.parse
             decoded = f"None if {null} else decode_{value}({value})" if null else f"decode_{value}({value})"
         sets.append(f"result.{field.name} = {decoded}")
+    # In a complete object every field has been read, so that no more keys than fields means no unknown one.
     is_known = f"len(raw) == {len(fields)}" if is_complete else "known.issuperset(raw)"
     sets.append(f"result.extra = {{}} if {is_known} else others(raw)")
     if "last_response" in attrs.fields_dict(cls):

@@ -31,7 +31,7 @@ import attrs
 Form = Literal["scalar", "choice", "list", "mapping", "input", "result"]
 M = TypeVar("M")
 
-_TIMES = (datetime, date)
+_TIMES = (datetime, date)  # in this order, because each datetime is a date
 """Where annotations are resolved in a frozen test, freezegun has put subclasses in their place."""
 
 
@@ -73,6 +73,7 @@ class Kind:
     items: "Kinds | None" = None
 
 
+# Without eq, so that the caches of decoders find a Kinds by its identity, which ``kinds_of`` keeps.
 @attrs.frozen(eq=False, repr=False)
 class Kinds:
     """The kinds of values that an annotation allows.
@@ -131,6 +132,7 @@ def kinds_of(annotation: Any) -> Kinds:
         if member in (None, type(None)):
             nullable = True
         elif choices:
+            # `OutboundEventType | Literal["*"]` has one list of values, in help, in schemas and in types.
             before = found[choices[0]]
             found[choices[0]] = attrs.evolve(before, values=before.values + kind.values)
         elif member is not NotGiven:

@@ -34,6 +34,7 @@ def possible_number(text: str, country: str, mexican_prefix: str) -> "PhoneNumbe
     if _CUT_OFF.search(bare):
         return None
     try:
+        # With keep_raw_input, phonenumbers notes where the country code is from, which _is_possible asks for.
         number = _plain_number(bare, country) or phonenumbers.parse(bare, country, keep_raw_input=True)
     except phonenumbers.NumberParseException:
         return None
@@ -45,6 +46,7 @@ def possible_number(text: str, country: str, mexican_prefix: str) -> "PhoneNumbe
 
 
 _SEPARATORS = re.compile(r"[\s().-]+")
+# E.164 has at most 15 digits. A leading zero is mostly a national prefix, which `parse` knows.
 _PLAIN = re.compile("[1-9][0-9]{5,14}")
 
 

@@ -63,6 +63,7 @@ def in_utc(instant: datetime, name: str) -> datetime:
         ValueError: its offset is unknown, or UTC has no such time. The message begins with the name of the argument.
     """
     try:
+        # Not astimezone alone, which takes a naive time for one in the zone of the computer.
         found = None if instant.utcoffset() is None else instant.astimezone(UTC)
     except OverflowError:
         raise ValueError(f"{name} is out of range: in UTC it is before the year 1 or after the year 9999") from None
@@ -92,7 +93,7 @@ def format_timestamp(instant: datetime) -> str:
     A time that UTC cannot express, at either end of the calendar, keeps its offset.
     """
     try:
-        return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+        return instant.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"  # without +00:00
     except OverflowError:
         return instant.isoformat(timespec="milliseconds")
 
