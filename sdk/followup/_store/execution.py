@@ -87,7 +87,8 @@ def execute_many(connection: Connection, statement: Insert, rows: Iterable[Param
     binds = [(each, name) for each, name in compiled.bind_names.items() if not isinstance(each.type, sa.LargeBinary)]
     found = {name: each.type.dialect_impl(dialect).bind_processor(dialect) for each, name in binds}
     conversions = [(name, convert) for name, convert in found.items() if convert is not None]
-    complete = [{**compiled.params, **each} for each in rows]
+    constants = compiled.params  # once, because it is computed each time
+    complete = [{**constants, **each} for each in rows]
     for each in complete:
         each.update((name, convert(each[name])) for name, convert in conversions)
     values = operator.itemgetter(*compiled.positiontup) if compiled.positional else dict

@@ -3,6 +3,7 @@
 Values are personal data unless they are times, statuses or ids; those of all other columns are masked.
 """
 
+import itertools
 import re
 import sys
 import tomllib
@@ -31,6 +32,9 @@ _FIRST = 5
 
 _FIRST_ON_PAGE = 200
 """Rows of each group on a page, for the person who corrects them."""
+
+_AT_ONCE = 500
+"""Doubts that are encoded at once."""
 
 _NUMBERS = ("rows", "rejected", "ignored", "unchanged", "gone")
 _LONGEST_VALUE = 60
@@ -106,18 +110,21 @@ class Shown:
             self._print_group(group, width)
 
     def _print_json(self) -> None:
-        # The doubts are written one by one, because there may be millions.
+        # There may be millions of doubts, which take too much memory at once, and too much time one by one.
         report = self.report
         numbers = {name: getattr(report, name) for name in _NUMBERS}
         about = {"preview": [*map(self._understood, report.preview)], "summary": _summary_of(report)}
         write_line(json_line({**numbers, "events": report.types, **about, "doubts": []})[:-2], end="")
-        between = ""
-        for each in self.report.doubts:
-            place = {"row": each.row, "column": each.column, "code": each.code}
-            doubt = json_line({**place, "value": self.value_of(each), "text": each.text})
-            write_line(between + doubt, end="")
+        doubts, between = map(self._doubt, report.doubts), ""
+        while batch := list(itertools.islice(doubts, _AT_ONCE)):
+            write_line(between + json_line(batch)[1:-1], end="")
             between = ", "
         write_line("]}")
+
+    def _doubt(self, doubt: "Doubt") -> dict[str, object]:
+        """Return a doubt in JSON."""
+        row, column, code, _, text = doubt
+        return {"row": row, "column": column, "code": code, "value": self.value_of(doubt), "text": text}
 
     def _print_group(self, group: _Group, width: int) -> None:
         say("")

@@ -82,10 +82,12 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
     Raises:
         DocumentError: it is no document of the country, and no passport.
     """
-    if _TWO.search(text):
-        raise DocumentError("there is more than one in the cell")
-    bare = _LABEL.sub("", text.upper(), count=1).replace(".", "").replace("-", "")
-    bare = bare if bare.isalnum() else "".join(filter(_is_kept, bare))
+    bare = text.replace(".", "")
+    if not bare.isdecimal():  # most are
+        if _TWO.search(text):
+            raise DocumentError("there is more than one in the cell")
+        bare = _LABEL.sub("", text.upper(), count=1).replace(".", "").replace("-", "")
+        bare = bare if bare.isalnum() else "".join(filter(_is_kept, bare))
     if not bare.strip("0") or not any(map(str.isdigit, bare)):
         raise DocumentError("it has no digits other than 0")
     if country == "AR" and re.fullmatch(r"\d{11}", bare):

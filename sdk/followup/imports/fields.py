@@ -61,6 +61,7 @@ class Field:
     Attributes:
         positions: the positions of its cells.
         pick: picks its cells out of a row; a single one is no tuple.
+        seen: the meaning of what was picked before, which need not be read again.
         has_text_dates: whether dates of the times so far were text, and not dates of a workbook.
         has_clocks: whether a time so far was another than midnight.
     """
@@ -85,26 +86,24 @@ class Field:
         self._convert = conversions.get(name, self._text)
         self._empty = frozenset[str]() if name in _AS_WRITTEN else EMPTY
         self._most = _MOST_SLOW if name in ("patient.phone", *TIMES) else _MOST
-        self._seen: dict[Any, Found] = {}
+        self.seen: dict[Any, Found] = {}
 
     def read(self, picked: Any) -> Found:
         """Return what its cells mean. Only the first are remembered: in a column of numbers, none come again."""
-        found = self._seen.get(picked)
-        if found is None:
-            found = self._read((picked,) if len(self.positions) == 1 else picked)
-            if len(self._seen) < self._most:
-                self._seen[picked] = found
+        found = self._read((picked,) if len(self.positions) == 1 else picked)
+        if len(self.seen) < self._most:
+            self.seen[picked] = found
         return found
 
     def _read(self, cells: Sequence[Cell]) -> Found:
         column = self._column
-        parts = [part for each in cells if (part := without_protection(each)) not in ("", None)]
+        parts = [part for part in map(without_protection, cells) if part not in ("", None)]
         if column.constant is not None:
             parts = [column.constant]
         elif column.template is not None and parts:
             texts = (text_of(without_protection(each)) for each in cells)
             parts = [" ".join(PLACEHOLDER.sub(lambda _: next(texts), column.template).split())]
-        text = " ".join(map(text_of, parts))
+        text = text_of(parts[0]) if len(parts) == 1 else " ".join(map(text_of, parts))
         if len(text) <= _LONGEST_EMPTY and text.casefold() in self._empty:
             text = ""
         if not text and self._name not in TIMES:

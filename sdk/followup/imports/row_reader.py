@@ -99,7 +99,7 @@ class RowReader:
         self._id, self._time = map.id_field, map.time_field
         fields = {name: Field(name, map, header, now) for name in map.columns}
         self.times: Field | None = fields.get(self._time)
-        self._fields = [(name, each.pick, each.read) for name, each in fields.items()]
+        self._fields = [(name, each.pick, each.seen.get, each.read) for name, each in fields.items()]
         self._statuses = map.columns["status"].values or _STATUSES if "status" in fields else None
         self._of_patient, self._of_doctor = (
             [(each, each.removeprefix(group)) for each in fields if each.startswith(group)]
@@ -123,7 +123,7 @@ class RowReader:
         problem = self._size_problem(cells, missing)
         if missing > 0:
             cells = [*cells, *[None] * missing]
-        found = {name: read(pick(cells)) for name, pick, read in self._fields}
+        found = {name: seen(picked := pick(cells)) or read(picked) for name, pick, seen, read in self._fields}
         at = found[self._time].value if self._time else None
         written = {each: found[each].text for each in self._written}
         row = Row(number, sheet, "wanted", found[self._id].value, "booked", at, {}, written, [])
@@ -171,7 +171,7 @@ class RowReader:
             if " ".join(text_of(without_protection(cells[position])).split()).casefold() in texts:
                 return True
         has_id = bool(found[self._id].text)
-        says_who = any(found[each].text for each in self._says_who)
+        says_who = any([found[each].text for each in self._says_who])  # noqa: C419 - a generator takes longer
         if has_id != says_who:
             return self._width > 1 and sum(map(bool, map(text_of, cells))) < 2
         return not has_id
@@ -190,7 +190,7 @@ class RowReader:
 
     def _patient(self, row: Row, found: Mapping[str, Found]) -> dict[str, str]:
         """Return the patient, without what is invalid as long as something else says who it is."""
-        patient = {key: found[name].value for name, key in self._of_patient if found[name].value is not None}
+        patient = {key: value for name, key in self._of_patient if (value := found[name].value) is not None}
         is_known = "phone" in patient or "dni" in patient or "external_id" in patient
         for name, _ in self._of_patient:
             each = found[name]

@@ -3,7 +3,6 @@
 import itertools
 import operator
 import pickle
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -58,8 +57,6 @@ class Rows:
         self.now = now
         self.table: Table = Table(file, map)
         self._seen = temporary_database(_SEEN)  # because a million rows would take too much memory
-        self._stored = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``; nobody else can open it
-        self._count = 0
         self._times: Field | None = None
         self._has_index = False
         try:
@@ -70,14 +67,11 @@ class Rows:
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows, in the order of the file."""
-        self._stored.seek(0)
         judged = self._seen.execute(_JUDGED)
         following = judged.fetchone()
-        batch: Iterator[tuple[Any, ...]] = iter(())
-        for place in range(self._count):
-            if place % _AT_ONCE == 0:
-                batch = iter(pickle.load(self._stored))  # noqa: S301 - our own
-            row = Row(*next(batch))
+        batches = self._seen.execute("SELECT content FROM batches ORDER BY rowid")
+        rows = (Row(*each) for (content,) in batches for each in pickle.loads(content))  # noqa: S301 - our own
+        for place, row in enumerate(rows):
             if following is not None and following[0] == place:
                 self._judge(row, *following)
                 following = judged.fetchone()
@@ -95,7 +89,6 @@ class Rows:
     def close(self) -> None:
         """Remove what is known about the rows."""
         self._seen.close()
-        self._stored.close()
 
     def _read(self, on_progress: OnProgress | None) -> None:
         """Read the file, and find what several rows have."""
@@ -104,21 +97,23 @@ class Rows:
         rows = (reader.read(*record) for record in self.table.rows(on_progress))
         places = itertools.count()
         while batch := list(itertools.islice(rows, _AT_ONCE)):
-            self._seen.executemany(_INSERT, [(next(places), *_identity(*each)) for each in batch])
-            pickle.dump([_VALUES(row) for row, _ in batch], self._stored, protocol=5)
-        self._count = next(places)
+            seen = zip(places, itertools.starmap(_identity, batch), strict=False)
+            self._seen.executemany(_INSERT, [(place, *found) for place, found in seen])
+            content = pickle.dumps([_VALUES(row) for row, _ in batch], protocol=5)
+            self._seen.execute("INSERT INTO batches VALUES (?)", (content,))
         self._seen.executescript(_REPEATED)
         for column, judges in _JUDGES.items():
             self._find_shared(column, judges)
+        self._seen.execute(_SHARED)
 
     def _find_shared(self, column: str, judges: Mapping[str, Callable[[Sequence[Person]], bool]]) -> None:
-        """Mark the rows of different people who have the same; more than so many are not looked at one by one."""
+        """Mark different people who have the same; more than so many are not looked at one by one."""
         for (key,) in self._seen.execute(_GROUPS.format(column=column)).fetchall():
             found = self._seen.execute(_PEOPLE.format(column=column), (key, _MOST_PEOPLE + 1)).fetchall()
             people = [Person(phone, dni, number, words_of(name)) for phone, dni, number, name in found]
             for mark, judge in judges.items():
                 if len(people) > _MOST_PEOPLE or judge(people):
-                    self._seen.execute(f"UPDATE seen SET {mark} = 1 WHERE {column} = ?", (key,))  # noqa: S608 - constants
+                    self._seen.execute(f"UPDATE people SET {mark} = 1 WHERE {column} = ?", (key,))  # noqa: S608 - constants
 
     def _judge(self, row: Row, place: int, first: int | None, types: str, doctors: int, *shares: bool) -> None:
         """Judge a row that has something in common with others.
@@ -161,24 +156,30 @@ class Rows:
 
 
 def _identity(row: Row, content: Content) -> tuple[Any, ...]:
-    """Return hashes of id and content of a row, its type, and what identifies its patient."""
+    """Return hashes of id and content of a row, its type, and what identifies its patient, with the hash of that."""
     if row.outcome == "ignored":
-        return (None,) * 8
-    patient = row.patient
+        return (None,) * 9
     key = None if row.external_id is None else hash(row.external_id)
+    patient = row.patient
+    if not patient:
+        return (key, *content, *(None,) * 5)
     phone, dni, external_id = (each and hash(each) for each in map(patient.get, ("phone", "dni", "external_id")))
-    return (key, *content, phone, dni, external_id, patient.get("full_name", ""))
+    person = phone, dni, external_id, patient.get("full_name", "")
+    return (key, *content, hash(person), *person)
 
 
 _VALUES = operator.attrgetter(*(each for each in attrs.fields_dict(Row) if not each.startswith("shares_")))
 
 _SEEN = """
-CREATE TABLE seen (place INTEGER PRIMARY KEY, id, content, type, doctor, phone, dni, external_id, name,
-  shares_phone, shares_document, shares_number, is_joined);
+CREATE TABLE batches (content);
+CREATE TABLE seen (place INTEGER PRIMARY KEY, id, content, type, doctor, person, phone, dni, external_id, name);
 CREATE TABLE repeated (hash INTEGER PRIMARY KEY);
 CREATE TABLE joined (hash INTEGER PRIMARY KEY, first, types, doctors);
+CREATE TABLE people (person INTEGER PRIMARY KEY, phone, dni, external_id, name,
+  shares_phone, shares_document, shares_number, is_joined);
+CREATE TABLE shared (person INTEGER PRIMARY KEY, shares_phone, shares_document, shares_number, is_joined);
 """
-_INSERT = "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
+_INSERT = "INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 # Rows with one id are one if they differ in nothing but type and doctor.
 _REPEATED = """
@@ -187,18 +188,20 @@ INSERT INTO joined SELECT id, min(first), group_concat(type, char(0)), 1 + (min(
   (SELECT id, content, type, min(doctor) AS low, max(doctor) AS high, min(place) AS first FROM seen
     WHERE id IN repeated GROUP BY id, content, type ORDER BY first)
   GROUP BY id HAVING COUNT(DISTINCT content) = 1;
-CREATE INDEX seen_phone ON seen (phone) WHERE phone IS NOT NULL;
-CREATE INDEX seen_dni ON seen (dni) WHERE dni IS NOT NULL;
-CREATE INDEX seen_external_id ON seen (external_id) WHERE external_id IS NOT NULL;
+INSERT INTO people SELECT person, phone, dni, external_id, name, NULL, NULL, NULL, NULL FROM seen
+  WHERE person IS NOT NULL GROUP BY person;
+CREATE INDEX people_phone ON people (phone) WHERE phone IS NOT NULL;
+CREATE INDEX people_dni ON people (dni) WHERE dni IS NOT NULL;
+CREATE INDEX people_external_id ON people (external_id) WHERE external_id IS NOT NULL;
 """
-_GROUPS = """
-SELECT {column} FROM seen WHERE {column} IS NOT NULL GROUP BY {column}
-  HAVING COUNT(*) > 1 AND (min(phone) IS NOT max(phone) OR min(dni) IS NOT max(dni) OR COUNT(dni) <> COUNT(*)
-    OR min(external_id) IS NOT max(external_id) OR COUNT(external_id) <> COUNT(*) OR min(name) IS NOT max(name))
+_GROUPS = "SELECT {column} FROM people WHERE {column} IS NOT NULL GROUP BY {column} HAVING COUNT(*) > 1"
+_PEOPLE = "SELECT phone, dni, external_id, name FROM people WHERE {column} = ? LIMIT ?"
+_SHARED = """
+INSERT INTO shared SELECT person, shares_phone, shares_document, shares_number, is_joined FROM people
+  WHERE shares_phone OR shares_document OR shares_number OR is_joined
 """
-_PEOPLE = "SELECT DISTINCT phone, dni, external_id, name FROM seen WHERE {column} = ? LIMIT ?"
 _JUDGED = """
 SELECT place, first, types, doctors, id IN repeated, shares_phone, shares_document, shares_number, is_joined
-  FROM seen LEFT JOIN joined ON hash = id
-  WHERE id IN repeated OR shares_phone OR shares_document OR shares_number OR is_joined ORDER BY place
+  FROM seen LEFT JOIN joined ON hash = id LEFT JOIN shared ON shared.person = seen.person
+  WHERE id IN repeated OR shared.person IS NOT NULL ORDER BY place
 """

@@ -187,11 +187,15 @@ class StoredState(State):
             mine = sa.update(IMPORTS).where(IMPORTS.c.id == self._id, IMPORTS.c.runs == self.runs)
             if connection.execute(mine.values(runs=self.runs + 1)).rowcount == 0:
                 return False
+            if not self._database.dialect.is_server:  # its cache of 2 MB is less than the indexes of a large file
+                connection.exec_driver_sql("PRAGMA cache_size = -32000")
             for batch in events:
                 self._outbox._record_all(connection, batch)
             upsert = self._database.dialect.upsert(OBJECTS, *(name for name in Known._fields if name != "key"))
+            names = OBJECTS.c.keys()
             for each in changes:
-                execute_many(connection, upsert, ({"import_id": self._id, **known._asdict()} for known in each))
+                rows = (zip(names, (self._id, *known), strict=True) for known in each)
+                execute_many(connection, upsert, map(dict, rows))
         return True
 
 

@@ -3,10 +3,8 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
-
-import attrs
 
 from followup._core.codec.phones import OBSOLETE_IN_MEXICO, e164, is_landline, make_mobile, possible_number
 from followup.imports.formats import EXCEL, Format, Moment, time_of_day
@@ -97,9 +95,9 @@ def without_protection(cell: Cell) -> Cell:
     if not isinstance(cell, str):
         return cell
     text = cell.strip()
-    if text.startswith("'"):
+    if text[:1] == "'":
         return text[1:].strip()
-    found = _AS_FORMULA.fullmatch(text) if text.startswith("=") else None
+    found = _AS_FORMULA.fullmatch(text) if text[:1] == "=" else None
     return found[1].strip() if found else text
 
 
@@ -154,8 +152,7 @@ def date_of(cells: Sequence[Cell], formats: Sequence[Format], field: str) -> str
     return found.isoformat()
 
 
-@attrs.frozen
-class At:
+class At(NamedTuple):
     """The time of an object.
 
     Attributes:

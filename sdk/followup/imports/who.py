@@ -46,8 +46,8 @@ class Person:
 def words_of(name: str) -> frozenset[str]:
     """Return the words of a name, without accents and case; those of a child are others than those of its parent."""
     bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", name)).casefold()
-    prefix = "child " if _IS_CHILD.search(bare) else ""
-    return frozenset(prefix + word for word in _WORDS.findall(bare))
+    words = frozenset(_WORDS.findall(bare))
+    return frozenset(f"child {word}" for word in words) if _IS_CHILD.search(bare) else words
 
 
 def is_recorded_as(row: Person, known: Person) -> Verdict:
