@@ -29,8 +29,6 @@ from followup_mockserver.world.state.tenant import Tenant
 FOLLOW_UP = "follow_up"
 """The service line that some operations require (specification, section 1)."""
 
-Rule = Callable[..., Any]
-
 
 def _retrieve(_: Tenant, found: Any) -> Any:
     """Return the object with the id in the path, which the gateway has found."""
@@ -52,7 +50,7 @@ class Row:
     """
 
     scope: str | None
-    rule: Rule = _retrieve
+    rule: Callable[..., Any] = _retrieve
     line: bool = False
     takes_key: bool = False
     unchangeable: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Answers a request that has passed all checks: by a replay or the rule of its operation. Then the call is recorded."""
+"""Responds to a request that has passed all checks, by a replay or the rule of its operation, and records the call."""
 
 import hashlib
 import json

@@ -197,13 +197,6 @@ def test_an_invalid_file_is_one_sentence_that_names_file_and_key(tmp_path: Path,
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_and_a_folder_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"none\.toml"):
-        MockService(settings=tmp_path / "none.toml")
-    with pytest.raises((IsADirectoryError, PermissionError)):
-        MockService(settings=tmp_path)
-
-
 def test_a_snapshot_has_the_settings_of_its_organizations(settings: Path) -> None:
     state = MockService(settings=settings).save()
     with pytest.raises(ValueError, match=r"^settings must be omitted with a snapshot"):

@@ -97,8 +97,8 @@ def test_a_pending_delivery_has_attempts_left() -> None:
         ({}, "format: This must be followup-mock-snapshot"),
         ({**SAVED, "version": 10**30}, "version: This must be 3: a newer followup saved this snapshot"),
         ({**SAVED, "version": 2}, "version: This must be 3: no release saved another one"),
-        ({**SAVED, "options": {"seed": "x"}}, "options.seed: This must be a whole number"),
-        ({**SAVED, "options": {"forwardTo": "https://evil.example"}}, "options: This has an unknown field"),
+        ({**SAVED, "options": {"country": "XX"}}, "options.country: This must be the ISO 3166 code"),
+        ({**SAVED, "options": {"forwardTo": "https://evil.example"}}, "options.forwardTo: There is no such field"),
         ({**SAVED, "organizations": []}, "organizations: This must be a non-empty array"),
     ],
 )

@@ -14,12 +14,12 @@ import pytest
 from support.rich_mock import rich_mock
 
 from followup import FollowUpError
+from followup._for_mockserver import camel
 from followup_mockserver import MockService
 from followup_mockserver.control import engine
 from followup_mockserver.world.settings import Options, Organization
 from followup_mockserver.world.state.clock import SUBJECT_OF_JOB, JobKind
 from followup_mockserver.world.state.registry import SAVED
-from followup_mockserver.world.state.snapshot_parts import SAVED_OPTIONS
 from followup_mockserver.world.state.tenant import Tenant
 
 NOON = "2026-09-28T12:00:00Z"
@@ -288,4 +288,5 @@ class TestCompleteness:
         assert sorted([*SAVED, *NOT_SAVED]) == sorted(attributes)
 
     def test_every_option_is_saved_but_the_one_that_depends_on_the_machine(self) -> None:
-        assert {*SAVED_OPTIONS, "forward_to"} == {each.name for each in attrs.fields(Options)}
+        saved = MockService().save()["options"]
+        assert {*saved, "forwardTo"} == {camel(each.name) for each in attrs.fields(Options)}

@@ -20,7 +20,7 @@ import attrs
 import followup
 from followup import _for_mockserver as sdk
 from followup_mockserver.world.outcomes import Kind
-from followup_mockserver.world.schema.errors import LATEST_TIME, InvalidArgument, ServiceError, SnapshotError
+from followup_mockserver.world.schema.errors import LATEST_TIME, ServiceError, SnapshotError
 from followup_mockserver.world.schema.formats import is_webhook_target
 from followup_mockserver.world.schema.shapes import LARGEST_INTEGER, Shapes
 from followup_mockserver.world.schema.validation import BASE64, TIMESTAMP, YEARS, Path, Reading, Shape, dotted
@@ -60,15 +60,17 @@ def plain(value: Any) -> Any:
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, Sequence):
         return [*value] if _JSON_SCALARS.issuperset(map(type, value)) else [plain(each) for each in value]
-    fields = ((each, getattr(value, each.name)) for each in _fields(kind).values())
+    fields = ((each, getattr(value, each.name)) for each in fields_of(kind).values())
     # Fields with their default are omitted: most fields of the many records of a history have it.
     return {sdk.camel(field.name): plain(each) for field, each in fields if each != field.default}
 
 
 @functools.cache
-def _fields(cls: Any) -> dict[str, Any]:
+def fields_of(cls: Any) -> dict[str, Any]:
     """Return the fields of a class that its JSON has: those that its constructor takes."""
-    return {each.name: each for each in attrs.fields(cls) if each.init and each.name not in sdk.NOT_IN_JSON}
+    # Where webhooks are sent to depends on the machine; a file must not decide it.
+    left_out = {*sdk.NOT_IN_JSON, "forward_to"}
+    return {each.name: each for each in attrs.fields(cls) if each.init and each.name not in left_out}
 
 
 @functools.lru_cache(maxsize=1_024)  # while a clock is frozen, many records have the same time
@@ -90,7 +92,6 @@ class _SavedShapes(Shapes):
     scalars = {  # noqa: RUF012 - as in the base class
         **Shapes.scalars,
         str: ({"type": "string"}, None),
-        int: ({"type": "integer", "minimum": -LARGEST_INTEGER, "maximum": LARGEST_INTEGER}, None),
         datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, _instant_of),
         timedelta: (
             {"type": "number", "minimum": 0, "maximum": _LONGEST_ADVANCE},
@@ -102,7 +103,7 @@ class _SavedShapes(Shapes):
 
     def of_class(self, cls: Any) -> Shape:
         """Return the shape of a class: fields without a default are required."""
-        fields, kinds = _fields(cls), sdk.kinds_in(cls)
+        fields, kinds = fields_of(cls), sdk.kinds_in(cls)
         shape = self.of_object(
             {name: kinds[name] for name in fields},
             [name for name, each in fields.items() if each.default is attrs.NOTHING],
@@ -234,23 +235,6 @@ def saved(tenant: Tenant) -> dict[str, Any]:
     return {sdk.camel(each.name): plain(parts[each.name]) for each in attrs.fields(SavedTenant)}
 
 
-SAVED_OPTIONS = tuple(each.name for each in attrs.fields(Options) if each.name != "forward_to")
-"""The options that a snapshot contains. Where webhooks are sent depends on the machine; a file must not decide it."""
-
-
-def _options(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as keyword arguments of a mock."""
-    names = {sdk.camel(name): name for name in SAVED_OPTIONS}
-    if not saved.keys() <= names.keys():
-        raise SnapshotError("options", f"This has an unknown field; its fields are {', '.join(names)}.")
-    options = {names[wire]: value for wire, value in saved.items()}
-    try:
-        Options(**options)
-    except InvalidArgument as error:
-        raise error.under("options") from None
-    return options
-
-
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Document:
     """A snapshot."""
@@ -258,7 +242,7 @@ class Document:
     format: str
     version: int
     followup: str
-    options: dict[str, Any] = attrs.field(converter=_options)
+    options: Options
     ids: IdFactory | None
     organizations: Annotated[list[SavedTenant], sdk.MinItems(1)]
 

@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from followup import __version__
 from followup._for_mockserver import camel, format_timestamp
 from followup_mockserver.world.schema.errors import InvalidArgument, ServiceError, SnapshotError
@@ -39,13 +41,13 @@ SnapshotSource = Mapping[str, Any] | str | bytes | os.PathLike[str]
 
 def document_of(state: MockState, options: Options) -> dict[str, Any]:
     """Return a state as JSON-compatible data."""
-    from followup_mockserver.world.state.snapshot_parts import SAVED_OPTIONS, plain, saved
+    from followup_mockserver.world.state.snapshot_parts import fields_of, plain, saved
 
     return {
         "format": FORMAT,
         "version": VERSION,
         "followup": __version__,
-        "options": {camel(name): plain(getattr(options, name)) for name in SAVED_OPTIONS},
+        "options": {camel(name): plain(getattr(options, name)) for name in fields_of(Options)},
         "ids": plain(state.ids),
         "organizations": [saved(tenant) for tenant in state.tenants],
     }
@@ -119,7 +121,7 @@ def prepare(source: SnapshotSource, options: Mapping[str, Any]) -> tuple[dict[st
         if name in options:
             raise InvalidArgument(name, "omitted with a snapshot, which has the settings of its organizations")
     document = read(source)
-    merged = document.options | dict(options)
+    merged = attrs.asdict(document.options, recurse=False) | dict(options)
     checked = Options(**merged)
     state = document.state()
     for organization, tenant in zip(document.organizations, state.tenants, strict=True):
