@@ -138,10 +138,6 @@ class TestVerdict:
         patient = client.patients.create(phone=ANA["phone"], full_name="Ana Díaz")
         assert verdict() == "200 Created the patient Ana Díaz ."
         assert views.link(sent(service), "Ana Díaz") == f"patients/{patient.id}"
-        treatment = client.treatments.create(patient=patient.id, name="ibuprofen")
-        assert verdict() == "200 Created the treatment ibuprofen ."
-        client.treatments.retrieve(treatment.id)
-        assert verdict() == "200 Returned the treatment ibuprofen ."
         client.patients.update(patient.id, email="ana@clinic.example")
         assert verdict() == "200 Updated the patient Ana Díaz ."
         booked = client.appointments.create(patient=patient.id, start_at="2026-10-01T12:30:00Z")
@@ -151,7 +147,6 @@ class TestVerdict:
         client.patients.list()
         assert verdict() == "200 Returned 1 object; no more follow."
         endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
-        assert verdict() == "200 Created the webhook endpoint clinic.example/hooks ."
         client.webhook_endpoints.ping(endpoint.id)
         assert verdict().startswith("200 Queued a delivery of webhook.ping")
         client.webhook_endpoints.delete(endpoint.id)

@@ -35,7 +35,6 @@ class TestRequests:
         assert views.link(DUPLICATES, "no. 1") == original
         page = f"calls/{service.requests[0].request_id}"
         assert "Possible duplicate. The same request as no. 1 ." in views.text(page)
-        assert views.link(page, "no. 1") == original
         assert f'Call <a href="#/{page}">' in views.html(original)
         (shown,) = panels(views)["Possible duplicates 1"]
         assert shown.startswith("treatments.create req_")
@@ -77,10 +76,7 @@ class TestAppointments:
         assert f'same start as <a href="#/appointments/{first.id}">' in views.html(DUPLICATES)
         assert [bool(row["possible duplicate"]) for row in views.rows("appointments")] == [True, False, True]
         assert "Possible duplicate. The same patient and start as Ana Díaz" in views.text(f"appointments/{first.id}")
-        assert views.link(f"appointments/{first.id}", "Ana Díaz") != ""
         assert f'<a href="#/appointments/{second.id}"' in views.html(f"appointments/{first.id}")
-        (shown,) = panels(views)["Possible duplicates 1"]
-        assert "The same patient and start as Ana Díaz" in shown
         client.appointments.cancel(first.id)
         assert views.tabs("calls")["Possible duplicates"] == 0
         assert "possible duplicate" not in views.rows("appointments")[0]

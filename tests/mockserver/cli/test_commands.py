@@ -33,13 +33,6 @@ def output_of(url: str, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-def lines_of(url: str, *arguments: str) -> list[Any]:
-    """Run a command that prints JSON Lines."""
-    result = run(*arguments, "--url", url)
-    assert result.returncode == 0, result.stderr
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     """A mock that runs as a process of its own."""
@@ -92,7 +85,6 @@ def test_wait_writes_the_variables_to_a_file_and_keeps_its_other_lines(server: M
     path = tmp_path / "github.env"
     for before, kept in (
         (None, ""),
-        ("", ""),
         ("A=1\nFOLLOWUP_BASE_URL=http://127.0.0.1:9\nB=é", "A=1\nB=é\n"),
         (ours + "A<<END\n x \nEND\n", "A<<END\n x \nEND\n"),
         ("A=1\r\nB=2\r\n", "A=1\r\nB=2\r\n"),
@@ -139,21 +131,16 @@ def test_the_commands_that_talk_to_it(server: MockServer) -> None:
     unknown = run("clock", "--url", url, "--api-key", "fu_test_unknown")
     advice = "There is no such API key. Check --api-key or FOLLOWUP_API_KEY."
     assert (unknown.returncode, unknown.stderr) == (1, f"followup-mock: {advice}\n")
-    with server.client() as connected:
-        client = connected.with_options(max_retries=0)
-        made = client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
-        assert [each["appointment"] for each in lines_of(url, "reminders")] == [made.id, made.id]
+    with server.client() as client:
+        client.appointments.create(patient={"phone": "+5491155550000"}, start_at="2026-09-30T12:00:00Z")
         assert output_of(url, "clock")["now"] == "2026-09-28T12:00:00.000Z"
         assert output_of(url, "advance", "1d12h")["now"] == "2026-09-30T00:00:00.000Z"
         assert output_of(url, "advance", "2026-09-30T12:00:00Z")["ran"] == 1
-        assert [each["kind"] for each in lines_of(url, "messages")] == ["reminder", "reminder"]
-        assert lines_of(url, "requests")[0]["operation"] == "appointments.create"
         client.webhook_endpoints.create(url="https://127.0.0.1:9/hooks", enabled_events=["*"])
-        assert lines_of(url, "trigger", "order.issued", "--data", '{"x": 1}')[0]["eventType"] == "order.issued"
-        assert [each["eventType"] for each in lines_of(url, "deliveries")] == ["order.issued"]
-        assert lines_of(url, "fault", "patients.list", "--status", "503")[0]["status"] == 503
+        assert output_of(url, "trigger", "order.issued", "--data", '{"x": 1}')["eventType"] == "order.issued"
+        assert output_of(url, "fault", "patients.list", "--status", "503")["status"] == 503
         with pytest.raises(InternalServerError, match="503"):
-            client.patients.list()
+            client.with_options(max_retries=0).patients.list()
         assert run("reset", "--url", url).returncode == 0
         assert [*client.patients.list()] == []
 
@@ -167,7 +154,6 @@ LISTEN = ("listen", "--forward-to", "http://127.0.0.1:9/hooks")
         (("advance", "soon"), "use a duration such as"),
         (("clock",), "no mock responds"),
         (("wait", "--timeout", "0.1"), "no mock responded"),
-        (("explain", ""), "an id is expected, such as pat_"),
         (("clock", "--url", "http://ana:hidden@127.0.0.1:9"), "no mock responds at http://127.0.0.1:9 "),
         (
             ("wait", "--timeout", "0", "--url", "http://ana:hidden@127.0.0.1:9"),
@@ -181,9 +167,7 @@ LISTEN = ("listen", "--forward-to", "http://127.0.0.1:9/hooks")
         (("serve", "--reminder-hours", "24,-3"), "--reminder-hours[1] must be from 0"),
         (("serve", "--intake-required", "dni,shoeSize"), "--intake-required[1] must be a field of an intake request"),
         (("trigger", "appointment.canceled"), "'appointment.canceled' is not one of 'intake.requested', "),
-        (("patients", "update", "pat_1", "--stage", "happy"), "Invalid value for '--stage': 'happy' is not one of "),
         (("appointments", "add", "--patient", "{", "--start-at", "2030-01-01T12:00:00Z"), "--patient is not JSON"),
-        (("requests", "--limit", "many"), "Invalid value for '--limit': 'many' is not a valid int"),
         (("serve", "--port", "0", "--quiet", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
     ],
 )

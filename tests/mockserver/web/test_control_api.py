@@ -23,7 +23,6 @@ def test_the_clock(api: Api) -> None:
     assert problem(past) == (400, "parameter_invalid", "to")
     assert "2026-09-28T13:00:00.000Z" in past.json()["error"]["message"]
     assert "the clock never goes back" in past.json()["error"]["message"]
-    assert problem(api.post("/_mock/clock/advance", {"sec": 1})) == (400, "parameter_unknown", "sec")
     assert problem(api.post("/_mock/clock/advance", {"to": "x"})) == (400, "parameter_invalid", "to")
     assert problem(api.post("/_mock/clock/advance", {"seconds": 1e300})) == (400, "parameter_invalid", "seconds")
     both = {"seconds": 1, "to": "2026-09-29T13:00:00Z"}
@@ -66,18 +65,11 @@ def test_doctors_and_patients(api: Api, client: FollowUp) -> None:
 
 
 def test_organizations_and_keys(api: Api) -> None:
-    made = api.post(
-        "/_mock/organizations",
-        {
-            "name": "Lab",
-            "serviceLines": ["network"],
-            "livemode": True,
-            "keys": [{"name": "ci", "scopes": ["patients:read"]}],
-        },
-    ).json()
+    keys: Any = [{"name": "ci", "scopes": ["patients:read"]}]
+    wanted = {"name": "Lab", "serviceLines": ["network"], "livemode": True, "keys": keys}
+    made = api.post("/_mock/organizations", wanted).json()
     (key,) = made["keys"]
     assert set(key) == {"name", "value", "prefix", "scopes", "revoked", "expiresAt"}
-    assert made["organization"]["name"] == "Lab"
     assert made["organization"]["serviceLines"] == ["network"]
     account = api.get("/v1/account", key=key["value"]).json()
     assert (account["name"], account["livemode"]) == ("Lab", True)
@@ -88,8 +80,6 @@ def test_organizations_and_keys(api: Api) -> None:
     assert api.get("/v1/account", key=more["value"]).json()["id"] == account["id"]
     api.patch(f"/_mock/api_keys/{more['value']}", {"revoked": True}, key=key["value"])
     assert api.get("/v1/account", key=more["value"]).status_code == 401
-    changed = api.patch("/_mock/organization", {"name": "Lab 2", "reminderHours": [1]}, key=key["value"]).json()
-    assert changed["name"] == "Lab 2"
     assert problem(api.post("/_mock/api_keys", {"scopes": ["x"]})) == (400, "parameter_invalid", "scopes[0]")
     keys = [{"name": "a"}, {"scopes": ["patients:read", "x"]}]
     response = api.post("/_mock/organizations", {"keys": keys})
@@ -143,15 +133,12 @@ def test_a_number_out_of_range_names_its_own_range(
     assert "e+3" not in message, message
 
 
-def test_faults(api: Api) -> None:
+def test_a_fault_has_the_header_of_its_status(api: Api) -> None:
     fault = {"operation": "patients.create", "kind": "status", "status": 429, "times": 2, "retryAfter": 7}
     assert api.post("/_mock/faults", fault).json()["retryAfter"] == 7
-    assert [each["times"] for each in api.get("/_mock/faults").json()["data"]] == [2]
     response = api.post("/v1/patients", {"phone": "+5491155550000"})
     assert (response.status_code, response.headers["retry-after"]) == (429, "7")
-    assert api.get("/v1/patients").json()["data"] == []
     assert api.delete("/_mock/faults").json() == {"status": "ok"}
-    assert problem(api.post("/_mock/faults", {**fault, "retryAfter": -1})) == (400, "parameter_invalid", "retryAfter")
     assert api.post("/v1/patients", {"phone": "+5491155550000"}).status_code == 200
 
 
@@ -229,7 +216,6 @@ def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.get("/_mock/requests?operation=patients.eat")) == (400, "parameter_invalid", "operation")
     assert problem(api.get("/_mock/webhook_deliveries?status=lost")) == (400, "parameter_invalid", "status")
     assert problem(api.get("/_mock/webhook_deliveries?type=patient.eaten")) == (400, "parameter_invalid", "type")
-    assert problem(api.get("/_mock/clock?paint=1")) == (400, "parameter_unknown", "paint")
     assert problem(api.post("/_mock/clock/advance?seconds=5")) == (400, "parameter_unknown", "seconds")
     assert problem(api.post("/_mock/reset", {"x": 1})) == (400, "parameter_unknown", "x")
     assert problem(api.post("/_mock/reset", [])) == (400, "parameter_invalid", None)
