@@ -18,9 +18,6 @@ from followup_mockserver.world.state.history import Receipt, Record
 from followup_mockserver.world.state.journal import REQUEST_ID_PREFIX, RecordedCall
 from followup_mockserver.world.state.tenant import Tenant
 
-_NOBODY = ""
-"""No record has this patient."""
-
 _CAUSES = (REQUEST_ID_PREFIX, history.EVENT_PREFIX, history.JOB_PREFIX, history.CONTROL_PREFIX)
 """Prefixes of the ids of causes."""
 
@@ -190,7 +187,7 @@ class _Search:
     def _follow_effects(self) -> bool:
         """Choose the records about the objects, and those that the id has caused. Return whether to look again."""
         known, end_of_run = len(self._causes), self._id.startswith(history.CONTROL_PREFIX)
-        patient = self._id if self._id.startswith("pat_") else _NOBODY
+        patient = self._id if self._id.startswith("pat_") else ""  # that of no record
         has_receipts = self._id.startswith(("we_", "whd_"))
         objects, causes = self._objects, self._causes
         for position, record in enumerate(self._records):  # a full history has 50,000 records

@@ -145,7 +145,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
     if event_type in NOT_YET_SENT and event_type not in tenant.organization.activated_events:
         return (Receipt(None, None, Outcome(Kind.NOT_YET_SENT, event_type)),)
     if not tenant.webhook_endpoints:
-        return (_NO_ENDPOINT,)
+        return (Receipt(None, None, Outcome(Kind.NO_ENDPOINT)),)
     checked = [(each, _reason_not_to_send(each, event_type)) for each in tenant.webhook_endpoints]
     subscribers = [endpoint for endpoint, reason in checked if reason is None]
     queued = iter(queue(tenant, subscribers, event_type, data_of(event), _ref_of(tenant, event), is_reported=True))
@@ -155,11 +155,7 @@ def on_domain_event(tenant: Tenant, event: DomainEvent) -> Sequence[Receipt]:
 def _ref_of(tenant: Tenant, event: DomainEvent) -> str:
     if tenant.organization.ref == "trigger" and (tenant.cause or "").startswith(EVENT_PREFIX):
         return cast("str", tenant.cause)
-    described: str = event.subject.id
-    return described
-
-
-_NO_ENDPOINT = Receipt(None, None, Outcome(Kind.NO_ENDPOINT))
+    return str(event.subject.id)
 
 
 def _reason_not_to_send(endpoint: WebhookEndpoint, type: sdk.OutboundEventType) -> Outcome | None:

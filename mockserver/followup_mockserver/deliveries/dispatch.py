@@ -337,8 +337,6 @@ class Dispatcher:
         for error in errors[len(raised) :]:
             logger.error("the shutdown of a mounted application failed", exc_info=error)
         for error in raised:
-            with suppress(Exception):
-                error.add_note("Raised by the shutdown of a mounted application.")
             raise error
 
 

@@ -27,9 +27,6 @@ _mocks: "pytest.StashKey[dict[str, Mock]]" = pytest.StashKey()
 _environment: "pytest.StashKey[followup_mockserver.MockEnvironment]" = pytest.StashKey()
 """The object of the fixture ``followup_env``, if a test uses it."""
 
-_MOCKS = frozenset({"followup_service", "followup_server"})
-"""The fixtures that are mocks."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the coverage."""
@@ -195,7 +192,7 @@ def pytest_fixture_setup(
 ) -> Generator[None, Any, Any]:
     """Remember the mocks of a test. Those of fixtures that override ours, such as one that forks a mock, count too."""
     value = yield
-    if fixturedef.argname in _MOCKS and fixturedef.scope == "function":
+    if fixturedef.argname in ("followup_service", "followup_server") and fixturedef.scope == "function":
         from followup_mockserver.service import Mock
 
         if isinstance(value, Mock):

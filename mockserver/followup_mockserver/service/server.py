@@ -3,7 +3,6 @@
 import re
 import secrets
 import socket
-import threading
 from typing import Self, Unpack, cast
 
 import attrs
@@ -59,7 +58,6 @@ class MockServer(Mock):
         local = host == "localhost" or is_loopback_address(host)
         token = None if local else secrets.token_urlsafe(24)
         super().__init__(checked, threaded=True, guard=Guard(host, token, protects_api=local))
-        self._lifecycle = threading.Lock()
         self._web_server: WebServer | None = None
         self._stopped = False
 
@@ -106,18 +104,13 @@ class MockServer(Mock):
         """Start to listen, and to run jobs in the background. Returns when the server accepts requests.
 
         Raises:
-            RuntimeError: the server was started before. A stopped server cannot be started again.
+            RuntimeError: the server was started or stopped before.
         """
-        with self._lifecycle:
-            if self._stopped:
-                raise RuntimeError("this server was stopped; create a new MockServer")
-            if self._web_server is not None:
-                raise RuntimeError("this server has been started already")
-            gateway = self._gateway
-            self._web_server = WebServer(
-                self._wsgi_app, self._socket, lambda status: gateway.reject(http_error(status))
-            )
-            self._engine.start()
+        if self._stopped or self._web_server is not None:
+            raise RuntimeError("a server starts once; create a new MockServer")
+        gateway = self._gateway
+        self._web_server = WebServer(self._wsgi_app, self._socket, lambda status: gateway.reject(http_error(status)))
+        self._engine.start()
 
     def stop(self) -> None:
         """Finish the requests in progress, and free the port.
@@ -125,15 +118,14 @@ class MockServer(Mock):
         Long polls, injected delays and ``advance`` end at once; other requests have half a second to finish. Stopping
         twice does no harm.
         """
-        with self._lifecycle:
-            if self._stopped:
-                return
-            self._stopped = True
-            if self._web_server is None:
-                self._socket.close()
-            else:
-                self._engine.stop()
-                self._web_server.stop()
+        if self._stopped:
+            return
+        self._stopped = True
+        if self._web_server is None:
+            self._socket.close()
+        else:
+            self._engine.stop()  # first: it ends what requests in progress wait for
+            self._web_server.stop()
 
     def __enter__(self) -> Self:
         self.start()

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import signal
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -204,26 +203,3 @@ def test_forwarding_elsewhere_needs_permission(url: str) -> None:
     MockService(forward_to=url, allow_network=True).close()
     with pytest.raises(ValueError, match="allow_network must be true or false"):
         MockService(allow_network="yes")  # type: ignore[arg-type]
-
-
-def test_the_handlers_of_signals_stay_those_of_the_user() -> None:
-    def handlers() -> dict[signal.Signals | int, Any]:
-        return {number: signal.getsignal(number) for number in signal.valid_signals()}
-
-    seen: list[dict[signal.Signals | int, Any]] = []
-
-    def receive(_: httpx.Request) -> httpx.Response:
-        seen.append(handlers())
-        return httpx.Response(204)
-
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
-    try:
-        expected = handlers()
-        with MockService() as service, service.client() as client:
-            client.webhook_endpoints.create(url=URL, enabled_events=["*"])
-            service.mount(URL, receive)
-            client.patients.create(phone="+5491155550000")
-            service.advance()
-        assert [*seen, handlers()] == [expected, expected]
-    finally:
-        signal.signal(signal.SIGTERM, before)

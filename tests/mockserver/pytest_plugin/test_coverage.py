@@ -13,11 +13,7 @@ _LOADED = (followup_mockserver.pytest_plugin.coverage, MockServer, MockService)
 """Loaded here, because pytester unloads what a run in this process has loaded, and the next run loads it again."""
 
 CALLS = """
-    import socket
-
-    import httpx
     import pytest
-    from support.waiting import wait_for
 
     from followup import FollowUpError
 
@@ -116,15 +112,6 @@ def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytes
         with followup_server.client(max_retries=0) as client:
             ignoring(client.visits.list)
 
-    @pytest.mark.parametrize("when", ["before", "after"])
-    def test_a_client_that_leaves(followup_server, when):
-        followup_server.add_fault(operation="visits.list", kind="delay", when=when, seconds=1)
-        request = f"GET /v1/visits HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer {followup_server.api_key}"
-        # A client with a short time limit could give up before it has sent anything.
-        with socket.create_connection(("127.0.0.1", httpx.URL(followup_server.url).port)) as connection:
-            connection.sendall(f"{request}\\r\\n\\r\\n".encode())
-        wait_for(lambda: followup_server.requests)  # the mock handles a late request in any case
-
     def test_a_short_delay_is_an_answer(followup_service, followup_server):
         for mock in (followup_service, followup_server):
             mock.add_fault(operation="doctors.list", kind="delay", seconds=0.01)
@@ -132,10 +119,10 @@ def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytes
                 client.doctors.list().first()
     """,
     )
-    result.assert_outcomes(passed=13)
+    result.assert_outcomes(passed=11)
     assert met(pytester) == {
         "patients.list": {"no_answer": 6},
-        "visits.list": {"no_answer": 6},
+        "visits.list": {"no_answer": 4},
         "doctors.list": {"success": 2},
     }
 
@@ -196,13 +183,10 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
     result = run(
         pytester,
         """
-        import asyncio
-        from concurrent.futures import ThreadPoolExecutor
-
         import httpx
         import pytest
 
-        from followup import AsyncFollowUp, FollowUp, inbound
+        from followup import FollowUp, inbound
         from followup_mockserver import MockServer, MockService
 
         service = MockService()
@@ -223,12 +207,6 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
                 client.events.list().first()
                 client.events.create(inbound.patient_upserted(patient={"phone": "+5491155550000"}))
 
-        def test_env(followup_env):
-            async def use():
-                async with AsyncFollowUp() as client:
-                    await client.appointments.list()
-            asyncio.run(use())
-
         def test_a_receiver(followup_service, followup_client):
             def receive(request):
                 followup_client.account.retrieve()
@@ -238,26 +216,16 @@ def test_all_mocks_of_the_process_count(pytester: pytest.Pytester) -> None:
             followup_client.webhook_endpoints.create(url="https://clinic.example", enabled_events=["*"])
             followup_client.webhook_endpoints.ping(followup_client.webhook_endpoints.list().first().id)
             followup_service.advance()
-
-        def test_threads(followup_service):
-            def use(number):
-                for _ in range(50):
-                    followup_service.client().treatments.list().first()
-
-            with ThreadPoolExecutor(4) as pool:
-                list(pool.map(use, range(4)))
         """,
     )
-    result.assert_outcomes(passed=5)
+    result.assert_outcomes(passed=3)
     assert met(pytester) == {
         "patients.create": {"success": 1},
         "patients.list": {"success": 1},
         "visits.list": {"success": 1},
-        "treatments.list": {"success": 200},
         "events.list": {"success": 1},
         "events.create": {"success": 1},
         "> patient.upserted": {"processed": 1},
-        "appointments.list": {"success": 1},
         "doctors.list": {"success": 1},
         "webhook_endpoints.create": {"success": 1},
         "webhook_endpoints.list": {"success": 1},

@@ -129,7 +129,6 @@ ASYNCHRONOUS = """
     from contextlib import asynccontextmanager
 
     import fastapi
-    import httpx
     import pytest
     import pytest_asyncio
 
@@ -196,13 +195,6 @@ ASYNCHRONOUS = """
         async with AsyncFollowUp() as client:
             await client.account.retrieve()
         assert False
-
-    async def test_reaches_elsewhere(followup_env):
-        async with httpx.AsyncClient() as client:
-            await client.get("https://api.clinic.example/health")
-
-    async def test_passes_again(followup_async_client):
-        assert await followup_async_client.account.retrieve()
 """
 
 
@@ -218,10 +210,6 @@ def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, fixture: str, 
     pytester.makeini(f"[pytest]\n{options}filterwarnings = error")
     pytester.makepyfile(ASYNCHRONOUS.replace("MARK", mark).replace("FIXTURE", fixture))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", plugin)
-    result.assert_outcomes(passed=3, failed=3)
-    for shown in (
-        "1 fault was never used:",
-        "200 account.retrieve  GET /v1/account",
-        "RejectedRequest: followup_env rejected GET https://api.clinic.example/health:",
-    ):
+    result.assert_outcomes(passed=2, failed=2)
+    for shown in ("1 fault was never used:", "200 account.retrieve  GET /v1/account"):
         assert shown in result.stdout.str()
