@@ -16,19 +16,6 @@ START = "2026-10-01T12:30:00Z"
 
 
 class TestNames:
-    def test_an_appointment_is_shown_by_patient_start_and_doctor(self, client: FollowUp, views: Views) -> None:
-        doctor = next(iter(client.doctors.list()))
-        booked = client.appointments.create(
-            patient=ANA_DIAZ,
-            start_at="2026-10-01T09:30:00-03:00",
-            doctor=doctor.id,  # type: ignore[arg-type]
-        )
-        (row,) = views.rows("appointments")
-        assert row["start"] == "2026-10-01 12:30:00Z"
-        assert (row["patient"], row["doctor"], row["status"]) == ("Ana Díaz", doctor.full_name, "confirmed")
-        assert views.link("appointments", "Ana Díaz") == f"appointments/{booked.id}"
-        assert views.link("appointments", doctor.full_name) == f"doctors/{doctor.id}"
-
     def test_a_column_without_any_value_is_not_shown(self, client: FollowUp, views: Views) -> None:
         client.visits.create(patient={"phone": "+5491155550001"}, visited_at="2026-09-28T11:00:00Z")
         assert [*views.rows("visits")[0]] == ["patient", "visited", "external id", "created", "id"]

@@ -75,14 +75,9 @@ class TestProtection:
             assert part in response.text
 
 
-class TestObjects:
-    def test_an_intake_request_has_a_form_for_the_missing_data(self, api: Api, client: FollowUp) -> None:
-        intake = client.intake_requests.create(patient={"phone": ANA["phone"], "full_name": "Ana"})
-        html = shown(api, f"intake_requests/{intake.id}")
-        fields = re.findall(r'<input id="answer-\d" name="([^"]+)"', html)
-        assert fields == ["patient.dni", "coverage.insurer", "address", "requestedService"]
-        unknown = client.intake_requests.create(patient={"full_name": "Ana"})
-        assert "</span> Intake request, waiting for the patient: " in shown(api, f"intake_requests/{unknown.id}")
+def test_an_intake_request_of_nobody_has_its_page(api: Api, client: FollowUp) -> None:
+    unknown = client.intake_requests.create(patient={"full_name": "Ana"})
+    assert "</span> Intake request, waiting for the patient: " in shown(api, f"intake_requests/{unknown.id}")
 
 
 class TestSearch:
