@@ -96,22 +96,18 @@ def test_a_client_that_is_closed_during_a_call(server: ScriptedServer) -> None:
 
 
 def test_closing_a_derived_client_leaves_the_parents_connections_open(server: ScriptedServer, driver: Driver) -> None:
+    def use(client: FollowUp) -> None:
+        with client.with_options(timeout=60, max_retries=0, deadline=60) as derived:
+            derived.patients.retrieve("pat_1")
+
+    async def use_async(client: AsyncFollowUp) -> None:
+        async with client.with_options(max_retries=0) as derived:
+            await derived.patients.retrieve("pat_1")
+
     server.script = [reply(200, patient())]
-    options: dict[str, Any] = {"api_key": "k", "base_url": server.url}
-
-    async def use() -> None:
-        async with AsyncFollowUp(**options) as client:
-            async with client.with_options(max_retries=0) as derived:
-                await derived.patients.retrieve("pat_1")
-            await client.patients.retrieve("pat_1")
-
-    if driver.name == "async":
-        asyncio.run(use())
-    else:
-        with FollowUp(**options) as client:
-            with client.with_options(timeout=60, max_retries=0, deadline=60) as derived:
-                derived.patients.retrieve("pat_1")
-            client.patients.retrieve("pat_1")
+    with driver.session(server.url) as session:
+        session.call(use_async if driver.name == "async" else use)
+        session.call(lambda client: client.patients.retrieve("pat_1"))
     assert server.connections == 1
 
 
@@ -261,17 +257,9 @@ def test_a_second_response_is_not_taken_for_that_of_the_next_call(server: Script
         return True
 
     server.script = [twice]
-    options: dict[str, Any] = {"api_key": "k", "base_url": server.url, "max_retries": 1}
-
-    async def lists() -> list[str]:
-        async with AsyncFollowUp(**options) as client:
-            return [(await client.patients.list(phone=each)).data[0].id for each in "123"]
-
-    if driver.name == "async":
-        assert asyncio.run(lists()) == ["pat_1"] * 3
-    else:
-        with FollowUp(**options) as client:
-            assert [client.patients.list(phone=each).data[0].id for each in "123"] == ["pat_1"] * 3
+    makes = [lambda client, phone=each: client.patients.list(phone=phone) for each in "123"]
+    with driver.session(server.url, max_retries=1) as session:
+        assert [session.call(each).data[0].id for each in makes] == ["pat_1"] * 3
 
 
 def test_nothing_is_sent_on_a_connection_that_the_server_has_ended() -> None:

@@ -13,13 +13,14 @@ import pytest
 from support.drivers import Driver
 from support.responses import patient
 from support.server import Received, ScriptedServer, hang, reply
+from support.waiting import wait_for
 
 from followup import APITimeoutError, AsyncFollowUp, FollowUp
 from followup._core.http import transport
 
 
-def retrieve(client: FollowUp) -> str:
-    return client.patients.retrieve("pat_1").id
+def retrieve(client: Any) -> Any:
+    return client.patients.retrieve("pat_1")
 
 
 class TestTheWait:
@@ -33,17 +34,8 @@ class TestTheWait:
             return reply(200, patient())(connection, received)
 
         server.script = [slowly]
-        options: dict[str, Any] = {"api_key": "k", "base_url": server.url, "timeout": 1.5, "max_retries": 0}
-
-        async def tasks() -> None:
-            async with AsyncFollowUp(**options) as client:
-                await asyncio.gather(*(client.patients.retrieve("pat_1") for _ in range(8)))
-
-        if driver.name == "async":
-            asyncio.run(tasks())
-        else:
-            with FollowUp(**options) as client, ThreadPoolExecutor(8) as pool:
-                list(pool.map(lambda _: retrieve(client), range(8)))
+        with driver.session(server.url, timeout=1.5, max_retries=0) as session:
+            assert [each.id for each in session.at_once(retrieve, 8)] == ["pat_1"] * 8
         assert (server.connections, len(server.received)) == (1, 8)
 
     def test_of_hundreds_of_calls(self, server: ScriptedServer) -> None:
@@ -59,71 +51,60 @@ class TestTheWait:
 
     @pytest.mark.parametrize("option", [{"deadline": 0.3}, {"timeout": httpx.Timeout(30, pool=0.3)}], ids=str)
     def test_ends_with_the_deadline_or_the_pool_timeout(
-        self, server: ScriptedServer, driver: Driver, option: dict[str, Any]
+        self, server: ScriptedServer, driver: Driver, option: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(transport, "MOST_LANES", 1)
         server.script = [hang(server.released)]
 
         def threads(client: FollowUp) -> None:
-            with ThreadPoolExecutor(100) as pool:
-                calls = [pool.submit(retrieve, client) for _ in range(100)]
-                while len(server.received) < 100:
-                    assert not any(each.done() for each in calls)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(retrieve, client)
+                wait_for(lambda: server.received)
                 with pytest.raises(APITimeoutError) as caught:
                     retrieve(client.with_options(**option))
                 assert caught.value.was_sent == "no"
                 server.stop_listening()
                 server.released.set()
 
-        async def tasks() -> None:
-            async with AsyncFollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
-                calls = [asyncio.ensure_future(client.patients.retrieve("pat_1")) for _ in range(100)]
-                while len(server.received) < 100:  # noqa: ASYNC110 - a thread counts them
-                    await asyncio.sleep(0.001)
-                with pytest.raises(APITimeoutError) as caught:
-                    await client.with_options(**option).patients.retrieve("pat_1")
-                assert caught.value.was_sent == "no"
-                for each in calls:
-                    each.cancel()
-                await asyncio.gather(*calls, return_exceptions=True)
+        async def tasks(client: AsyncFollowUp) -> None:
+            first = asyncio.ensure_future(client.patients.retrieve("pat_1"))
+            await asyncio.to_thread(wait_for, lambda: server.received)
+            with pytest.raises(APITimeoutError) as caught:
+                await client.with_options(**option).patients.retrieve("pat_1")
+            assert caught.value.was_sent == "no"
+            first.cancel()
 
-        if driver.name == "async":
-            asyncio.run(tasks())
-        else:
-            with FollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
-                threads(client)
+        with driver.session(server.url, max_retries=0) as session:
+            session.call(tasks if driver.name == "async" else threads)
 
-    @pytest.mark.parametrize("end", ["time out", "are cancelled"])
-    def test_serves_calls_again_after_more_than_there_are_connections(
-        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch, end: str
+    def test_serves_calls_again_after_more_than_there_are_connections_time_out(
+        self, server: ScriptedServer, driver: Driver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(transport, "MOST_LANES", 3)
         server.script = [hang(server.released)]
-        options: dict[str, Any] = {"api_key": "k", "base_url": server.url, "max_retries": 0}
+        with driver.session(server.url, max_retries=0) as session:
+            outcomes = session.at_once(lambda client: retrieve(client.with_options(deadline=0.2)), 16)
+            assert {type(each) for each in outcomes} == {APITimeoutError}
+            server.script = [reply(200, patient())]
+            assert session.call(retrieve).id == "pat_1"
 
-        def fails(client: FollowUp) -> None:
-            with pytest.raises(APITimeoutError):
-                retrieve(client.with_options(deadline=0.2))
+    def test_serves_calls_again_after_more_than_there_are_connections_are_cancelled(
+        self, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(transport, "MOST_LANES", 3)
+        server.script = [hang(server.released)]
 
         async def tasks() -> str:
-            async with AsyncFollowUp(**options) as client:
-                hurried = client if end == "are cancelled" else client.with_options(deadline=0.2)
-                calls = [asyncio.ensure_future(hurried.patients.retrieve("pat_1")) for _ in range(16)]
-                if end == "are cancelled":
-                    while len(server.received) < 3:  # noqa: ASYNC110 - a thread counts them
-                        await asyncio.sleep(0.001)
-                    for each in calls:
-                        each.cancel()
+            async with AsyncFollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
+                calls = [asyncio.ensure_future(client.patients.retrieve("pat_1")) for _ in range(16)]
+                await asyncio.to_thread(wait_for, lambda: len(server.received) == 3)
+                for each in calls:
+                    each.cancel()
                 await asyncio.gather(*calls, return_exceptions=True)
                 server.script = [reply(200, patient())]
                 return (await client.patients.retrieve("pat_1")).id
 
-        if driver.name == "async":
-            assert asyncio.run(tasks()) == "pat_1"
-        elif end == "time out":
-            with FollowUp(**options) as client, ThreadPoolExecutor(16) as pool:
-                list(pool.map(fails, [client] * 16))
-                server.script = [reply(200, patient())]
-                assert retrieve(client) == "pat_1"
+        assert asyncio.run(tasks()) == "pat_1"
 
 
 def test_a_server_that_sends_without_a_request_has_to_wait(server: ScriptedServer) -> None:

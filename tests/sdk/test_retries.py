@@ -91,18 +91,8 @@ class TestSleeping:
         self, server: ScriptedServer, driver: Driver, sleeps: list[float]
     ) -> None:
         server.script = [reply(200, patient()), hang_up, reply(200, patient())]
-
-        def twice(client: Any) -> Any:
-            first = retrieve(client)
-            if driver.name == "sync":
-                return retrieve(client)
-
-            async def both() -> Any:
-                await first
-                return await retrieve(client)
-
-            return both()
-
-        driver.call(server.url, twice)
+        with driver.session(server.url) as session:
+            session.call(retrieve)
+            session.call(retrieve)
         assert [each.connection for each in server.received] == [1, 1, 2]
         assert sleeps == []

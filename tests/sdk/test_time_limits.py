@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import httpx
@@ -18,6 +18,7 @@ from support.proxies import CERTIFICATE, connect_proxy, socks_proxy, tls_relay
 from support.responses import patient
 from support.server import Action, Received, ScriptedServer, drip, drip_gzip_name, hang, interim, reply
 from support.sockets import unresponsive
+from support.waiting import wait_for
 
 from followup import NOT_GIVEN, APIConnectionError, APITimeoutError, AsyncFollowUp, FollowUp
 from followup._core.call import options
@@ -66,51 +67,22 @@ class TestEndlessResponses:
                 return
         pytest.fail("no attempt was sent")
 
-    def test_leave_a_client_that_works_at_once_and_nothing_behind(self, server: ScriptedServer, endless: str) -> None:
-        server.script = [ENDLESS[endless](server.released)]
-        with FollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
-            with ThreadPoolExecutor(20) as pool:
-                assert set(pool.map(lambda _: abandoned(client), range(60))) == {True}
-            server.script = [reply(200, patient())]
-            assert client.with_options(deadline=HANG_GUARD).patients.retrieve("pat_1").id == "pat_1"
-            assert threads_of_ours() == []
-            eventually(lambda: server.open_at_the_client() <= 1)
-
-    def test_leave_an_async_client_that_works_at_once_and_nothing_behind(
-        self, server: ScriptedServer, endless: str
+    def test_leave_a_client_that_works_at_once_and_nothing_behind(
+        self, server: ScriptedServer, driver: Driver, endless: str
     ) -> None:
         server.script = [ENDLESS[endless](server.released)]
-
-        async def use() -> str:
-            async with AsyncFollowUp(api_key="k", base_url=server.url, max_retries=0) as client:
-                hurried = client.with_options(deadline=0.3)
-                outcomes = await asyncio.gather(
-                    *(hurried.patients.retrieve("pat_1") for _ in range(60)), return_exceptions=True
-                )
-                assert {type(each) for each in outcomes} == {APITimeoutError}
-                server.script = [reply(200, patient())]
-                return (await client.with_options(deadline=HANG_GUARD).patients.retrieve("pat_1")).id
-
-        assert asyncio.run(use()) == "pat_1"
-        eventually(lambda: server.open_at_the_client() == 0)
-
-
-def abandoned(client: FollowUp) -> bool:
-    with suppress(APITimeoutError):
-        client.with_options(deadline=0.05).patients.retrieve("pat_1")
-        return False
-    return True
+        with driver.session(server.url, max_retries=0) as session:
+            outcomes = session.at_once(lambda client: retrieve(client.with_options(deadline=0.3)), 60)
+            assert {type(each) for each in outcomes} == {APITimeoutError}
+            server.script = [reply(200, patient())]
+            assert session.call(lambda client: retrieve(client.with_options(deadline=HANG_GUARD))).id == "pat_1"
+            assert threads_of_ours() == []
+            wait_for(lambda: server.open_at_the_client() <= 1)
+        wait_for(lambda: server.open_at_the_client() == 0)
 
 
 def threads_of_ours() -> list[str]:
     return [each.name for each in threading.enumerate() if each.name.startswith("followup-")]
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    ends = time.monotonic() + HANG_GUARD
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 def in_pieces(connection: socket.socket, _: Received) -> bool:
@@ -161,7 +133,7 @@ class TestConnecting:
                 assert caught.value.was_sent == "no"
         finally:
             released.set()
-            eventually(lambda: threads_of_ours() == [])
+            wait_for(lambda: threads_of_ours() == [])
 
     @pytest.mark.usefixtures("quick_backoff")
     def test_an_address_that_does_not_respond_leaves_time_for_the_next(
@@ -207,7 +179,7 @@ class TestConnecting:
             asyncio.run(asyncio.wait_for(use(), HANG_GUARD - 5))
         finally:
             released.set()
-            eventually(lambda: threads_of_ours() == [])
+            wait_for(lambda: threads_of_ours() == [])
 
     def test_an_unknown_name_was_never_sent(self, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
         def unknown(*_: Any, **__: Any) -> Any:
