@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from contract import specification as spec
+from support import receivers
 
 SECRET = "whsec_check"
 
@@ -258,61 +259,20 @@ class LimitsTheRate(Receiver):
 
 
 @contextmanager
-def served(
-    receiver: Receiver,
-    *,
-    certificate: Path | None = None,
-    kind: type[HTTPServer] = ThreadingHTTPServer,
-    queue: int = 128,
-) -> Iterator[str]:
-    """Serve a receiver at ``/webhooks`` and its probe at ``/handled``, and yield the base URL.
+def served(receiver: Receiver, certificate: Path | None = None, **options: Any) -> Iterator[str]:
+    """Serve a receiver at ``/webhooks`` and its probe at ``/handled``, and yield the base URL."""
 
-    Args:
-        receiver: the receiver.
-        certificate: file of the certificate; default: no TLS.
-        kind: the class of the server.
-        queue: number of connections that may wait to be accepted.
-    """
+    def respond(request: BaseHTTPRequestHandler, body: bytes) -> receivers.Reply:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        status, content = receiver.probed() if request.command == "GET" else (receiver.receive(body, headers), b"")
+        return status, "/webhooks" if status == 302 else "", content
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            self.respond(receiver.receive(body, headers), b"")
-
-        def do_GET(self) -> None:
-            self.respond(*receiver.probed())
-
-        def respond(self, status: int, content: bytes) -> None:
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", "/webhooks")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    class Server(kind):  # type: ignore[misc, valid-type]
-        daemon_threads = True
-        request_queue_size = queue
-
-        def handle_error(self, *_: Any) -> None:
-            """Ignore connections that the client has closed."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    scheme = "http"
+    tls = None
     if certificate is not None:
-        scheme, context = "https", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"{scheme}://127.0.0.1:{server.server_port}"
-    finally:
-        receiver.released.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+    with receivers.served(respond, tls=tls, **options) as url:
+        try:
+            yield url
+        finally:
+            receiver.released.set()

@@ -1,6 +1,5 @@
 """A receiver or a probe that cannot be reached, and one that responds in other ways than with HTTP in time."""
 
-import contextlib
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from receiver_check.conftest import Check, detail, outcomes
 from receiver_check.receivers import SECRET, Receiver, served
 from support.ports import free_port
 from support.server import Action, ScriptedServer, drip, hang, hang_up, interim, reply
+from support.sockets import unresponsive
 
 from followup_mockserver.lab.receiver_check import DEFAULT_TIMES, Times, check_receiver
 from followup_mockserver.lab.receiver_client import Unreachable
@@ -34,16 +34,8 @@ def test_no_tls_at_the_port_of_an_https_url(tmp_path: Path) -> None:
 
 
 def test_a_port_that_accepts_no_connection() -> None:
-    with socket.socket() as listener, contextlib.ExitStack() as waiting:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        for _ in range(3):  # the queue of the listener is full
-            connecting = waiting.enter_context(socket.socket())
-            connecting.setblocking(False)
-            connecting.connect_ex(listener.getsockname())
-        assert "no connection in time" in problem(
-            f"http://127.0.0.1:{listener.getsockname()[1]}/hooks", times=IMPATIENT
-        )
+    with unresponsive("127.0.0.1") as port:
+        assert "no connection in time" in problem(f"http://127.0.0.1:{port}/hooks", times=IMPATIENT)
 
 
 def test_a_receiver_that_stops_listening_is_named_with_the_case() -> None:

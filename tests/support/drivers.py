@@ -96,11 +96,10 @@ class AsyncDriver:
     def items(self, base_url: str, make: Callable[[Any], Any], **options: Any) -> list[Any]:
         """Iterate over a list with a client of its own, and return all of its items."""
 
-        async def run() -> list[Any]:
-            async with AsyncFollowUp(api_key="fu_secret_key", base_url=base_url, **options) as client:
-                return [item async for item in make(client)]
+        async def collected(client: Any) -> list[Any]:
+            return [item async for item in make(client)]
 
-        return asyncio.run(run())
+        return self.call(base_url, collected, **options)
 
 
 Driver = SyncDriver | AsyncDriver
