@@ -118,11 +118,6 @@ class CrashesWithoutSignature(Receiver):
         return super().receive(body, headers) if "x-service-signature" in headers else 500
 
 
-class RedirectsForged(Receiver):
-    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
-        return 204 if super().receive(body, headers) == 204 else 302
-
-
 class NeverDeduplicates(Receiver):
     def is_new(self, database: sqlite3.Connection, event: Any) -> bool:
         return True
@@ -204,12 +199,6 @@ class ReadsAscii(Receiver):
         return json.loads(body) if body.isascii() else None
 
 
-class LosesSomeNames(Receiver):
-    def work(self, database: sqlite3.Connection, event: Any) -> None:
-        if "李" not in event["data"]["patient"]["fullName"]:
-            super().work(database, event)
-
-
 class WorksTooLong(Receiver):
     def process(self, event: Any) -> int:
         self.released.wait(30)
@@ -219,11 +208,6 @@ class WorksTooLong(Receiver):
 class NeverWorks(Receiver):
     def work(self, database: sqlite3.Connection, event: Any) -> None:
         """Forget the event."""
-
-
-class RejectsEverything(Receiver):
-    def is_genuine(self, body: bytes, headers: Mapping[str, str]) -> bool:
-        return False
 
 
 class IgnoresForged(Receiver):

@@ -22,7 +22,6 @@ FAULTS = {
     receivers.AcceptsThePast: {"old_timestamp"},
     receivers.IgnoresCase: {"uppercase_hex"},
     receivers.CrashesWithoutSignature: {"missing_signature"},
-    receivers.RedirectsForged: FORGED,
     receivers.NeverDeduplicates: {"repeated", "fifty_at_once"},
     receivers.LooksBeforeItInserts: {"fifty_at_once"},
     receivers.ConflictsWithRepetitions: {"repeated", "fifty_at_once"},
@@ -31,7 +30,6 @@ FAULTS = {
     receivers.RejectsUnknownFields: {"unknown_fields"},
     receivers.LimitsBodies: {"large_body"},
     receivers.ReadsAscii: {"non_ascii"},
-    receivers.LosesSomeNames: {"non_ascii"},
 }
 
 
@@ -56,16 +54,11 @@ def test_a_fault_is_found(check: Check, fault: type[receivers.Receiver]) -> None
     assert set(outcomes(report).values()) == {"PASS", "FAIL"}
 
 
-def test_a_receiver_that_rejects_everything_has_not_shown_that_it_verifies(check: Check) -> None:
-    seen = outcomes(check(receivers.RejectsEverything, probe=False))
-    assert (seen["genuine"], seen["in_time"]) == ("FAIL", "NOT SEEN")
-    assert {seen[each] for each in FORGED} == {"NOT SEEN"}
-    assert "PASS" not in seen.values()
-
-
 def test_with_the_secret_of_another_endpoint_nothing_passes(check: Check) -> None:
     report = check(receivers.Receiver, secret="whsec_other")
-    assert report.count("PASS") == 0
+    seen = outcomes(report)
+    # A receiver that rejects everything has not shown that it verifies.
+    assert seen == {each: "NOT SEEN" if each in {*FORGED, "in_time"} else "FAIL" for each in CASES}
     assert "secret" in detail(report, "genuine")
     assert detail(report, "repeated").endswith("Fix genuine first.")
 

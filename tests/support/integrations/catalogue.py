@@ -10,7 +10,6 @@ import attrs
 from followup_mockserver.simulation import Clinic, simulate
 from support.integrations import asynchronous, commits, common, from_threads, outbox_clinics, planted
 from support.integrations.asynchronous import Awaiting
-from support.integrations.fastapi_stores import FastAPIStores
 from support.integrations.intentions import Intentions
 from support.integrations.orm import WebApplication
 from support.integrations.reconciling import Reconciling
@@ -155,13 +154,5 @@ BUGS: tuple[Bug, ...] = (
 )
 """Every planted bug. Each differs from a correct integration where the bug is."""
 
-CORRECT: tuple[type[Clinic], ...] = (
-    Stores,
-    Intentions,
-    Reconciling,
-    WebApplication,
-    WithDjango,
-    Awaiting,
-    FastAPIStores,
-)
+CORRECT = (Stores, Intentions, Reconciling, WebApplication, WithDjango, Awaiting)
 """Correct integrations of different architecture."""

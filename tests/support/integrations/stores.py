@@ -16,23 +16,23 @@ URL = "https://clinic.example/webhooks"
 
 
 class Recording(Clinic):
-    """What each change and its event have in common; ``commit`` may be a coroutine function."""
+    """What each change and its event have in common."""
 
     receiver_url = URL
 
-    def book(self, booking: Booking) -> Any:
+    def book(self, booking: Booking) -> None:
         patient: Any = {"phone": booking.phone, "full_name": booking.full_name}
         event = inbound.appointment_created(patient=patient, external_id=booking.external_id, start_at=booking.start_at)
-        return self.commit(booking, booking.start_at, event)
+        self.commit(booking, booking.start_at, event)
 
-    def reschedule(self, booking: Booking) -> Any:
+    def reschedule(self, booking: Booking) -> None:
         event = inbound.appointment_rescheduled(external_id=booking.external_id, start_at=booking.start_at)
-        return self.commit(booking, booking.start_at, event)
+        self.commit(booking, booking.start_at, event)
 
-    def cancel(self, booking: Booking) -> Any:
-        return self.commit(booking, None, inbound.appointment_cancelled(external_id=booking.external_id))
+    def cancel(self, booking: Booking) -> None:
+        self.commit(booking, None, inbound.appointment_cancelled(external_id=booking.external_id))
 
-    def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> Any:
+    def commit(self, booking: Booking, start_at: datetime | None, event: Any) -> None:
         raise NotImplementedError
 
 
