@@ -257,6 +257,7 @@ def pending_reminders(tenant: Tenant, appointment: str | None = None) -> list[Pe
 def _duration(**parts: float) -> timedelta:
     duration = timedelta()
     for argument, value in parts.items():
+        # timedelta(days=True) would be a day.
         if isinstance(value, bool):
             raise InvalidArgument(argument, "a number")
         try:
@@ -270,6 +271,7 @@ def _duration(**parts: float) -> timedelta:
 
 
 def _later(now: datetime, duration: timedelta) -> datetime:
+    # Compared before it is added, since the sum may exceed what a datetime can hold.
     if duration > LATEST_TIME - now:
         raise InvalidArgument("seconds", _REACHABLE)
     return now + duration

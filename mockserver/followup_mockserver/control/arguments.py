@@ -64,6 +64,7 @@ def encoded_argument(parameter: Parameter, value: Any) -> Any:
         return parameter.encode(value, parameter.name)
     except ValueError as error:
         problem = str(error)
+    # Both packages write these errors in one form, so the words after the name of the argument can be taken over.
     argument, is_rule, expected = problem.partition(" must be ")
     raise InvalidArgument(argument, expected) if is_rule else InvalidArgument(parameter.name, f"valid: {problem}")
 

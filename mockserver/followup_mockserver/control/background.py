@@ -100,6 +100,7 @@ class BackgroundEngine(Engine):
 
     def stop(self) -> None:
         """Stop running jobs. No job starts after this."""
+        # The scheduler ends before the workers do: it would submit to them.
         self._registry.stop()
         self.wake()
         if self._scheduler is not None:
@@ -119,6 +120,7 @@ class BackgroundEngine(Engine):
         run.wait_until_idle()
 
     def _submit(self, tenant: Tenant, run: Run, scheduled: ScheduledAttempt) -> None:
+        # Before it waits for a thread: ``advance`` returns only when queued attempts have ended, too.
         run.attempt_started()
 
         def attempt() -> None:
@@ -126,6 +128,7 @@ class BackgroundEngine(Engine):
                 attempted = self._dispatcher.drive(make_attempt(self._dispatcher, tenant, run, scheduled))
             run.attempt_ended(scheduled.timer, attempted.outcome)
 
+        # By origin, so that a receiver that hangs has one share of the threads, however many endpoints it has.
         url = deliveries.url_of(tenant, scheduled.attempt.endpoint)
         self._workers.submit(parse_webhook_url(url).origin, attempt)
 
@@ -133,6 +136,7 @@ class BackgroundEngine(Engine):
         while not self._registry.stopped:
             sleep = min((self._run_due(tenant) for tenant in self._registry.all()), default=_MAX_SLEEP)
             with self._wake:
+                # A flag, because the wake may have come after the look at that tenant and before this wait.
                 if not self._woken and not self._registry.stopped:
                     self._wake.wait(min(sleep, _MAX_SLEEP))
                 self._woken = False

@@ -78,6 +78,7 @@ def _requests(
     for each in found:
         if each.cause in wanted:
             effects.setdefault(each.cause, []).append(each)
+    # The journal is shorter than the history, and no part of a snapshot.
     lost = [_lost_request(each, effects[each]) for each in wanted if each not in calls and each in effects]
     kept = [occurrences.of_call(call) for call in reversed(calls.values())]
     return [*lost, *kept]
@@ -93,6 +94,7 @@ def _in_order(found: Sequence[Occurrence], requests: Sequence[Occurrence]) -> li
     placed = 0
     for each in sorted(found, key=attrgetter("at")):
         last = numbers.get(each.cause or "", -1)
+        # A clock that stands gives many calls one instant, so their numbers decide within it.
         while placed < len(requests) and (requests[placed].at, placed) <= (each.at, last):
             ordered.append(requests[placed])
             placed += 1

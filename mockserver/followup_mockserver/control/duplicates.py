@@ -52,6 +52,7 @@ def suspect_calls(tenant: Tenant) -> dict[str, SuspectCall]:
     found = _repeated((call.entry.request_id, call.outcome.fingerprint, call.entry.at) for call in done)
     objects = suspect_objects(tenant)
     causes = _causes(tenant, objects)
+    # Twice: what caused an appointment may be an inbound event, and what caused that is the call.
     causes |= _causes(tenant, causes.values())
     for suspect, other in objects.items():
         cause = causes.get(suspect, "")

@@ -106,6 +106,7 @@ def make_attempt(
     except Exception as error:
         logger.exception("a delivery attempt failed inside the mock")
         attempted = AttemptResult(Outcome(Kind.FAILED_INSIDE, type(error).__name__), 0.0)
+    # An instant of its own, since the attempt may have taken long.
     with tenant.lock, tenant.caused_by(None):
         tenant.end_job(scheduled.timer, attempted.outcome, run.control)
     return attempted
@@ -129,6 +130,7 @@ class Engine:
     def __init__(self, registry: Registry, dispatcher: Dispatcher) -> None:
         self._registry = registry
         self._dispatcher = dispatcher
+        # Weak, since a reset replaces tenants.
         self._runs: weakref.WeakKeyDictionary[Tenant, Run] = weakref.WeakKeyDictionary()
         self._runs_lock = threading.Lock()
 
@@ -142,6 +144,7 @@ class Engine:
         """Stop running jobs. No job starts after this."""
         self._registry.stop()
         with self._runs_lock:
+            # Also those of tenants that a reset has replaced: a thread may wait for their attempts.
             runs = list(self._runs.values())
         for run in runs:
             run.wake()
@@ -169,6 +172,7 @@ class Engine:
         self._dispatcher.check_thread()
         run = self._run_of(tenant)
         try:
+            # Entered first: a handler that would wait for its own run gets the error, and does not wait for the turn.
             with run.entered(), run.turns.held(), self._clock_held(tenant, run, target):
                 advanced, raised = self._dispatcher.drive(self._advancing(tenant, run, target))
         finally:
@@ -216,6 +220,7 @@ class Engine:
         finally:
             run.control = None
             with tenant.lock:
+                # A call that ran nothing has caused nothing, and would only push records out of the history.
                 if not run.ran:
                     tenant.history.drop(control)
                 tenant.clock.release()
@@ -238,6 +243,7 @@ class Engine:
             if to is None:
                 break
         with tenant.lock:
+            # After an exception the clock shows the time of the attempt, and what is due stays due.
             if to is not None and raised is None:
                 tenant.clock.advance_to(to)
             return run.result(tenant.now()), raised
@@ -259,6 +265,7 @@ class Engine:
 
         A receiver whose client waits advances the clock beyond ``to``; jobs that are due by that time run as well.
         """
+        # Attempts of the background may still schedule a job that is due before the next one.
         run.wait_until_idle()
         scheduled: list[ScheduledAttempt] = []
         with tenant.lock:
@@ -267,6 +274,7 @@ class Engine:
                 return None
             if to is not None and first.at > max(to, tenant.clock.now()):
                 return None
+            # A job that is overdue does not set the clock back: it runs at the current time.
             tenant.clock.advance_to(first.at)
             now = tenant.clock.now()
             while (timer := tenant.scheduler.pop_due(now)) is not None:

@@ -37,6 +37,7 @@ def columns_of(event: Ended) -> Columns:
         return "", event.name, event.about or "", [event.arguments]
     if event.since is None:
         job, outcome = event.jobs[0]
+        # Attempts have lines of their own, and the other jobs change nothing that a reader of a log waits for.
         return "", JOB_TITLES[job.kind] if job.kind in MESSAGE_JOBS else "", job.about, [outcome.text]
     if not event.jobs and event.now == event.since:
         return "", "", "", ()

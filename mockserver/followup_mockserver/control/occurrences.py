@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -205,6 +205,7 @@ def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
     ended = next((each for each in reversed(parts) if is_end(each)), None)
     last = ended or first
     due = first.due or last.due
+    # An event names its object when it ends.
     about = last.about or first.about
     return Occurrence(
         at=due or first.at,
@@ -328,14 +329,7 @@ def shown_outcome(occurrence: Occurrence) -> Sequence[Part]:
 
 def job_title(kind: str, detail: str = "") -> str:
     """Return what a job does, such as ``reminder 24 h before the start``."""
-    return f"{JOB_TITLES[kind]} {detail}" if detail else JOB_TITLES[kind]
-
-
-def planned_start(job: Occurrence) -> datetime | None:
-    """Return the start of the appointment that a reminder was planned for, which may have changed since."""
-    if job.kind != "reminder" or job.hours is None or job.due is None:
-        return None
-    return job.due + timedelta(hours=job.hours)
+    return f"{JOB_TITLES[kind]} {detail}".rstrip()
 
 
 def progress_of(delivery: WebhookDelivery) -> Sequence[Part]:

@@ -128,6 +128,7 @@ class OrganizationControls:
         changes = passed(**arguments_of(locals()))
 
         def change(tenant: Tenant) -> Account:
+            # A new object, whose validators check every setting before anything changes.
             tenant.organization = attrs.evolve(tenant.organization, **changes)
             return account.retrieve(tenant, key=next(iter(tenant.keys.values())))
 

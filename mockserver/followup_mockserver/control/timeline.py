@@ -135,7 +135,7 @@ class Entries:
             title=title,
             more=None if more == self._own else more,
             subject=self._subject(occurrence),
-            start=occurrences.planned_start(occurrence),
+            start=_planned_start(occurrence),
             outcome=outcome or None,
             tone=tone if outcome else "",
             causes=() if is_below else [*self._named_causes(occurrence)],
@@ -200,6 +200,7 @@ class Entries:
         depth = 0 if above is None else self._depths[id(above)] + 1
         if above is not None:
             self._below[id(above)].append(occurrence)
+        # A job that is due later stands at its own time, and is only announced below its cause.
         if above is None or (is_job(occurrence) and occurrence.at - above.at >= _AT_ONCE):
             depth = 0
             if above is None or not (self._folds_events and is_job(occurrence)):
@@ -270,6 +271,13 @@ def _planned(at: datetime, jobs: Sequence[Occurrence]) -> Iterator[Entry]:
     for kind, count in Counter(each.kind for each in jobs).items():
         title = occurrences.counted(count, occurrences.JOB_TITLES[kind])
         yield Entry(key=f"planned {kind}", at=at, title=title, outcome=["planned"])
+
+
+def _planned_start(job: Occurrence) -> datetime | None:
+    """Return the start of the appointment that a reminder was planned for, which may have changed since."""
+    if job.kind != "reminder" or job.hours is None or job.due is None:
+        return None
+    return job.due + timedelta(hours=job.hours)
 
 
 def is_job(occurrence: Occurrence | None) -> bool:

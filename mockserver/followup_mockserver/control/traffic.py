@@ -92,6 +92,7 @@ class CallControls:
         _operation_or_all("operation", operation)
         if retry_after is None and status == HTTPStatus.TOO_MANY_REQUESTS:
             retry_after = 1
+        # The class checks its fields, in the control API too.
         fault = Fault(**arguments_of(locals()))
 
         def add(tenant: Tenant) -> list[Fault]:

@@ -73,6 +73,7 @@ def headers_of(*, event_type: str, number: int, timestamp: int, signature: str) 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
     """Return the raw body of a delivery, which is the same in every attempt."""
+    # The signature is of these bytes. Not ASCII: receivers have to verify what they got, before they decode it.
     return json.dumps(delivery.payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -182,6 +183,7 @@ def queue(
         tenant.note(type, ref, Outcome(Kind.SENT), receipts=receipts)
     if not endpoints:
         return []  # an event that nobody receives uses up no ``occurredAt``
+    # One for all endpoints: the copies of an event share its time, which no other event of the organization has.
     now, occurred_at = tenant.at, sdk.format_timestamp(tenant.next_event_time())
     queued = []
     for endpoint in endpoints:
@@ -217,12 +219,14 @@ def _schedule_first(tenant: Tenant, delivery: WebhookDelivery) -> None:
     """Schedule the first attempt: for now, or as a webhook fault requires."""
     now, faults = delivery.created_at, tenant.webhook_faults
     fault = faults.match(delivery.id, delivery.event_type)
+    # Before a hold of its own: a delivery releases the one before it, never itself.
     faults.overtake(delivery.webhook_endpoint, delivery.id)
     at = now
     if fault is not None and fault.kind in ("late", "reorder"):
         at = now + timedelta(seconds=fault.seconds)
         tenant.webhook_deliveries.update(delivery, next_attempt_at=at)
     tenant.schedule(at, Job("delivery", delivery.id))
+    # Scheduled second: timers of one instant run in the order of scheduling, so the repetition follows the attempt.
     if fault is not None and fault.kind == "duplicate":
         tenant.schedule(now, Job("repeated_delivery", delivery.id))
     if fault is not None and fault.kind == "reorder":

@@ -148,6 +148,7 @@ class Applications:
         Raises:
             BaseException: the exception with which the startup failed.
         """
+        # By identity: an application need not be hashable. Its lifespan refers to it, so the identity stays its own.
         key, loop = id(mount.receiver), asyncio.get_running_loop()
         with self._lock:
             lifespan = self._started.get(key)
@@ -155,6 +156,7 @@ class Applications:
         if elsewhere is not None and (error := await asyncio.to_thread(self._shut_down, elsewhere)) is not None:
             raise error
         with self._lock:
+            # Looked up again: the lock was free during the shutdown, and another task may have started it.
             lifespan = self._started.get(key) or self._started.setdefault(key, Lifespan(mount, self._timeout))
         try:
             await lifespan.startup()
@@ -249,6 +251,7 @@ class EventLoopThread:
                 )
                 self._thread.start()
                 weakref.finalize(self, _stop_loop, self._loop)  # of a service that is never closed
+            # asyncio copies the context of this thread, so the coroutine has entered the same runs and ``caught``.
             return asyncio.run_coroutine_threadsafe(function(), self._loop)
 
     def close(self) -> None:

@@ -109,6 +109,7 @@ def _can_begin(tenant: Tenant, due: AttemptInProgress) -> bool:
 def finish(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) -> Outcome:
     """Record the result of an attempt, schedule the next one if needed, and return its outcome."""
     tenant.attempts_in_progress.remove(prepared.due)
+    # The lock was free while the receiver was called: its handler, or another thread, may have deleted the endpoint.
     if prepared.due.delivery.id not in tenant.webhook_deliveries:
         return Outcome(Kind.DELETED_MEANWHILE)
     with tenant.caused_by(prepared.due.cause):
@@ -120,6 +121,7 @@ def _recorded(tenant: Tenant, prepared: PreparedAttempt, result: AttemptResult) 
     now = tenant.at
     attempt_id = f"{delivery.id}.{prepared.number}"
     tenant.note(ATTEMPT, attempt_id, outcome, about=delivery.id)
+    # Also after a failure: a reordered delivery waits for the first attempt of the next one, not for its success.
     _release(tenant, delivery)
     attempt = Attempt(
         delivery=delivery.id,
@@ -160,6 +162,7 @@ def _apply(tenant: Tenant, due: AttemptInProgress, outcome: Outcome, now: dateti
         return outcome
     changes: dict[str, Any] = {"last_status_code": outcome.status, "last_error": outcome.error}
     if outcome.tone == "succeeded":
+        # A manual retry succeeded while a scheduled one was due.
         tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_SUCCEEDED), "delivery")
         changes |= {"status": "succeeded", "delivered_at": now, "next_attempt_at": None}
         tenant.webhook_endpoints.update(endpoint, last_delivered_at=now)
@@ -184,6 +187,7 @@ def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
 
 
 def _after_failure(tenant: Tenant, delivery: WebhookDelivery, now: datetime) -> dict[str, Any]:
+    # A manual retry failed: the wait after it replaces the one that was scheduled, so that the nine stay in order.
     tenant.cancel_jobs(delivery.id, Outcome(Kind.RETRY_FAILED), "delivery")
     if delivery.attempts >= sdk.MAX_WEBHOOK_ATTEMPTS:
         return {"status": "failed", "next_attempt_at": None}
@@ -259,11 +263,8 @@ class Dispatcher:
             )
 
     def close(self) -> None:
-        """Shut the applications down.
-
-        Asynchronous receivers that are still running are abandoned. A synchronous one, and an attempt over the network,
-        cannot be interrupted: its thread, a daemon, ends when it returns or times out.
-        """
+        """Shut the applications down. Receivers that still run, and attempts over the network, are abandoned."""
+        # Before the loop, in which the shutdowns run.
         errors = self._applications.stop_all()
         self._event_loop.close()
         self._report_shutdowns(errors)
@@ -300,6 +301,7 @@ class Dispatcher:
         call = MountedCall(mount, attempt, self._applications, self._timeout)
         with caught(attempt.signature) as exceptions:
             pending = None
+            # An ASGI application only begins here: it runs in an event loop, which can cancel it.
             if self._in_process or mount.kind is ReceiverKind.ASGI:
                 pending = call.begin()
             else:
@@ -322,9 +324,11 @@ class Dispatcher:
         finishing = self._event_loop.submit(lambda: call.finish(pending))
         try:
             while not finishing.done():
+                # ``finish`` gives up half a second after that instant; if it does not, the receiver blocks the loop.
                 left = call.gives_up_at + 2 * CANCELLATION_TIMEOUT - RealTime.monotonic()
                 if left <= 0:
                     return
+                # Not all that is left: the end of a startup brings the instant forward.
                 futures.wait([finishing], min(left, self._timeout))
         finally:
             finishing.cancel()  # without effect unless it is still running

@@ -71,6 +71,7 @@ class MountedCall:
         try:
             if self._mount.kind is ReceiverKind.ASGI:
                 self._in_startup = True
+                # An application that has been started already replaces this at once, in ``_call_asgi``.
                 self.gives_up_at += STARTUP_TIMEOUT
                 return self._call_asgi
             if self._mount.kind is ReceiverKind.WSGI:
@@ -110,10 +111,12 @@ class MountedCall:
             caught: the exceptions that Flask or Django turned into a response.
             in_process: whether the caller raises the exception of the receiver; otherwise it is logged.
         """
+        # Background work goes on, but what it sends is no part of the response any more.
         self._is_over = True
         seconds = (self._ended or RealTime.monotonic()) - self._began
         succeeded = self._status is not None and 200 <= self._status < 300
         if self._error is None and caught and not succeeded:
+            # The last one led to the response: a framework may have handled others before.
             self._error = caught[-1]
         outcome = Outcome(Kind.TIMED_OUT, seconds=self._timeout) if self._is_late else self._outcome(succeeded)
         response = None if outcome.status is None else self._kept(outcome.status)
@@ -177,6 +180,7 @@ class MountedCall:
             )
         self._respond(response.status_code, response.headers.multi_items())
         self._ended = self._responded
+        # A response can have an asynchronous body, which nothing reads here.
         if isinstance(response.stream, httpx.SyncByteStream):
             with suppress(Exception):  # the status has decided the outcome already
                 self._add_body(response.read(), True)

@@ -82,6 +82,7 @@ class Mounts:
 
     def at(self, url: str) -> Mount | None:
         """Return the mount with the longest URL that ``url`` begins with, or None."""
+        # At a ``/`` or ``?`` only: https://clinic.example/hook does not receive for https://clinic.example/hooks.
         matching = [each for each in self.urls() if url == each or url.startswith((f"{each}/", f"{each}?"))]
         return self._mounts[max(matching, key=len)] if matching else None
 
@@ -123,6 +124,7 @@ async def call_asgi(
     async def receive() -> Message:
         if body:
             return body.pop()
+        # Frameworks cancel a response at a disconnect, so there is none before the response is complete.
         await responded.wait()
         return {"type": "http.disconnect"}
 
@@ -201,7 +203,9 @@ def run_wsgi(app: WSGIApp, environ: dict[str, Any]) -> tuple[int, list[tuple[str
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start_response(status: str, headers: list[tuple[str, str]], *_: object) -> Callable[[bytes], object]:
+        # An error handler calls it again, before the body: the last call counts (PEP 3333).
         started[:] = [(status, headers)]
+        # ``write`` of PEP 3333, which Flask and Django do not call.
         return lambda _: None
 
     chunks: Iterable[bytes] = ()
@@ -231,6 +235,7 @@ def environ_of(
         "wsgi.run_once": False,
         "REQUEST_METHOD": method,
         "SCRIPT_NAME": "",
+        # Decoded bytes, each as one character (PEP 3333).
         "PATH_INFO": unquote(parts.path or "/", "latin-1"),
         "QUERY_STRING": parts.query,
         "SERVER_NAME": parts.hostname,
@@ -283,5 +288,6 @@ def _from_django(request: Any = None, **_: object) -> None:
 
 def _add(error: BaseException | None, request: Any) -> None:
     signature, exceptions = _current.get(("", []))
+    # The signals are of the process: a receiver may call another application, whose exception is not its own.
     if error is not None and request is not None and request.headers.get(SIGNATURE_HEADER) == signature:
         exceptions.append(error)

@@ -38,6 +38,7 @@ class TimedSocket(socket.socket):
 
     ends: float = math.inf
 
+    # All reads of http.client come here, through ``makefile``.
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         """Receive, within the time limit."""
         self.settimeout(time_left(self.ends))
@@ -77,6 +78,7 @@ def connect(url: WebhookUrl, ends: float) -> TimedSocket:
     """
     problem: OSError = NotALoopbackAddressError(f"{url.host} is not this machine")
     found = _addresses_of(url, ends)
+    # By address and not by name: the resolver decides where ``localhost`` is (specification, section 8).
     allowed = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
     for tried, address in enumerate(allowed):
         connection = TimedSocket(socket.AF_INET6 if ":" in address else socket.AF_INET)
@@ -84,6 +86,7 @@ def connect(url: WebhookUrl, ends: float) -> TimedSocket:
             # Each address has its share of the time: one that hangs leaves some for the others.
             connection.settimeout(time_left(ends) / (len(allowed) - tried))
             connection.connect((address, url.port))
+            # The last segment of a large body does not wait for an acknowledgement.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             connection.close()
@@ -167,6 +170,8 @@ class Connection(http.client.HTTPConnection):
         """
         self.limit(ends)
         # A receiver may respond and close the connection before it has read the whole request: its status counts.
+        # The host is set, because http.client takes each connection for http, and would add port 443. No connection is
+        # kept: a receiver may close it just when the next attempt is sent, which would be lost.
         self.request(method, url.target, body, {"Host": url.authority, "Connection": "close", **headers})
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(self._unsent)
@@ -255,6 +260,7 @@ def _beginning_of(response: http.client.HTTPResponse) -> tuple[bytes, bool]:
     """Return the beginning of a body, and whether that is the whole body; nothing if it does not arrive in time."""
     expected = response.length
     try:
+        # One byte more tells whether the body is longer.
         body = response.read(LONGEST_RESPONSE_BODY + 1)
     except http.client.IncompleteRead as error:
         return error.partial, False

@@ -192,6 +192,7 @@ def pytest_fixture_setup(
 ) -> Generator[None, Any, Any]:
     """Remember the mocks of a test. Those of fixtures that override ours, such as one that forks a mock, count too."""
     value = yield
+    # A mock of a wider scope belongs to no single test.
     if fixturedef.argname in ("followup_service", "followup_server") and fixturedef.scope == "function":
         from followup_mockserver.service import Mock
 

@@ -45,6 +45,7 @@ class DjangoProject:
         """
         self._give_way()
         for _ in range(_MOST_ROUNDS):
+            # Events first, whose webhooks then are due, and are stored before their handlers run.
             sent = outbox.drain(client)
             ran = self.service.advance().ran
             handled = inbox.drain(raise_exceptions=True)

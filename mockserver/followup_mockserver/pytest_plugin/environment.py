@@ -74,6 +74,7 @@ class MockEnvironment:
     @contextmanager
     def intercept(self) -> Iterator[None]:
         """Intercept the requests of all httpx clients that would use the network, until the with block ends."""
+        # In the classes of the transports, so that it holds for clients that were made before.
         with pytest.MonkeyPatch.context() as patch, virtual_time(self.url, self.service._time_of):
             patch.setenv("FOLLOWUP_BASE_URL", self.url)
             patch.setenv("FOLLOWUP_API_KEY", self.api_key)

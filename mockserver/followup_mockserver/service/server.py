@@ -55,6 +55,7 @@ class MockServer(Mock):
         # Bound first, so that a port in use raises before any thread has been started.
         self._socket = _bound_socket(host, port)
         self._port = int(self._socket.getsockname()[1])
+        # Without a token, anyone who can connect from elsewhere could use the test controls.
         local = host == "localhost" or is_loopback_address(host)
         token = None if local else secrets.token_urlsafe(24)
         super().__init__(checked, threaded=True, guard=Guard(host, token, protects_api=local))
