@@ -19,7 +19,7 @@ from followup.imports.row_reader import Row
 from followup.imports.rows import Rows
 from followup.imports.state import CANCELLED, RECORDED, Known, State, milliseconds
 from followup.imports.values import At
-from followup.imports.who import are_one, is_certainly, is_recorded_as, share_a_document_wrongly
+from followup.imports.who import is_recorded_as, share_a_document_wrongly, share_a_phone_wrongly
 from followup.outbox.events import recorded
 
 _BEST = ("patient.dni", "patient.external_id", "patient.phone")
@@ -206,8 +206,10 @@ class Comparison:
             return "document_shared", "patient.external_id"
         if row.shares_document or any(share_a_document_wrongly(new.person, each.person) for each in owners):
             return "document_shared", "patient.dni"
-        if self._shares_phone(row, new, [each for each in owners if each.phone == new.phone]):
-            return "phone_shared", "patient.phone"
+        if new.phone is not None and self._map.shared_phones == "reject":
+            people = [each.person for each in owners if each.phone == new.phone]
+            if (people or row.shares_phone) and share_a_phone_wrongly(new.person, people, is_shared=row.shares_phone):
+                return "phone_shared", "patient.phone"
         return None
 
     def _template(self) -> str:
@@ -216,14 +218,6 @@ class Comparison:
         best = next((each for each in _BEST if each in columns and columns[each].headers), None)
         headers = [*columns[self._map.id_field].headers, *(columns[best].headers[:1] if best else ())]
         return "-".join(f"{{{each}}}" for each in headers)
-
-    def _shares_phone(self, row: Row, new: Known, owners: Collection[Known]) -> bool:
-        """Return whether another patient has the phone of a row whose patient was never recorded with it."""
-        if new.phone is None or self._map.shared_phones == "send" or not (row.shares_phone or owners):
-            return False
-        if any(is_certainly(new.person, each.person) for each in owners):
-            return False
-        return row.shares_phone or not all(are_one(new.person, each.person) for each in owners)
 
     def _update(self, row: Row, new: Known, known: Known) -> None:
         """Record what changed of a known object: its patient first, then its start."""

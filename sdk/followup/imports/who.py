@@ -74,14 +74,26 @@ def are_one(row: Person, other: Person) -> bool:
     if _share_an_identity(row, other):
         return True
     if row.is_identified and other.is_identified:  # by a document, and by a number: only the name can say it
-        return is_certainly(row, other)
+        return _are_certainly_one(row, other)
     return not _have_other_names(row, other)
 
 
-def is_certainly(row: Person, other: Person) -> bool:
-    """Return whether two who have the same phone are one patient for certain."""
+def _are_certainly_one(row: Person, other: Person) -> bool:
     has_same_name = bool(row.name and other.name) and not _have_other_names(row, other)
     return not _contradict(row, other) and (_share_an_identity(row, other) or has_same_name)
+
+
+def share_a_phone_wrongly(row: Person, owners: Sequence[Person], *, is_shared: bool) -> bool:
+    """Return whether the phone of a row belongs to others, too, and was not recorded as that of its own patient.
+
+    Args:
+        row: the patient of the row.
+        owners: who was recorded with the phone.
+        is_shared: whether different people of the file have it.
+    """
+    if any(_are_certainly_one(row, each) for each in owners):
+        return False
+    return is_shared or not all(are_one(row, each) for each in owners)
 
 
 def are_all_one(people: Sequence[Person]) -> bool:
