@@ -311,7 +311,9 @@ def test_too_much_that_is_gone_records_nothing(outbox: Outbox, tmp_path: Path, g
 
 def test_more_rows_than_are_in_memory_at_once(outbox: Outbox, tmp_path: Path):
     rows = [row(number) for number in range(1100)]
-    assert len(import_of(tmp_path).run(export(tmp_path, rows), outbox).events) == 1100
+    report = import_of(tmp_path).run(export(tmp_path, [*rows, row(1100), row(1100, LATER)]), outbox)
+    assert codes(report) == [(1102, "id_repeated"), (1103, "id_repeated")]
+    assert len(report.events) == 1100
     report = import_of(tmp_path, missing="cancel").run(export(tmp_path, rows[:1]), outbox)
     assert {*types(report)} == {f"appointment.cancelled T-{number}" for number in range(1, 1100)}
     assert (report.gone, len(report.doubts), outbox.status().waiting) == (1099, 1099, 2199)

@@ -97,8 +97,7 @@ class Rows:
         rows = (reader.read(*record) for record in self.table.rows(on_progress))
         places = itertools.count()
         while batch := list(itertools.islice(rows, _AT_ONCE)):
-            seen = zip(places, itertools.starmap(_identity, batch), strict=False)
-            self._seen.executemany(_INSERT, [(place, *found) for place, found in seen])
+            self._seen.executemany(_INSERT, [(next(places), *_identity(*each)) for each in batch])
             content = pickle.dumps([_VALUES(row) for row, _ in batch], protocol=5)
             self._seen.execute("INSERT INTO batches VALUES (?)", (content,))
         self._seen.executescript(_REPEATED)
