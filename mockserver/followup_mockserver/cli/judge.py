@@ -230,9 +230,8 @@ def _account(url: str, key: str) -> "Account":
 
 def _clean_up(run: "Run") -> bool:
     """Clean up, and list what is left in the environment. Return whether all that can be cleaned up was."""
-    is_clean = False
     try:
-        is_clean = run.clean_up()
+        return run.clean_up()
     finally:  # also if Ctrl-C ends the clean-up
         lines = [*run.left_behind()]
         if lines:
@@ -240,7 +239,6 @@ def _clean_up(run: "Run") -> bool:
         for line in lines:
             write_line(visible(line))
         sys.stdout.flush()
-    return is_clean
 
 
 def _write(output: Path, run: "Run", findings: "list[Finding]") -> None:

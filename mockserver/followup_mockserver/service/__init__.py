@@ -19,7 +19,6 @@ from followup_mockserver.gateway.pipeline import Gateway
 from followup_mockserver.rules import doctors, intake_requests, patients, reminders
 from followup_mockserver.web.app import App, served
 from followup_mockserver.web.control import Guard
-from followup_mockserver.web.dashboard import dashboard
 from followup_mockserver.world.schema.errors import InvalidArgument, boolean
 from followup_mockserver.world.schema.formats import is_local
 from followup_mockserver.world.settings import ClientOptions, MockOptions, Options, options_of
@@ -66,7 +65,7 @@ class Mock(Control):
         super().__init__(registry, (BackgroundEngine if threaded else Engine)(registry, dispatcher), mounts)
         self._gateway = Gateway(registry)
         self._guard = guard
-        self._wsgi_app = served(self, dashboard)
+        self._wsgi_app = served(self)
 
     @functools.cached_property
     def app(self) -> "Flask":
@@ -75,7 +74,7 @@ class Mock(Control):
         It has the API under ``/v1`` and ``/api/v1``, its contract at ``/api/v1/openapi.json``, the control API under
         ``/_mock``, and the dashboard at ``/_mock/``.
         """
-        return App(dashboard, self)
+        return App(self)
 
     @property
     def url(self) -> str:

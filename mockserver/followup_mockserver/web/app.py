@@ -16,6 +16,7 @@ from followup_mockserver.gateway.operations import OPERATIONS, Operation
 from followup_mockserver.gateway.request import Request, Response
 from followup_mockserver.web.control import MOCK, ServedMock, control_api, current_mock
 from followup_mockserver.web.control_routes import PREFIX
+from followup_mockserver.web.dashboard import dashboard
 from followup_mockserver.world.schema.errors import ServiceError
 from followup_mockserver.world.schema.shapes import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from followup_mockserver.world.state import faults
@@ -204,11 +205,10 @@ class App(Flask):
     """The operations, their contract, the control API and the dashboard, as an application of one mock.
 
     Args:
-        dashboard: the views of the dashboard.
         mock: the mock; None: ``MOCK`` in the environment names the mock of each request.
     """
 
-    def __init__(self, dashboard: Blueprint, mock: ServedMock | None = None) -> None:
+    def __init__(self, mock: ServedMock | None = None) -> None:
         super().__init__("followup_mockserver", static_folder=None)
         self._mock = mock
         self.url_map.merge_slashes = False  # because a doubled slash is an unknown path, not a redirect in HTML
@@ -237,11 +237,11 @@ _shared = functools.cache(App)
 """The application of every mock of this process: to register the routes takes longer than all else that a mock does."""
 
 
-def served(mock: ServedMock, dashboard: Blueprint) -> WSGIApp:
+def served(mock: ServedMock) -> WSGIApp:
     """Return the WSGI application of a mock."""
 
     def serve(environ: "WSGIEnvironment", start_response: "StartResponse") -> "Iterable[bytes]":
-        return _shared(dashboard)({**environ, MOCK: mock}, start_response)
+        return _shared()({**environ, MOCK: mock}, start_response)
 
     return serve
 

@@ -25,7 +25,7 @@ from followup_mockserver.web.dashboard.objects import name_of
 from followup_mockserver.world.outcomes import Kind
 from followup_mockserver.world.state import history
 from followup_mockserver.world.state.history import Record
-from followup_mockserver.world.state.records import MESSAGE_PREFIX, Message
+from followup_mockserver.world.state.records import MESSAGE_PREFIX
 from followup_mockserver.world.state.tenant import Tenant
 from followup_mockserver.world.state.tenant_access import existing
 
@@ -233,23 +233,20 @@ def conversation_of(tenant: Tenant, patient: str, chain: Sequence[Occurrence]) -
         The lines, of which changes of appointments have the tone ``note``.
     """
     entries = Entries(tenant, patient, chain)
-
-    def time_of(found: Occurrence | Message) -> datetime:
-        return found.sent_at if isinstance(found, Message) else (entries.sent(found) or found).at
-
-    def line_of(found: Occurrence | Message) -> Entry:
-        if isinstance(found, Message):
-            title = found.kind.replace("_", " ")
-            return Entry(
-                key=found.id, at=found.sent_at, title=title, subject=found.about, text=found.text, tone="succeeded"
-            )
-        entry = attrs.evolve(entries.entry(found), at=time_of(found), subject=found.about or found.id)
-        return entry if found.kind in occurrences.MESSAGE_JOBS else attrs.evolve(entry, tone="note")
-
     # The history drops its oldest records, and the list of messages none.
     known = {each.id for each in chain if each.kind == history.MESSAGE}
-    lines: list[Occurrence | Message] = [
-        each for each in chain if each.kind in occurrences.MESSAGE_JOBS or each.kind.startswith("appointment.")
+    titles = occurrences.JOB_TITLES
+    lines = [
+        Entry(
+            key=each.id, at=each.sent_at, title=titles[each.kind], subject=each.about, text=each.text, tone="succeeded"
+        )
+        for each in tenant.messages
+        if each.patient == patient and each.id not in known
     ]
-    lines += [each for each in tenant.messages if each.patient == patient and each.id not in known]
-    return [*map(line_of, sorted(lines, key=time_of))]
+    for each in chain:
+        if each.kind in occurrences.MESSAGE_JOBS or each.kind.startswith("appointment."):
+            entry = entries.entry(each)
+            tone = entry.tone if each.kind in occurrences.MESSAGE_JOBS else "note"
+            at = (entries.sent(each) or each).at
+            lines.append(attrs.evolve(entry, at=at, subject=each.about or each.id, tone=tone))
+    return sorted(lines, key=attrgetter("at"))
