@@ -52,19 +52,6 @@ def test_the_set_up_is_checked(shell: Shell) -> None:
     assert "Check FOLLOWUP_BASE_URL" in shell.error("account", "retrieve", FOLLOWUP_BASE_URL="http://127.0.0.1:9")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("patients", "retrieve", "pat_none"), "resource_missing"),
-        (("treatments", "create", "--name", "x", "--patient", "{"), "--patient is not JSON"),
-        (("events", "send-all", "nowhere.json"), "cannot read nowhere.json"),
-        (("events", "send-all", "."), "cannot read .: "),
-    ],
-)
-def test_what_goes_wrong_is_one_clear_line(shell: Shell, arguments: tuple[str, ...], text: str) -> None:
-    assert text in shell.error(*arguments)
-
-
 def event(number: int, **fields: Any) -> dict[str, Any]:
     data = {"patient": {"phone": f"+54911555{number:05}"}, "visit": {"visitedAt": "2026-09-28T11:00:00Z"}}
     return {"id": f"e-{number}", "type": "visit.completed", "data": data, **fields}
@@ -98,23 +85,6 @@ class TestSend:
         assert "type" in rejected["e-2"]
         attempts = [each for each in server.requests if each.operation == "events.create"]
         assert len(attempts) > 1
-
-    def test_a_batch_that_is_too_large_is_split(self, shell: Shell, server: MockServer) -> None:
-        large = [event(number) for number in range(30)]
-        for each in large:
-            each["data"]["remarks"] = "x" * 50_000
-        large[7]["data"]["remarks"] = "x" * 1_100_000
-        (shell.directory / "events.jsonl").write_text("\n".join(map(json.dumps, large)))
-        assert "1 event was rejected" in shell.run("events", "send-all", "events.jsonl").stderr
-        assert "1048576" in (shell.directory / "events.jsonl.rejected.jsonl").read_text()
-        with server.client() as client:
-            assert len([*client.visits.list(limit=100)]) == 29
-
-    def test_it_waits_as_long_as_retry_after_requires(self, shell: Shell, server: MockServer) -> None:
-        server.add_fault(operation="events.create", kind="status", status=429, retry_after=0.01, times=6)
-        (shell.directory / "events.jsonl").write_text(json.dumps(event(1)))
-        result = shell.run("events", "send-all", "events.jsonl")
-        assert result.returncode == 0, result.stderr
 
     @pytest.mark.parametrize(
         ("name", "text", "place"),

@@ -98,22 +98,6 @@ class TestCompletion:
         assert completions(shell, "followup", "followup patients re") == ["retrieve"]
         assert completions(mock_shell, "followup-mock", "followup-mock me") == ["messages"]
 
-    def test_options_and_their_values(self, shell: Shell, mock_shell: Shell) -> None:
-        assert completions(shell, "followup", "followup appointments list --start") == [
-            "--starting-after",
-            "--start-at-gte",
-            "--start-at-lt",
-        ]
-        assert completions(shell, "followup", "followup appointments list --status c") == [
-            "confirmed",
-            "cancelled",
-            "completed",
-        ]
-        assert completions(mock_shell, "followup-mock", "followup-mock trigger intake.r") == [
-            "intake.requested",
-            "intake.ready",
-        ]
-
     @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
     def test_the_script_of_a_shell(self, shell: Shell, name: str) -> None:
         result = shell.run(_FOLLOWUP_COMPLETE=f"source_{name}")

@@ -34,17 +34,6 @@ def test_a_group_without_a_command_shows_its_help(command: list[str]) -> None:
     assert {"Commands:", "Start and check:", "Run:"} & {*lines}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (("patients", "lst"), "No such command 'lst'. Did you mean 'list'?"),
-        (("patients", "retrieve"), "Missing argument 'ID'."),
-    ],
-)
-def test_a_usage_error_names_the_help(shell: Shell, arguments: tuple[str, ...], expected: str) -> None:
-    assert shell.error(*arguments) == f"Error: {expected}\n"
-
-
 @needs_shell
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device of a full disk")
 @pytest.mark.parametrize("command", [[*COMMAND, "doctors", "list"], [*COMMAND_OF_MOCK, "--version"]])

@@ -80,17 +80,6 @@ class TestHostileText:
         assert json.loads(written)["event"] == event
         assert controls(written) == set()
 
-    def test_the_texts_of_an_account_are_harmless(self, shell: Shell, server: MockServer) -> None:
-        server.update_organization(name=f"Clínica {HOSTILE}")
-        shown = shell.on_a_terminal(200, "account", "retrieve")
-        assert controls(shown) == set()
-        assert "Clínica" in shown
-
-    def test_a_lone_surrogate_is_no_crash(self, shell: Shell) -> None:
-        event = '{"id": "1", "type": "order.issued", "data": {"text": "a\\ud800b"}}'
-        result = shell.run("events", "create", event)
-        assert "Traceback" not in result.stderr
-
     def test_a_name_is_no_markup(self, shell: Shell, server: MockServer) -> None:
         with server.client() as client:
             client.patients.create(phone="+5491155550000", full_name="[red]Ana[/red] [link=file:///]x")
@@ -215,36 +204,6 @@ class TestReaders:
         result = shell.run("patients", "list", PYTHONIOENCODING="ascii")
         assert json.loads(result.stdout)["fullName"] == "Ana Pérez"
         assert r"Cl\xednica" in shell.run("doctor", PYTHONIOENCODING="ascii").stdout
-
-
-class TestClear:
-    def test_every_update_with_nullable_fields_can_clear_them(self, shell: Shell, server: MockServer) -> None:
-        made = book(server)
-        (changed,) = shell.json("appointments", "update", made.id, "--clear", "doctor", "--clear", "type")
-        assert (changed["doctor"], changed["type"]) == (None, None)
-        (endpoint,) = shell.json(
-            "webhook-endpoints", "create", "--url", "https://x.example", "--enabled-events", "*", "--description", "x"
-        )
-        (changed,) = shell.json("webhook-endpoints", "update", endpoint["id"], "--clear", "description")
-        assert changed["description"] is None
-
-    def test_no_value_of_an_option_clears_anything(self, shell: Shell) -> None:
-        (made,) = shell.json("patients", "create", "--phone", "+5491155550000", "--full-name", "Ana")
-        (changed,) = shell.json("patients", "update", made["id"], "--full-name", "None")
-        assert changed["fullName"] == "None"  # it may be a name
-
-    @pytest.mark.parametrize(
-        ("arguments", "text"),
-        [
-            (("--clear", "phone"), "can be cleared: full-name, email, dni, external-id, date-of-birth"),
-            (("--clear", "email", "--email", "a@example.com"), "cannot be combined"),
-        ],
-    )
-    def test_a_field_that_cannot_be_cleared_is_rejected_before_anything_is_sent(
-        self, shell: Shell, server: MockServer, arguments: tuple[str, ...], text: str
-    ) -> None:
-        assert text in shell.error("patients", "update", "pat_x", *arguments)
-        assert server.requests == []
 
 
 class TestMessages:
