@@ -24,7 +24,7 @@ def controls(text: str) -> set[str]:
     return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp", "Cs")} - {"\n"}
 
 
-def book(server: MockServer, *, failing: bool = False) -> Any:
+def book(server: MockServer) -> Any:
     with server.client() as client:
         patient = client.patients.create(
             phone="+54 9 11 5555-0000", full_name="Ana María Pérez", dni="30.123.456", external_id="P-0001"

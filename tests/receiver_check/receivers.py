@@ -220,21 +220,6 @@ class IgnoresForged(Receiver):
         return status
 
 
-class UniqueAppointments(Receiver):
-    """Keeps appointments under the clinic's own ids, and patients under their phones."""
-
-    def work(self, database: sqlite3.Connection, event: Any) -> None:
-        super().work(database, event)
-        database.execute("CREATE TABLE IF NOT EXISTS patients (id TEXT PRIMARY KEY, phone TEXT UNIQUE)")
-        database.execute("CREATE TABLE IF NOT EXISTS appointments (id TEXT PRIMARY KEY, external_id TEXT UNIQUE)")
-        patient, appointment = event["data"]["patient"], event["data"]["appointment"]
-        for table, values in (
-            ("patients", (patient["id"], patient["phone"])),
-            ("appointments", (appointment["id"], appointment["externalId"])),
-        ):
-            database.execute(f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT (id) DO NOTHING", values)
-
-
 class LimitsTheRate(Receiver):
     """Responds with 429 after the first request."""
 
