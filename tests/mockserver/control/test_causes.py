@@ -212,17 +212,13 @@ class TestWebhooks:
 class TestCalls:
     def test_the_chain_of_an_event_in_a_batch_has_no_other_event(self, service: MockService, client: FollowUp) -> None:
         client.events.create(
-            [
-                {
-                    "id": f"E-{n}",
-                    "type": "appointment.created",
-                    "data": {
-                        "patient": {"phone": f"+549115555{n:04}"},
-                        "appointment": {"startAt": "2026-09-29T00:00:00Z", "externalId": f"A-{n}"},
-                    },
-                }
-                for n in range(100)
-            ]
+            inbound.appointment_created(
+                id=f"E-{n}",
+                patient={"phone": f"+549115555{n:04}"},
+                start_at=NOON + timedelta(hours=12),
+                external_id=f"A-{n}",
+            )
+            for n in range(100)
         )
         (appointment,) = client.appointments.list(external_id="A-41")
         found = service.explain(appointment.id)

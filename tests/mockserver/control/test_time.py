@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 import pytest
-from support.waiting import wait_for
 
 from followup import FollowUp
 from followup_mockserver import MockServer, MockService, ServiceError
@@ -82,12 +81,6 @@ class TestClock:
 
 
 class TestServer:
-    def test_a_running_clock_runs_the_jobs_that_become_due(self) -> None:
-        with MockServer() as server, server.client() as client:
-            server.update_organization(post_visit_hours=0.2 / 3600)
-            client.visits.create(patient={"phone": "+5491155550000"}, visited_at=datetime.now(UTC))
-            assert [each.kind for each in wait_for(lambda: server.messages)] == ["post_visit"]
-
     def test_a_long_poll_ends_when_something_comes(self) -> None:
         with MockServer() as server, server.client() as client:
             url, version = f"{server.url}/_mock/changes", access_to(server).tenant.version

@@ -9,8 +9,6 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
-from starlette.applications import Starlette
-from starlette.responses import Response
 from support.receiver_kinds import KINDS
 from support.receivers import Inbox, listening
 
@@ -55,19 +53,6 @@ async def asgi(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-class Receiver:
-    def method(self, request: httpx.Request) -> httpx.Response:
-        return function(request)
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        return function(request)
-
-
-class AsyncReceiver:
-    async def __call__(self, request: httpx.Request) -> httpx.Response:
-        return function(request)
-
-
 async def any_arguments(*arguments: Any) -> Any:
     return await asgi(*arguments)
 
@@ -84,31 +69,16 @@ def ping() -> None:
     calls.append("webhook.ping")
 
 
-def starlette_app() -> Any:
-    app = Starlette()
-    app.add_route("/hooks", _starlette_hook, methods=["POST"])
-    return app
-
-
-async def _starlette_hook(_: Any) -> Any:
-    ping()
-    return Response(status_code=204)
-
-
 RECEIVERS: dict[str, Callable[[], Any]] = {
     **{name: functools.partial(make, ping) for name, make in KINDS.items()},
     "function with optional arguments": lambda: with_an_option,
     "partial of a coroutine function": lambda: functools.partial(coroutine_function, retries=1),
-    "bound method": lambda: Receiver().method,
-    "callable object": Receiver,
-    "callable object with a coroutine": AsyncReceiver,
     "decorated function": lambda: decorated(function),
     "decorated ASGI": lambda: decorated(asgi),
     "mock object": lambda: Mock(side_effect=function),
     "WSGI that reads the body": lambda: wsgi,
     "ASGI that reads the body": lambda: asgi,
     "ASGI in a coroutine function of any arguments": lambda: any_arguments,
-    "Starlette": starlette_app,
 }
 
 

@@ -1,10 +1,8 @@
 """No client of a service in process sleeps: each of its waits advances the mock's clock instead."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +17,6 @@ Call = Callable[[Any], Any]
 Perform = Callable[..., Any]
 
 NOON = "2026-09-28T12:00:00Z"
-FAULTS = 200
 HOURS = 20 * 3600
 """Seconds that no test would survive if they were real."""
 
@@ -196,24 +193,6 @@ def test_waits_of_tasks_overlap(service: MockService) -> None:
     asyncio.run(run())
     assert service.waits == [50.0] * 10
     assert passed(service) == 50
-
-
-def test_each_fault_applies_to_one_of_many_calls(service: MockService) -> None:
-    usual = sys.getswitchinterval()
-    for _ in range(FAULTS):
-        service.add_fault(operation="account.retrieve", kind="delay", seconds=1)
-
-    def call(_: int) -> None:
-        with service.client() as client:
-            client.account.retrieve()
-
-    sys.setswitchinterval(1e-6)  # threads take turns all the time
-    try:
-        with ThreadPoolExecutor(16) as pool:
-            list(pool.map(call, range(FAULTS)))
-    finally:
-        sys.setswitchinterval(usual)
-    assert (service.faults, service.waits) == ([], [1.0] * FAULTS)
 
 
 # --- the clock ---------------------------------------------------------------------------------------------------
