@@ -12,8 +12,7 @@ query or a body.
 """
 
 import re
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -125,19 +124,23 @@ class _Recording:
         outcome: Outcome | None = None
         try:
             while True:
-                with _current_context(self._context):
-                    try:
-                        step = steps.send(outcome)
-                    except StopIteration as done:
-                        self._end(None)
-                        return cast("R", done.value)
-                    # Within the block, so that what a user's http_client records is a child of this span.
+                token = current.attach(self._context)
+                try:
+                    step = steps.send(outcome)
+                    # In the context, so that what a user's http_client records is a child of this span.
                     if isinstance(step, Send):
                         outcome = yield from self._attempt(step)
+                finally:
+                    # A coroutine that nobody finishes is closed anywhere, where another context is current.
+                    if current.get_current() is self._context:
+                        current.detach(token)
                 if isinstance(step, Wait):
                     self._waited += step.seconds
                     outcome = None
                     yield step
+        except StopIteration as done:  # of the steps, which have ended: nothing else here raises it
+            self._end(None)
+            return cast("R", done.value)
         except GeneratorExit as end:
             # The driver closes the generator while it handles the exception that ended the call.
             self._end(_type_of(end.__context__ or end))
@@ -188,18 +191,6 @@ class _Recording:
             attributes[RESEND_COUNT] = self._attempts - 1
         self._span.set_attributes(attributes)
         self._span.end()
-
-
-@contextmanager
-def _current_context(context: current.Context) -> Iterator[None]:
-    """Make a trace context the current one."""
-    token = current.attach(context)
-    try:
-        yield
-    finally:
-        # A coroutine that nobody finishes is closed anywhere, where another context is current.
-        if current.get_current() is context:
-            current.detach(token)
 
 
 def _type_of(error: BaseException) -> str:
