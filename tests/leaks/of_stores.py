@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import httpx
+from contract import specification as spec
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 from support.databases import engine_of, execute
@@ -15,7 +16,7 @@ from support.responses import page
 from support.server import hang_up, reply
 from support.times import ManualTime
 from support.webhook_events import body_of, headers_of
-from telemetry.planting import ECHO, KEY, PHONE
+from telemetry.planting import ECHO, KEY, planted_object
 
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
@@ -207,23 +208,8 @@ def _an_application_without_a_secret(place: Place) -> None:
 
 @scenario
 def _deliveries_that_cannot_be_read(place: Place) -> None:
-    delivery = {
-        "id": "whd_9",
-        "object": "webhook_delivery",
-        "webhookEndpoint": "we_1",
-        "eventType": "appointment.created",
-        "payload": {"id": ECHO, "phone": PHONE},
-        "status": "failed",
-        "attempts": 1,
-        "lastStatusCode": None,
-        "lastError": None,
-        "nextAttemptAt": None,
-        "deliveredAt": None,
-        "createdAt": "2026-09-28T12:00:00.000Z",
-    }
-    endpoint = {"id": "we_1", "object": "webhook_endpoint", "url": "https://x.example", "description": None}
-    endpoint |= {"enabledEvents": ["appointment.created"], "status": "enabled", "lastDeliveredAt": None}
-    endpoint |= {"lastError": None, "createdAt": "2026-09-28T12:00:00.000Z"}
+    delivery = planted_object(spec.RESULTS["WebhookDelivery"])
+    endpoint = planted_object(spec.RESULTS["WebhookEndpoint"]) | {"id": "we_1"}
     client, inbox = place.client(reply(200, endpoint), reply(200, page(delivery)), hang_up), place.inbox()
     inbox.catch_up(client, "we_1")
     inbox.catch_up(client, "we_1")

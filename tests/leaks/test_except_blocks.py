@@ -39,6 +39,7 @@ NOT_REACHED = {
     ),
     "django/from_settings.py migrations_advised: ConfigurationError": "the same",
     "django/models.py make_tables: Error": "the same",
+    "django/stores.py _store_in_time: Error": "the same project; the reason that is raised has no data",
     "django/management/__init__.py handle: (FollowUpError, ImproperlyConfigured, ValueError)": "only our own text",
     "django/management/__init__.py handle: SQLAlchemyError": "its reason has no data, as in other commands",
     "fastapi.py _read: ClientDisconnect": "an ASGI server is needed, as in tests/sdk/test_fastapi.py",

@@ -11,7 +11,7 @@ from support.drivers import Driver
 from support.responses import page, patient
 from support.server import Received, ScriptedServer, reply
 
-from followup import AsyncFollowUp, FollowUp, Page, PaginationError, Patient
+from followup import AsyncFollowUp, FollowUp, PaginationError
 from followup_mockserver import MockService
 
 
@@ -79,35 +79,22 @@ def test_nothing_is_fetched_before_it_is_asked_for(server: ScriptedServer) -> No
         assert len(server.received) == 2
 
 
-def test_pages_fetched_manually(server: ScriptedServer) -> None:
+def test_pages_fetched_manually(server: ScriptedServer, driver: Driver) -> None:
+    async def collected(pages: Any) -> list[list[int]]:
+        return [ids(each.data) async for each in pages]
+
+    def all_of(pages: Any) -> Any:
+        return collected(pages) if driver.name == "async" else [ids(each.data) for each in pages]
+
     serve_list(server, 5)
-    with FollowUp(api_key="k", base_url=server.url) as client:
-        first: Page[Patient] = client.patients.list(limit=2)
-        second = first.next_page()
-        assert second is not None
-        assert ids(second.data) == [3, 2]
-        again = first.next_page()
-        assert again is not None
-        assert ids(again.data) == [3, 2]
-        assert [ids(each.data) for each in first.pages()] == [[5, 4], [3, 2], [1]]
-        third = second.next_page()
-        assert third is not None
-        assert third.next_page() is None
-
-
-def test_async_pages_fetched_manually(server: ScriptedServer) -> None:
-    serve_list(server, 5)
-
-    async def walk() -> list[list[int]]:
-        async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
-            first = await client.patients.list(limit=2)
-            following = await first.next_page()
-            assert following is not None
-            assert ids(following.data) == [3, 2]
-            assert [ids(each.data) async for each in client.patients.list(limit=2).pages()] == [[5, 4], [3, 2], [1]]
-            return [ids(each.data) async for each in first.pages()]
-
-    assert asyncio.run(walk()) == [[5, 4], [3, 2], [1]]
+    with driver.session(server.url) as session:
+        first = session.call(lambda client: client.patients.list(limit=2))
+        second, again = (session.call(lambda _: first.next_page()) for _ in range(2))
+        assert ids(second.data) == ids(again.data) == [3, 2]
+        third = session.call(lambda _: second.next_page())
+        assert session.call(lambda _: third.next_page()) is None
+        assert session.call(lambda _: all_of(first.pages())) == [[5, 4], [3, 2], [1]]
+        assert session.call(lambda client: all_of(client.patients.list(limit=2).pages())) == [[5, 4], [3, 2], [1]]
 
 
 @pytest.mark.parametrize(("start", "sent"), [({"starting_after": "pat_1"}, 1), ({}, 2)])

@@ -6,7 +6,6 @@ from typing import Any
 import httpx
 import pytest
 from opentelemetry import trace
-from support.responses import page, patient
 from support.server import ScriptedServer, reply
 from telemetry.exported import Exported
 
@@ -103,27 +102,6 @@ def test_a_coroutine_that_nobody_finishes_ends_its_span(exported: Exported) -> N
 
     asyncio.run(run())
     assert ended_with(exported, "account.retrieve") == "GeneratorExit"
-
-
-@pytest.mark.parametrize("is_async", [False, True])
-def test_an_abandoned_iteration_leaves_nothing_open(
-    server: ScriptedServer, exported: Exported, *, is_async: bool
-) -> None:
-    async def run() -> None:
-        async with AsyncFollowUp(api_key="k", base_url=server.url) as client:
-            async for _ in client.patients.list():
-                assert not trace.get_current_span().get_span_context().is_valid
-                break
-
-    server.script = [reply(200, page(patient(), more=True))]
-    if is_async:
-        asyncio.run(run())
-    else:
-        with FollowUp(api_key="k", base_url=server.url) as client:
-            for _ in client.patients.list():
-                assert not trace.get_current_span().get_span_context().is_valid
-                break
-    assert len(exported.spans("patients.list")) == 1
 
 
 def test_calls_of_many_tasks_are_children_of_their_own_callers(server: ScriptedServer, exported: Exported) -> None:

@@ -55,18 +55,10 @@ def run(server: ScriptedServer, code: str, **variables: str) -> subprocess.Compl
 
 CALL = """
 import followup, sys
-loaded = [name for name in sys.modules if name.startswith("opentelemetry")]
 with followup.FollowUp() as client:
     client.patients.list()
 """
 OBSERVES = f"{CALL}\nprint(client._options.observe)"
-
-
-def test_importing_followup_imports_no_opentelemetry_and_a_client_does(server: ScriptedServer) -> None:
-    server.script = [reply(200, page(patient()))]
-    code = f'{CALL}\nprint(loaded, "opentelemetry.trace" in sys.modules)'
-    assert run(server, code).stdout.strip() == "[] True"
-    assert run(server, code, FOLLOWUP_TELEMETRY="off").stdout.strip() == "[] False"
 
 
 @pytest.mark.parametrize(
