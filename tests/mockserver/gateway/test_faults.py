@@ -1,6 +1,5 @@
 """Faults: what they respond with, single events that fail, faults that match nothing, and their removal."""
 
-import json
 from typing import Any
 
 import pytest
@@ -85,16 +84,6 @@ def test_each_fault_has_an_id_and_is_removed_alone(api: Api, service: MockServic
     assert kinds(service) == []
     for gone in (second, "flt_x"):
         assert problem(api.delete(f"/_mock/faults/{gone}"))[0:2] == (404, "resource_missing")
-
-
-@pytest.mark.parametrize("seed", [1, None])
-def test_ids_survive_a_snapshot(seed: int | None) -> None:
-    service = MockService(seed=seed)
-    ids = [service.add_fault(operation="*", kind="status").id, service.disturb(kind="late").id]
-    state = json.loads(json.dumps(service.save()))
-    same = MockService.load(state)
-    assert [each.id for each in [*same.faults, *same.webhook_faults]] == ids
-    assert same.add_fault(operation="*", kind="status").id not in ids
 
 
 EVENTS = [
