@@ -14,8 +14,6 @@ from followup_mockserver.world.schema.validation import Shape
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_MUST_BE = "This must be "
-
 
 def arguments_of(names: Mapping[str, Any], *others: str) -> dict[str, Any]:
     """Return the keyword arguments of a method except ``others``.
@@ -114,5 +112,5 @@ def _invalid_argument(error: ServiceError) -> InvalidArgument:
     """Return the error of a validator with the name of the argument in Python."""
     argument = re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", error.param or "")
     expected = error.message.removesuffix(".")
-    stated = expected.removeprefix(_MUST_BE)
+    stated = expected.removeprefix("This must be ")
     return InvalidArgument(argument, stated if stated != expected else f"valid: {expected}")

@@ -227,7 +227,6 @@ class _Search:
         self._objects.update(each.delivery for each in receipts if each.delivery is not None)
 
     def _receipts(self, record: Record) -> Sequence[Receipt]:
-        """Return the receipts of an event at the endpoint, or for the delivery, that has the id."""
         return [each for each in record.receipts if self._id in (each.endpoint, each.delivery)]
 
     def _choose_subjects(self, needed: set[str | None]) -> None:

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 from followup_mockserver.deliveries import AttemptResult, dispatch
@@ -39,7 +40,6 @@ _RULES: Mapping[JobKind, Callable[[Tenant, Job], Outcome]] = {
 
 
 def _run_local(tenant: Tenant, job: Job) -> Outcome:
-    """Run a job that sends no webhook, and return its outcome."""
     try:
         outcome = _RULES[job.kind](tenant, job)
     except Exception as error:
@@ -249,11 +249,9 @@ class Engine:
             return run.result(tenant.now()), raised
 
     def _resending(self, tenant: Tenant, delivery_id: str) -> Sending[AttemptResult]:
-        def due_attempt(tenant: Tenant) -> AttemptInProgress | None:
-            return dispatch.due_attempt(tenant, delivery_id, "manual")
-
         with tenant.lock:
-            attempt = tenant.control("resend", due_attempt, delivery_id, {})
+            due = partial(dispatch.due_attempt, delivery_id=delivery_id, trigger="manual")
+            attempt = tenant.control("resend", due, delivery_id, {})
         if attempt is None:
             return NOTHING_TO_SEND
         return (yield from self._dispatcher.attempt(tenant, attempt))

@@ -195,12 +195,11 @@ def _single(record: Record, hours: float | None) -> Occurrence:
 
 
 def _beginning(parts: Sequence[Record]) -> Record:
-    """Return the last beginning, because an event that failed begins again, or the first end if none is left."""
+    # An event that failed begins again when it is resent. Of what is old, only the end may be left in the history.
     return next((each for each in reversed(parts) if not is_end(each)), parts[0])
 
 
 def _merged(tenant: Tenant, parts: Sequence[Record]) -> Occurrence:
-    """Return the occurrence whose beginning and end these records are."""
     first = _beginning(parts)
     ended = next((each for each in reversed(parts) if is_end(each)), None)
     last = ended or first

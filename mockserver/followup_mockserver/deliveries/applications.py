@@ -110,17 +110,13 @@ class Lifespan:
             self._started.set()
 
     async def _send(self, message: Message) -> None:
-        match message["type"]:
-            case "lifespan.startup.complete":
-                self._complete = True
-            case "lifespan.startup.failed" | "lifespan.shutdown.failed":
-                self._failed = True
-                reason = str(message.get("message", "")).strip() or "no reason was stated"
-                self._error = RuntimeError(f"{message['type']}: {reason}")
-            case "lifespan.shutdown.complete":
-                pass
-            case other:
-                raise RuntimeError(f"a lifespan has no message {other}")
+        if message["type"] == "lifespan.startup.complete":
+            self._complete = True
+        elif message["type"] in ("lifespan.startup.failed", "lifespan.shutdown.failed"):
+            self._failed = True
+            reason = str(message.get("message", "")).strip() or "no reason was stated"
+            self._error = RuntimeError(f"{message['type']}: {reason}")
+        # Also after a message of another kind: an application that does not know lifespans responds to what it gets.
         self._started.set()
 
 

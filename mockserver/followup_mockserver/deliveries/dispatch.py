@@ -175,10 +175,8 @@ def _apply(tenant: Tenant, due: AttemptInProgress, outcome: Outcome, now: dateti
 
 
 def _release(tenant: Tenant, overtaker: WebhookDelivery) -> None:
-    """Schedule the delivery that was held until this one had been attempted, if any.
-
-    It is released only after the attempt, because attempts run concurrently.
-    """
+    """Schedule the delivery that was held until this one had been attempted, if any."""
+    # Not when the attempt begins: attempts run concurrently, and the held one could arrive first.
     held = tenant.webhook_deliveries.get(tenant.webhook_faults.held_by_overtaker.pop(overtaker.id, ""))
     if held is not None and tenant.cancel_jobs(held.id, Outcome(Kind.OVERTAKEN)):
         now = tenant.at
@@ -233,10 +231,10 @@ class Dispatcher:
 
     def drive(self, sending: Sending[T]) -> T:
         """Send the attempts of a generator one after the other, and return its result."""
+        result: Any = None
         try:
-            prepared = next(sending)
             while True:
-                prepared = sending.send(self._send(prepared))
+                result = self._send(sending.send(result))
         except StopIteration as end:
             return cast("T", end.value)
 
@@ -336,7 +334,7 @@ class Dispatcher:
             finishing.result()
 
     def _report_shutdowns(self, errors: list[BaseException]) -> None:
-        """Raise the first of these exceptions in process, and log the others."""
+        # In process, the test fails with the first one, and the log has the others.
         raised = errors[:1] if self._in_process else []
         for error in errors[len(raised) :]:
             logger.error("the shutdown of a mounted application failed", exc_info=error)

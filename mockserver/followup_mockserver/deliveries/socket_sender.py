@@ -241,10 +241,7 @@ class Sender:
 
 
 def _read(connection: Connection, response: http.client.HTTPResponse, ends: float) -> ReceiverResponse:
-    """Read the beginning of the body.
-
-    The status has decided the outcome already, so a body that does not end only costs time, and little of it.
-    """
+    # The status has decided the outcome already, so a body that does not end only costs time, and little of it.
     connection.limit(min(ends, RealTime.monotonic() + _BODY_TIMEOUT))
     body, is_whole = _beginning_of(response)
     response.close()

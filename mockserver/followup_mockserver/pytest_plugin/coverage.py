@@ -20,8 +20,7 @@ OUTCOMES = (SUCCESS, REPLAY, "400", "401", "403", "404", "409", "429", SERVER_ER
 EVENT_OUTCOMES = ("processed", "duplicate", "invalid", "failed", NO_ANSWER)
 """The outcomes of an inbound event (specification, section 2, Event batch response); ``unhandled`` is processed."""
 
-DELIVERED, RETRIED, FAILED = "delivered", "retried", "failed"
-WEBHOOK_OUTCOMES = (DELIVERED, RETRIED, FAILED)
+WEBHOOK_OUTCOMES = ("delivered", "retried", "failed")
 
 _OUTPUT = "followup_coverage"
 """Key of a worker's counts in what pytest-xdist sends to the controller at the end of the worker."""
@@ -81,11 +80,8 @@ class Coverage:
             self._count(self.counts["inbound"].get(event_type, {}), outcome)
 
     def _count_attempt(self, ended: EndedAttempt) -> None:
-        """Count what an attempt meant for its delivery.
-
-        The repetition that a webhook fault adds is no retry: it has the number of the attempt that it repeats.
-        """
         attempt = ended.attempt
+        # The repetition that a webhook fault adds is no retry: it has the number of the attempt that it repeats.
         retried = attempt.number == 2 and attempt.trigger != "disturbance"
         met = zip(WEBHOOK_OUTCOMES, (ended.delivered, retried, ended.exhausted), strict=True)
         self._count(self.counts["webhooks"][attempt.event_type], *(outcome for outcome, is_met in met if is_met))
