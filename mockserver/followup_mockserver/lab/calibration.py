@@ -51,7 +51,7 @@ QUESTIONS = tomllib.loads(package_text(__name__, "calibration_questions.toml"))
 
 def _verdict(response: httpx.Response, accepted: str) -> str:
     """Return whether a request was accepted; of a rejection, the status, type, code, and the field that it names."""
-    return accepted if response.is_success else summary_of(response, with_param=True)
+    return accepted if response.is_success else summary_of(response)
 
 
 # --- requests ----------------------------------------------------------------------------------------------------

@@ -53,13 +53,13 @@ def body_of(response: httpx.Response) -> Any:
         return None
 
 
-def summary_of(response: httpx.Response, *, with_param: bool = False) -> str:
+def summary_of(response: httpx.Response) -> str:
     """Return the status of a response, and of an error its type, its code, and the field that it names."""
     body = body_of(response)
     error = body.get("error") if isinstance(body, dict) else None
     error = error if isinstance(error, dict) else {}
     summary = " ".join([str(response.status_code), *(word(error[name]) for name in ("type", "code") if name in error)])
-    return summary if not with_param or error.get("param") is None else f"{summary} ({word(error['param'])})"
+    return summary if error.get("param") is None else f"{summary} ({word(error['param'])})"
 
 
 def word(value: object) -> str:

@@ -151,7 +151,7 @@ class Network:
                 raise process.crash()
             sentence = f"The clinic sent {call}{self._repetition(request)}"
             if crash is not None:
-                self._pass_on(request)
+                call_wsgi(self._service._wsgi_app, request)
                 self._story.add(f"{sentence}, and crashed before it saw the response.")
                 raise process.crash()
             fault = self._pending.next_fault(operation)
@@ -160,23 +160,18 @@ class Network:
                 self.faults += 1
                 self._service.add_fault(operation=fault.operation or "*", **fault.arguments)
                 try:
-                    return self._pass_on(request)
+                    return call_wsgi(self._service._wsgi_app, request)
                 finally:
                     # A request that matches no operation leaves its fault behind.
                     self._service.clear_faults()
-            response = self._pass_on(request)
+            response = call_wsgi(self._service._wsgi_app, request)
             refused = _refused_events(request, response) if operation == "events.create" else ""
-            if not response.is_success:
-                what = f"a {response.status_code}: {refused}" if refused else f"a {response.status_code}"
+            status = "" if response.is_success else f"a {response.status_code}"
+            if what := ": ".join(filter(None, [status, refused])):
                 self._story.add(f"{sentence}; the service responded with {what}.")
-            elif refused:
-                self._story.add(f"{sentence}; the service responded with {refused}.")
             elif request.method != "GET":
                 self._story.add(f"{sentence}.")
             return response
-
-    def _pass_on(self, request: httpx.Request) -> httpx.Response:
-        return call_wsgi(self._service._wsgi_app, request)
 
     def _repetition(self, request: httpx.Request) -> str:
         """Return how the request repeats an earlier one, as a part of the sentence."""
