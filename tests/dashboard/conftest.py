@@ -1,6 +1,7 @@
 """Fixtures: a real browser, and a mock with a clinic."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -8,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.browser import PATIENCE, chromium
 from support.http import Api
 
-from followup import FollowUp
+from followup import FollowUp, WebhookEndpoint
 from followup_mockserver import MockServer, MockService
 
 from .html import Views
@@ -91,3 +92,18 @@ def go(tab: Page) -> Open:
 
 def expect_report(tab: Page, text: str) -> None:
     expect(tab.get_by_role("status")).to_have_text(text)
+
+
+def fill(client: FollowUp, mock: MockService | MockServer, text: str) -> WebhookEndpoint:
+    """Create an object of every kind, with a text wherever a caller may write one; return the endpoint."""
+    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"], description=text)
+    mock.add_doctor(full_name=text, specialty=text, external_id=text)
+    patient: Any = {"phone": ANA["phone"], "full_name": text, "external_id": text, "dni": text}
+    named: Any = {"external_id": text, "doctor": {"external_id": text}, "type": text}
+    booked = client.appointments.create(patient=patient, start_at="2026-10-01T12:00:00Z", **named)
+    client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z", external_id=text, diagnosis=text)
+    client.treatments.create(patient=booked.patient, name=text, dosage=text, frequency=text)
+    client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=text, address=text)
+    invalid: Any = {"id": f"{text}2", "type": "patient.upserted", "data": {"patient": {"phone": "1"}}}
+    client.events.create([{"id": text, "type": "order.issued", "data": {f"key{text}": text}}, invalid])
+    return endpoint

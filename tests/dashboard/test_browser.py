@@ -13,7 +13,7 @@ from support.waiting import wait_for
 from followup import FollowUp
 from followup_mockserver import MockServer
 
-from .conftest import ANA, HOOKS, Open, expect_report
+from .conftest import ANA, HOOKS, Open, expect_report, fill
 from .html import Views
 
 
@@ -156,42 +156,21 @@ def test_a_mark_separates_later_calls(tab: Page, go: Open, client: FollowUp, moc
     assert tab.evaluate("sessionStorage.mark") == ""
 
 
-def fill(client: FollowUp, mock: MockServer) -> list[str]:
-    """Create objects of every kind; return one view of each kind."""
+def views_of_each_kind(client: FollowUp, mock: MockServer) -> list[str]:
     long = "x" * 2_000  # no text of a caller makes a page scroll sideways
-    client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"], description=long)
-    ana: Any = {"phone": ANA["phone"], "full_name": long, "external_id": long, "dni": long}
-    mock.add_doctor(full_name=long, specialty=long, external_id=long)
-    doctor: Any = {"external_id": long}
-    booked = client.appointments.create(
-        patient=ana, start_at="2026-10-01T12:00:00Z", external_id=long, doctor=doctor, type=long
-    )
-    client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z", external_id=long, diagnosis=long)
-    client.treatments.create(patient=booked.patient, name=long, dosage=long, frequency=long)
-    client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=long)
-    client.events.create(
-        [
-            {"id": long, "type": "order.issued", "data": {f"key{long}": long}},
-            {"id": f"{long}2", "type": "patient.upserted", "data": {"patient": {"phone": "1"}}},
-        ]
-    )
+    fill(client, mock, long)
     with httpx.Client(base_url=mock.url, headers={"Authorization": f"Bearer {mock.api_key}"}, trust_env=False) as http:
         http.post("/v1/patients", json={f"param{long}": 1})
         http.get(f"/v1/{long}")
     mock.add_fault(operation="*", kind="delay", seconds=0.001, times=None)
     mock.advance(hours=50)
-    mock.update_patient(booked.patient, opted_out=True)
+    mock.update_patient(next(iter(client.patients.list())).id, opted_out=True)
     mock.mount(HOOKS, lambda _: httpx.Response(400, json={"detail": "invalid signature"}))
     (rejected,) = mock.trigger(type="patient.upserted")
     mock.advance()
     by_kind = {(each.partition("/")[0], "/" in each): each for each in Views(mock).everywhere()}
-    return [
-        *by_kind.values(),
-        f"webhook_deliveries/{rejected.id}",
-        "search?q=5555",
-        "history/last_run",
-        "messages?show=not_sent",
-    ]
+    others = [f"webhook_deliveries/{rejected.id}", "search?q=5555", "history/last_run", "messages?show=not_sent"]
+    return [*by_kind.values(), *others]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +190,7 @@ def test_every_view_is_accessible_and_fits_the_window(
     tab.set_viewport_size({"width": width, "height": 844})
     tab.emulate_media(color_scheme=scheme)
     axe = Axe()
-    for view in fill(client, mock)[::every]:
+    for view in views_of_each_kind(client, mock)[::every]:
         go(view)
         expect(tab.locator("#live")).to_have_text("live")
         found = [

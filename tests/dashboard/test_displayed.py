@@ -9,7 +9,7 @@ import httpx
 from followup import FollowUp
 from followup_mockserver import MockService
 
-from .conftest import ANA, HOOKS
+from .conftest import ANA, HOOKS, fill
 from .html import Views
 
 OVERRIDE = "\u202e"
@@ -27,33 +27,14 @@ def unquoted(html: str) -> str:
     return re.sub(r'(?<!title)(?<!aria-label)="[^"]*"', "", without_body)
 
 
-def fill(client: FollowUp, service: MockService) -> str:
-    """Create objects with hostile texts, and return the secret of an endpoint."""
-    endpoint = client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"], description=f"{HOSTILE} {SECRET}")
-    service.mount(HOOKS, lambda _: httpx.Response(500, json={"error": f"{HOSTILE} {KEY}"}))
-    booked = client.appointments.create(
-        patient={"phone": ANA["phone"], "full_name": HOSTILE},
-        start_at="2026-10-01T12:00:00Z",
-        type=f"{HOSTILE} {SECRET}",
-        external_id=HOSTILE,
-    )
-    client.visits.create(patient=booked.patient, visited_at="2026-09-28T11:00:00Z", notes=SECRET)
-    client.treatments.create(patient=booked.patient, name=f"{HOSTILE} {KEY}")
-    client.intake_requests.create(patient={"phone": ANA["phone"]}, summary=f"{HOSTILE} {SECRET}", address=EVIL)
-    client.events.create({"id": HOSTILE, "type": "order.issued", "data": {HOSTILE: SECRET, EVIL: EVIL}})
-    patient = client.patients.create(phone="+5491155550009", full_name=EVIL, external_id=EVIL)
-    client.appointments.create(patient=patient.id, start_at="2026-10-01T12:00:00Z", type=EVIL)
-    client.webhook_endpoints.create(
-        url="https://clinic.example/'onclick='alert(1)", enabled_events=["*"], description=EVIL
-    )
-    service.advance(minutes=1)
-    return endpoint.secret or ""
-
-
 def test_no_view_shows_a_secret_or_a_character_that_hides_others_or_data_as_html(
     service: MockService, client: FollowUp, views: Views
 ) -> None:
-    secrets = (SECRET, SECRET[6:], KEY, KEY[8:], fill(client, service), service.api_key)
+    service.mount(HOOKS, lambda _: httpx.Response(500, json={"error": f"{HOSTILE} {KEY}"}))
+    endpoint = fill(client, service, f"{HOSTILE} {SECRET} {KEY} {EVIL}")
+    client.webhook_endpoints.create(url="https://clinic.example/'onclick='alert(1)", enabled_events=["*"])
+    service.advance(minutes=1)
+    secrets = (SECRET, SECRET[6:], KEY, KEY[8:], endpoint.secret or "", service.api_key)
     for path in [*views.everywhere(), "search?q=Ana", "search?q=<script>"]:
         response = views.api.get(f"/_mock/views/{path}")
         assert response.status_code == 200, path
