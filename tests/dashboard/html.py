@@ -34,6 +34,12 @@ class Views:
         assert response.status_code == 200, response.text
         return response.text.partition("<main")[2]
 
+    def section(self, path: str, heading: str) -> str:
+        """Return the part of a view that the heading with this id labels."""
+        found = re.search(rf'<section[^>]*aria-labelledby="{heading}">(.*?)</section>', self.html(path), re.DOTALL)
+        assert found is not None, heading
+        return found[1]
+
     def text(self, path: str) -> str:
         """Return the text of the main part of a view."""
         return text_of(self.html(path).partition(">")[2])

@@ -104,6 +104,7 @@ class TestControls:
         expect(tab.get_by_role("status")).to_contain_text("Added doc_")
         expect(tab.get_by_label("Full name")).to_have_value("")
         tab.get_by_role("link", name="Dra. Nueva").click()
+        expect(tab.get_by_role("button", name="Copy id")).to_be_visible()  # the list has the same fields
         tab.get_by_label("Specialty").fill("oncology")
         tab.get_by_role("button", name="Save").click()
         expect_report(tab, "Saved.")
@@ -449,6 +450,7 @@ class TestTools:
         faults.get_by_label("Kind").select_option("event")
         expect(faults.get_by_label("Before or after")).to_be_hidden()
         faults.get_by_role("button", name="Add").click()
+        expect(tab.get_by_text("events.create: event")).to_be_visible()
         tab.get_by_role("button", name="Remove: patient.upserted: late").click()
         expect(tab.get_by_role("button", name="Remove:")).to_have_count(4)
         assert [each.kind for each in mock.webhook_faults] == ["duplicate"]
@@ -490,13 +492,9 @@ class TestDeliveries:
         tab.get_by_label("Attempt", exact=True).select_option(index=1)  # the first attempt, which the fault signed
         tab.get_by_role("button", name="Verify", exact=True).click()
         expect(output).to_contain_text("The signature is invalid")
-        tab.get_by_label("Attempt", exact=True).select_option(index=0)
-        tab.get_by_label("Signing secret").fill("secret")
-        tab.keyboard.press("Enter")
-        expect(output).to_contain_text("A secret begins with whsec_.")
         client.patients.create(phone="+5491155550009")  # a live update keeps the result
         expect(tab.locator("#page")).to_have_attribute("data-version", re.compile(r"\d+"))
-        expect(output).to_contain_text("A secret begins with whsec_.")
+        expect(output).to_contain_text("The signature is invalid")
         assert not [each for each in sent if (endpoint.secret or "-") in each]
 
 

@@ -39,15 +39,8 @@ def failing(*bodies: str, status: int = 500, headers: dict[str, str] | None = No
     return receive
 
 
-def section(html: str, name: str) -> str:
-    """Return the HTML of the section that this heading labels."""
-    found = re.search(rf'<section[^>]*aria-labelledby="{name}">(.*?)</section>', html, re.DOTALL)
-    assert found is not None, name
-    return found[1]
-
-
 def verdict(service: MockService, page: str) -> str:
-    return text_of(section(Views(service).html(page), "verdict")).partition(" About ")[0]
+    return text_of(Views(service).section(page, "verdict")).partition(" About ")[0]
 
 
 def replies(*statuses: int) -> Receiver:
@@ -88,7 +81,7 @@ class TestVerdict:
         )
         other = f"webhook_deliveries/{service.deliveries[0].id}"
         assert verdict(service, other) == f"Not attempted: patient.upserted to {HOOKS} The endpoint was disabled."
-        assert "disabled title=" in section(Views(service).html(page), "verdict")
+        assert "disabled title=" in Views(service).section(page, "verdict")
 
     def test_it_names_where_webhooks_are_forwarded_to(self) -> None:
         with MockService(start_time=NOON, forward_to="http://127.0.0.1:9/here") as service:
@@ -133,7 +126,7 @@ class TestAttempts:
     def test_the_last_one_is_open_and_the_next_one_follows(self, service: MockService) -> None:
         page = queued(service, failing(LOCKED, "other", LOCKED))
         service.advance(minutes=10)
-        html = section(Views(service).html(page), "attempts")
+        html = Views(service).section(page, "attempts")
         assert re.findall(r"<strong>(.*?)</strong>", html) == [f"Attempt {number}" for number in (1, 2, 3, 4)]
         assert re.findall(r'<span class="wait">(.*?)</span>', html) == ["+1 min", "+5 min"]
         assert text_of(html).endswith("Attempt 4 of at most 9, due 2026-09-28 12:36:00Z")

@@ -1,7 +1,5 @@
 """The page of a webhook endpoint: whether its receiver works, its deliveries, and the other endpoints."""
 
-import re
-
 import httpx
 
 from followup import FollowUp
@@ -16,9 +14,7 @@ def page(client: FollowUp, url: str = HOOKS, *types: str) -> str:
 
 
 def verdict(service: MockService, path: str) -> str:
-    found = re.search(r'<section class="verdict[^>]*>(.*?)</section>', Views(service).html(path), re.DOTALL)
-    assert found is not None
-    return text_of(found[1])
+    return text_of(Views(service).section(path, "verdict"))
 
 
 def test_before_the_first_attempt_it_says_how_to_make_one(service: MockService, client: FollowUp) -> None:
