@@ -1,10 +1,8 @@
 """``followup demo``, as a newcomer runs it."""
 
-import socket
 import subprocess
 import sys
 
-import pytest
 from support.shell import clean_environment, run_here
 
 
@@ -29,14 +27,3 @@ def test_without_the_mock_it_says_what_to_install() -> None:
     result = subprocess.run(command, capture_output=True, text=True, env=clean_environment(), check=False)
     assert result.returncode == 1
     assert result.stderr.endswith("run python -m pip install '.[all]' (the extra followup[all])\n")
-
-
-def test_a_machine_with_ipv6_only_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    class WithoutIPv4(socket.socket):
-        def bind(self, address: object) -> None:
-            raise OSError(99, "Cannot assign requested address")
-
-    monkeypatch.setattr(socket, "socket", WithoutIPv4)
-    result = demo()
-    expected = "followup: cannot listen on 127.0.0.1: Cannot assign requested address\n"
-    assert (result.returncode, result.stderr) == (1, expected)

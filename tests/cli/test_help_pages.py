@@ -104,10 +104,3 @@ class TestCompletion:
         assert result.returncode == 0
         assert "_FOLLOWUP_COMPLETE" in result.stdout
         assert f"complete_{name}" in result.stdout
-
-
-class TestStandardInput:
-    def test_json_lines_are_a_batch(self, shell: Shell) -> None:
-        first = '{"id": "1", "type": "order.issued", "data": {}}'
-        written = shell.error("events", "create", "-", stdin=first + '\n\n{"idd": "2"}\n')
-        assert "events[1]" in written

@@ -84,36 +84,106 @@ class TestClock:
         assert re.sub(number, "N", found.of("clock")).startswith(re.sub(number, "N", expected))
         assert found.status == expected.startswith("FAIL")
 
-    @pytest.mark.parametrize("date", [None, "yesterday"])
-    def test_a_response_without_a_time(self, doctor: Doctor, server: ScriptedServer, date: str | None) -> None:
-        rest = {name: value for name, value in headers().items() if name != "Date"}
-        server.script = [service(reply(200, ACCOUNT, rest | ({"Date": date} if date else {})))]
-        found = doctor(server.url)
-        assert found.status == 0
-        assert found.of("clock") == "OK not compared, because the response has no Date"
+
+def account(**changes: Any) -> Action:
+    return reply(200, {**ACCOUNT, **changes}, headers())
 
 
-class TestKey:
-    def test_a_key_that_is_rejected(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(error(401, "authentication_error", "api_key_revoked", f"No, {KEY} is not a key."))]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        assert problem == (
-            "key the service rejects the key: 401 authentication_error (api_key_revoked): No, … is not a key. "
+def without_time(**more: str) -> Action:
+    rest = {name: value for name, value in headers().items() if name != "Date"}
+    return reply(200, ACCOUNT, rest | more)
+
+
+def endpoint(delivered: str | None, error: Any) -> Action:
+    return listed({"lastDeliveredAt": delivered, "lastError": error})
+
+
+FAILED = {"at": "2026-09-28T13:00:00.000Z", "message": "The receiver responded with 500."}
+QUOTED = {**FAILED, "message": f"no patient +54 9 11 5555-0000, {KEY}"}
+NOT_SERVED = "FAIL not served at /api/v1/openapi.json"
+FOUND: list[tuple[Action, str, str, list[str]]] = [
+    (service(without_time()), "clock", "OK not compared, because the response has no Date", []),
+    (service(without_time(Date="yesterday")), "clock", "OK not compared, because the response has no Date", []),
+    (
+        service(error(401, "authentication_error", "api_key_revoked", f"No, {KEY} is not a key.")),
+        "key",
+        (
+            "FAIL the service rejects the key: 401 authentication_error (api_key_revoked): No, … is not a key. "
             "[account.retrieve, request req_1]. It may be incomplete, revoked, expired, or of another environment than "
             "FOLLOWUP_BASE_URL: check FOLLOWUP_API_KEY."
+        ),
+        ["mode, scopes, lines, version, contract, endpoints (the key shows no account)."],
+    ),
+    (service(account(livemode=True)), "mode", "OK production (livemode true): the service writes to real patients", []),
+    (service(account(name=f"Clínica {KEY}")), "key", "OK 'sistema' of Clínica … (org_1)", []),
+    (
+        service(account(serviceLines=["network"])),
+        "lines",
+        "WARN the organization lacks follow_up (patients.create,",
+        [],
+    ),
+    (
+        service(error(400, "invalid_request_error", "version_unknown", "There are 2027-01-01.")),
+        "version",
+        (
+            "FAIL the service rejects 2026-09-28: 400 invalid_request_error (version_unknown): There are …. "
+            "[account.retrieve, request req_1]. Upgrade followup."
+        ),
+        ["key, mode, scopes, lines, contract, endpoints (the version is rejected)."],
+    ),
+    *(
+        (
+            service(reply(200, ACCOUNT, headers(version=version))),
+            "version",
+            f"FAIL requested 2026-09-28, but the service confirms {version or 'none'}. Upgrade followup",
+            [],
         )
-        assert found.not_checked == ["mode, scopes, lines, version, contract, endpoints (the key shows no account)."]
+        for version in ("2027-01-01", None)
+    ),
+    *(
+        (service(None, action), "contract", f"{NOT_SERVED} ({reason}). Check the path", [])
+        for action, reason in (
+            (reply(404, {}), "Client error '404 X'"),
+            (reply(200, b"<html></html>", HTML), "JSONDecodeError"),
+            (reply(200, {"paths": []}), "AttributeError"),
+            (reply(200, []), "TypeError"),
+            (reply(200, {}), "KeyError"),
+            (hang_up, "Server disconnected without sending a response."),
+        )
+    ),
+    (
+        service(None, reply(200, contract("visits.create", "doctors.list"))),
+        "contract",
+        "FAIL lacks doctors.list, visits.create. Do not use",
+        [],
+    ),
+    *(
+        (service(None, None, endpoint(delivered, error)), "endpoints", expected, [])
+        for delivered, error, expected in (
+            (None, None, "OK we_1 (clinic.example): never delivered"),
+            ("2026-09-28T14:00:00.000Z", FAILED, "OK we_1 (clinic.example): last delivered 2026-09-2"),
+            ("2026-09-28T12:00:00.000Z", FAILED, "FAIL we_1 (clinic.example) fails: The receiver responded with 500."),
+            (None, FAILED, "FAIL we_1 (clinic.example) fails: The receiver responded with 500."),
+            (None, QUOTED, "FAIL we_1 (clinic.example) fails: no patient …, fu_test_… ("),
+        )
+    ),
+]
 
-    def test_the_mode_is_said_plainly(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(reply(200, {**ACCOUNT, "livemode": True}, headers()))]
-        found = doctor(server.url)
-        assert found.of("mode") == "OK production (livemode true): the service writes to real patients"
 
-    def test_a_name_that_contains_the_key(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(reply(200, {**ACCOUNT, "name": f"Clínica {KEY}"}, headers()))]
-        assert doctor(server.url).of("key") == "OK 'sistema' of Clínica … (org_1)"
+@pytest.mark.parametrize(("action", "check", "expected", "not_checked"), FOUND)
+def test_what_a_check_finds(
+    doctor: Doctor, server: ScriptedServer, action: Action, check: str, expected: str, not_checked: list[str]
+) -> None:
+    server.script = [action]
+    found = doctor(server.url)
+    assert found.of(check).startswith(expected)
+    assert len(found.problems) == (not expected.startswith("OK"))
+    assert (found.status, found.not_checked) == (expected.startswith("FAIL"), not_checked)
+
+
+def test_a_contract_that_drips_has_a_time_limit(doctor: Doctor, server: ScriptedServer) -> None:
+    server.script = [service(None, drip(server.released))]
+    assert doctor(server.url, timeout=1).of("contract").startswith(f"{NOT_SERVED} (TimeoutError). Check the path")
 
 
 class TestPermissions:
@@ -131,41 +201,10 @@ class TestPermissions:
         assert sorted(found.of("scopes").partition("(")[2].partition(")")[0].split(", ")) == sorted(names.split(", "))
         assert found.of("endpoints").startswith("WARN not checked, ") == (scope == "webhooks:read")
 
-    def test_section_5_a_missing_line_is_a_warning(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(reply(200, {**ACCOUNT, "serviceLines": ["network"]}, headers()))]
-        found = doctor(server.url)
-        assert found.status == 0
-        assert found.of("lines").startswith("WARN the organization lacks follow_up (patients.create,")
-
     def test_the_permissions_are_those_of_the_specification(self) -> None:
         declared = [each for group in all_groups() for each in declarations_of(group).values()]
         found = {each.name: (scope_of(each), needs_follow_up(each)) for each in declared}
         assert found == {each.name: (each.scope, each.line) for each in OPERATIONS}
-
-
-class TestVersion:
-    def test_a_version_that_the_service_does_not_know(self, doctor: Doctor, server: ScriptedServer) -> None:
-        unknown = error(400, "invalid_request_error", "version_unknown", "There are 2027-01-01.")
-        server.script = [service(unknown)]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        assert problem == (
-            "version the service rejects 2026-09-28: 400 invalid_request_error (version_unknown): There are …. "
-            "[account.retrieve, request req_1]. Upgrade followup."
-        )
-        assert found.not_checked == ["key, mode, scopes, lines, contract, endpoints (the version is rejected)."]
-
-    @pytest.mark.parametrize("version", ["2027-01-01", None])
-    def test_a_service_that_responds_with_another_version(
-        self, doctor: Doctor, server: ScriptedServer, version: str | None
-    ) -> None:
-        server.script = [service(reply(200, ACCOUNT, headers(version=version)))]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        expected = f"version requested 2026-09-28, but the service confirms {version or 'none'}. Upgrade followup"
-        assert problem.startswith(expected)
 
 
 class TestContract:
@@ -179,61 +218,8 @@ class TestContract:
         ]
         assert {each.headers["authorization"] for each in server.received} == {f"Bearer {KEY}"}
 
-    @pytest.mark.parametrize(
-        ("action", "reason"),
-        [
-            (reply(404, {}), "Client error '404 X'"),
-            (reply(200, b"<html></html>", HTML), "JSONDecodeError"),
-            (reply(200, {"paths": []}), "AttributeError"),
-            (reply(200, []), "TypeError"),
-            (reply(200, {}), "KeyError"),
-            (hang_up, "Server disconnected without sending a response."),
-            (drip, "TimeoutError"),
-        ],
-    )
-    def test_a_contract_that_is_not_served(
-        self, doctor: Doctor, server: ScriptedServer, action: Any, reason: str
-    ) -> None:
-        server.script = [service(None, drip(server.released) if action is drip else action)]
-        found = doctor(server.url, timeout=1 if action is drip else 10)
-        assert found.status == 1
-        assert found.of("contract").startswith(f"FAIL not served at /api/v1/openapi.json ({reason}). Check the path")
-
-    def test_a_contract_without_an_operation(self, doctor: Doctor, server: ScriptedServer) -> None:
-        server.script = [service(None, reply(200, contract("visits.create", "doctors.list")))]
-        found = doctor(server.url)
-        assert found.status == 1
-        (problem,) = found.problems
-        assert problem.startswith("contract lacks doctors.list, visits.create. Do not use")
-
-
-FAILED = {"at": "2026-09-28T13:00:00.000Z", "message": "The receiver responded with 500."}
-
 
 class TestEndpoints:
-    def test_an_error_that_quotes_the_request(self, doctor: Doctor, server: ScriptedServer) -> None:
-        quoted = {**FAILED, "message": f"no patient +54 9 11 5555-0000, {KEY}"}
-        server.script = [service(None, None, listed({"lastDeliveredAt": None, "lastError": quoted}))]
-        assert "fails: no patient …, fu_test_… (" in doctor(server.url).of("endpoints")
-
-    @pytest.mark.parametrize(
-        ("delivered", "error", "expected"),
-        [
-            (None, None, "OK we_1 (clinic.example): never delivered"),
-            ("2026-09-28T14:00:00.000Z", FAILED, "OK we_1 (clinic.example): last delivered 2026-09-2"),
-            ("2026-09-28T12:00:00.000Z", FAILED, "FAIL we_1 (clinic.example) fails: The receiver responded with 500."),
-            (None, FAILED, "FAIL we_1 (clinic.example) fails: The receiver responded with 500."),
-        ],
-    )
-    def test_an_endpoint_fails_after_its_last_error_alone(
-        self, doctor: Doctor, server: ScriptedServer, delivered: Any, error: Any, expected: str
-    ) -> None:
-        server.script = [service(None, None, listed({"lastDeliveredAt": delivered, "lastError": error}))]
-        found = doctor(server.url)
-        assert found.status == expected.startswith("FAIL")
-        assert found.of("endpoints").startswith(expected)
-        assert ("never delivered" in found.of("endpoints")) == (delivered is None)
-
     @pytest.mark.parametrize(
         ("url", "host"),
         [

@@ -95,17 +95,19 @@ def test_the_example_in_flask_passes_without_a_probe(sqlite_url: str, monkeypatc
     assert report.count("FAIL") == 0
 
 
-def test_a_server_that_serves_one_connection_at_a_time_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It makes the TLS handshake of a connection only after the request of the one before."""
+@pytest.mark.parametrize(
+    ("kind", "certificate"),
+    [
+        (ThreadingHTTPServer, None),
+        (HTTPServer, None),  # which serves one connection at a time
+        (HTTPServer, CERTIFICATE),  # and makes the TLS handshake of one only after the request of the one before
+    ],
+)
+def test_a_server_at_which_few_connections_may_wait_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[HTTPServer], certificate: Path | None
+) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    with served(Receiver(tmp_path / "clinic.db"), kind=HTTPServer, certificate=CERTIFICATE) as url:
-        report = check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled")
-    assert outcomes(report) == dict.fromkeys(CASES, "PASS"), report
-
-
-@pytest.mark.parametrize("kind", [ThreadingHTTPServer, HTTPServer])
-def test_a_server_at_which_few_connections_may_wait_passes(tmp_path: Path, kind: type[HTTPServer]) -> None:
-    with served(Receiver(tmp_path / "clinic.db"), kind=kind, queue=5) as url:
+    with served(Receiver(tmp_path / "clinic.db"), kind=kind, certificate=certificate, queue=5) as url:
         report = check_receiver(f"{url}/webhooks", SECRET, f"{url}/handled")
     assert outcomes(report) == dict.fromkeys(CASES, "PASS"), report
 
