@@ -90,7 +90,8 @@ def verify_signature(
     body = _raw(payload)
     secrets = checked_secrets(secret)
     current = _seconds(now)
-    _check_tolerance(tolerance)
+    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0 <= tolerance < math.inf):
+        raise ValueError("tolerance must be a number of seconds, 0 or more, or None")
     signature, sent = _header(headers, SIGNATURE_HEADER), _timestamp(headers)
     genuine = _is_signed_by_any(secrets, sent.encode() + b"." + body, signature)
     # A malformed signature never matches, so its format is checked only to explain the mismatch.
@@ -190,11 +191,6 @@ def checked_secrets(secret: object) -> list[bytes]:
             raise ValueError("secret must be non-empty ASCII text, such as whsec_...")
         found.append(each.encode())
     return found
-
-
-def _check_tolerance(tolerance: object) -> None:
-    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0 <= tolerance < math.inf):
-        raise ValueError("tolerance must be a number of seconds, 0 or more, or None")
 
 
 def _seconds(now: object) -> float:

@@ -55,6 +55,7 @@ def root() -> "Program":
 
 def main() -> None:
     """Run the program, or exit with the extra to install."""
+    # rich as well, because typer-slim comes without it.
     if any(importlib.util.find_spec(module) is None for module in ("typer", "rich")):
         from followup._version import installation
 

@@ -247,6 +247,7 @@ _CONTRACT = "/api/v1/openapi.json"
 
 def _check_contract(client: FollowUp, seconds: float) -> Finding:
     """Fetch the contract, and look for the operations of this package in it."""
+    # Operations are under /v1 of the base URL, with or without /api; the contract is always under /api (section 9).
     url = client._options.base_url.removesuffix("/api") + _CONTRACT
     headers = {"Authorization": f"Bearer {client._options.api_key}"}
     try:

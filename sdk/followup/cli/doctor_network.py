@@ -61,11 +61,7 @@ _MISTAKES = (
     (rf"{BASE_URL}=.*/v1(/.*)?", "contains /v1, which is appended to it", "End the value before /v1."),
     (rf"{API_KEY}=(?i:bearer).*", 'begins with "Bearer"', "Set it to the key alone."),
     (rf"{API_KEY}=whsec_.*", "is the secret of a webhook endpoint (whsec_...)", f"Set {SECRET_VARIABLE} to it."),
-    (
-        rf"{SECRET_VARIABLE}=(?!whsec_[^,]*(,whsec_[^,]*)*$).*",
-        "is no secret of an endpoint",
-        "It must begin with whsec_.",
-    ),
+    (rf"{SECRET_VARIABLE}=(?!whsec_[^,]*(,whsec_[^,]*)*$).*", "is no secret of an endpoint", "It begins with whsec_."),
 )
 """Patterns of variables that nobody wanted, what is wrong with each, and what to do about it."""
 
@@ -123,6 +119,7 @@ def _check_connection(hop: SplitResult, seconds: float, advice: str) -> Iterator
         return
     yield ok("DNS", f"{name} is {', '.join(addresses)}")
     reasons: dict[str, None] = {}
+    # One address at a time, because with the name Python would report the last that refused, and no other.
     for address in addresses:
         try:
             with socket.create_connection((address, port), timeout=seconds):

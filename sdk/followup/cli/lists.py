@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import attrs
@@ -156,7 +157,7 @@ class Output:
         # The csv module ends lines with CRLF, as RFC 4180 says; a text stream of Windows would add another CR.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # type: ignore[union-attr]
         names, shown = self.listing.fields, visible if sys.stdout.isatty() else str
-        records = csv.writer(_StandardOutput())
+        records = csv.writer(SimpleNamespace(write=functools.partial(write_line, end="")))  # a reader may stop early
         records.writerow(names)
         return lambda row: records.writerow([shown(_cell(row.get(name))) for name in names])
 
@@ -168,11 +169,6 @@ class Output:
             _print_rows(rows, [name for name in columns if any(row.get(name) for row in rows)], self.listing)
         elif self.listing.nothing:
             say(self.listing.nothing)
-
-
-class _StandardOutput:
-    def write(self, text: str) -> None:
-        write_line(text, end="")  # which ends the command if the reader has closed the pipe
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
@@ -228,6 +224,7 @@ def _print_rows(rows: Sequence[Row], names: Sequence[str], listing: Listing) -> 
 
     console = Console()
     columns = [_Column.of(name, rows, is_own_id=name == listing.id) for name in names]
+    # No space follows the last column.
     is_cut = sum(column.width + _BETWEEN for column in columns) > console.width + _BETWEEN
     if is_cut:
         columns = _fitting(columns, console.width, listing)

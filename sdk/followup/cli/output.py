@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from zoneinfo import ZoneInfo
 
     from followup import APIStatusError, FollowUp
 
@@ -207,19 +206,15 @@ def _local(text: str) -> "datetime":
 
 def local_time(time: "datetime") -> "datetime":
     """Return an aware time in the local time zone; unchanged where the system cannot convert it."""
-    try:
-        return time.astimezone(local_zone())
-    except (OverflowError, ValueError, OSError):  # at either end of the calendar; on Windows, also before 1970
-        return time
-
-
-def local_zone() -> "ZoneInfo | None":
-    """Return the time zone that ``TZ`` names, which the C library of Windows does not know; None for the computer's."""
     from followup._core.package_data import zone_of as zone_named
 
-    with suppress(KeyError, ValueError, OSError):
-        return zone_named(os.environ["TZ"].lstrip(":"))
-    return None
+    zone = None
+    with suppress(KeyError, ValueError, OSError):  # the C library of Windows does not know the zone that TZ names
+        zone = zone_named(os.environ["TZ"].lstrip(":"))
+    try:
+        return time.astimezone(zone)
+    except (OverflowError, ValueError, OSError):  # at either end of the calendar; on Windows, also before 1970
+        return time
 
 
 def with_local_times(text: str, zone: str | None = None, *, live: bool = False) -> str:

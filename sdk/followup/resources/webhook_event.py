@@ -1,5 +1,6 @@
 """The event of a webhook (specification, section 6.2, Request body)."""
 
+# The properties below can so name followup.Patient and the others without importing their modules.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Mapping

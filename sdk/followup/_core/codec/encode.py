@@ -65,7 +65,8 @@ def _problems(value: Any, path: str) -> Iterator[str]:
         case float():
             problem = None if math.isfinite(value) else "is not a finite number"
         case dict():
-            problem = next((f"has a key that {found}" for key in value if (found := _key_problem(key))), None)
+            keys = (text_problem(key) if isinstance(key, str) else f"is {kind_of(key)}" for key in value)
+            problem = next((f"has a key that {found}" for found in keys if found), None)
             parts = ((f".{redacted(str(key), max_length=64)}", item) for key, item in value.items())
         case list() | tuple():
             parts = ((f"[{position}]", item) for position, item in enumerate(value))
@@ -75,10 +76,6 @@ def _problems(value: Any, path: str) -> Iterator[str]:
         yield f"{path or 'the body'} {problem}"
     for step, item in parts:
         yield from _problems(item, (path + step).removeprefix("."))
-
-
-def _key_problem(key: object) -> str | None:
-    return text_problem(key) if isinstance(key, str) else f"is {kind_of(key)}"
 
 
 def text_problem(text: str) -> str | None:
