@@ -23,7 +23,7 @@ HISTORIES = 25
 APPLICATIONS = {
     "sqlite3": tests.Intentions,
     "sqlite3, outbox and inbox": tests.Stores,
-    "FastAPI, ORM, outbox and inbox": importlib.import_module("support.integrations.orm").WebApplication,
+    "FastAPI, ORM, outbox and inbox": tests.WebApplication,
 }
 
 
