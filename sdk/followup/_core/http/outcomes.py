@@ -38,8 +38,6 @@ def outcome_of(failure: Exception, *, has_sent: bool = True, timer: asyncio.Time
     """
     if timer is not None and timer.expired() and isinstance(failure, TimeoutError):
         return TimedOut("ReadTimeout") if has_sent else NotSent("ConnectTimeout", timed_out=True)
-    if isinstance(failure, UnicodeError):  # a header that is not ASCII
-        return NotSendable(type(failure).__name__)
     # By module as well: an event hook of the user may raise an error of the same name, and gets it back as it is.
     names = [each.__name__ for each in type(failure).__mro__ if each.__module__.startswith(("httpx", "httpcore"))]
     if not names:

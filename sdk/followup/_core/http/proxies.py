@@ -72,11 +72,8 @@ class Route:
         return pool(**options).create_connection(self._origin)
 
     def request(self, step: Send) -> httpcore.Request:
-        """Return the request of an attempt.
-
-        Raises:
-            UnicodeError: a header is not ASCII.
-        """
+        """Return the request of an attempt."""
+        # ASCII: key, version and program are checked when a client is created, idempotency keys in each call.
         headers = [(name.encode("ascii"), value.encode("ascii")) for name, value in step.headers.items()]
         # A POST without a body has a length too, which some servers ask for with a 411 (RFC 9110, section 8.6).
         if step.content is not None or step.method in _WITH_BODY:
