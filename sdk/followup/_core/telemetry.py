@@ -66,16 +66,6 @@ _REQUEST_ID = re.compile(r"req_[0-9A-Za-z]{1,64}")
 """What the service sends. A proxy may put anything into the header."""
 
 
-def _headers_of(context: current.Context) -> dict[str, str]:
-    """Return the headers that propagate a trace context to the service.
-
-    The program chooses the propagators, but whatever they add, such as a baggage of application data, is not sent.
-    """
-    carrier: dict[str, str] = {}
-    propagate.inject(carrier, context)
-    return {name: value for name, value in carrier.items() if name.lower() in _SENT_HEADERS}
-
-
 class CallObserver:
     """Records the calls of a client.
 
@@ -113,7 +103,10 @@ class _Recording:
             attributes={OPERATION: call.operation, METHOD: call.method, TEMPLATE: call.path_template, **server},
         )
         self._context = set_span_in_context(self._span)
-        self._headers = _headers_of(self._context)  # the same for each attempt: they are all of one span
+        # The program chooses the propagators, but what else they add, such as a baggage of its data, is not sent.
+        propagated: dict[str, str] = {}
+        propagate.inject(propagated, self._context)
+        self._headers = {name: value for name, value in propagated.items() if name.lower() in _SENT_HEADERS}
         self._attempts = 0
         self._waited = 0.0
         self._cause = PACING

@@ -42,12 +42,11 @@ class Limit:
     """
 
     def __init__(self) -> None:
-        self.ends: float | None = None
-        self.has_sent = self.has_received = False
+        self.start(None)
 
     def start(self, seconds: float | None) -> None:
         """Begin an attempt that may take this long; None for no limit."""
-        self.ends = None if seconds is None else REAL_TIME.monotonic() + seconds
+        self.ends: float | None = None if seconds is None else REAL_TIME.monotonic() + seconds
         self.has_sent = self.has_received = False
 
     def check_received(self) -> None:

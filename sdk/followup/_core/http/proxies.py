@@ -177,11 +177,9 @@ def proxy_for(url: str) -> Proxy | None:
     found = next((each for each in (parts.scheme, "all") if settings.get(each)), None)
     if found is None or _is_excluded(parts, settings.get("no")):
         return None
-    return Proxy.from_text(settings[found], _variable(f"{found}_proxy"))
-
-
-def _variable(name: str) -> str:
-    return next((each for each in (name, name.upper()) if os.environ.get(each)), "the settings of this computer")
+    names = (f"{found}_proxy", f"{found}_proxy".upper())
+    variable = next((each for each in names if os.environ.get(each)), "the settings of this computer")
+    return Proxy.from_text(settings[found], variable)
 
 
 def _is_excluded(url: SplitResult, no_proxy: str | None) -> bool:

@@ -135,10 +135,8 @@ class _Transport(Generic[B]):
             first.put_nowait(None)
 
     def _leave(self, turn: object) -> None:
-        for each in self._turns:
-            if each() is turn:
-                self._turns.remove(each)
-                break
+        with suppress(ValueError):  # an interrupt may have come before it was in the queue
+            self._turns.remove(weakref.ref(turn))
         # The one that leaves may have been woken for this lane, and its deadline has passed, or it was interrupted.
         if self._idle:
             self._wake()
