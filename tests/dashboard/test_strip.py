@@ -30,9 +30,7 @@ def counts(shown: dict[str, Any]) -> dict[tuple[str, float, str], int]:
     return {(row, begins + column * step, tone): count for row, column, tone, count in shown["marks"]}
 
 
-@pytest.fixture
-def busy(service: MockService, client: FollowUp) -> str:
-    """Fill the mock with everything that the strip shows; return the id of the patient."""
+def test_everything_is_counted_on_the_overview(service: MockService, client: FollowUp, views: Views) -> None:
     responses = iter([500, 204])
     service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
     client.webhook_endpoints.create(url=HOOKS, enabled_events=["appointment.created"])
@@ -49,25 +47,20 @@ def busy(service: MockService, client: FollowUp) -> str:
     service.update_patient(booked.patient, opted_out=True)
     service.advance(hours=3)
     client.webhook_endpoints.ping(next(iter(client.webhook_endpoints.list())).id)
-    return booked.patient
-
-
-class TestCounts:
-    def test_everything_is_on_the_overview(self, views: Views, busy: str) -> None:
-        shown = strip(views, "overview")
-        assert (shown["start"], round(shown["now"]), shown["step"]) == (START, START + 28 * HOUR, HOUR)
-        assert counts(shown) == {
-            ("API calls", 0, "done"): 2,
-            ("API calls", 2, "done"): 1,
-            ("API calls", 2, "failed"): 2,
-            ("API calls", 28, "done"): 2,
-            ("Inbound events", 2, "done"): 1,
-            ("Webhook attempts", 0, "failed"): 1,
-            ("Webhook attempts", 0, "done"): 1,
-            ("Webhook attempts", 28, "due"): 1,
-            ("Messages", 24, "done"): 1,
-            ("Messages", 45, "due"): 1,
-            ("Test controls", 0, "advanced"): 1,
-            ("Test controls", 2, "advanced"): 1,
-            ("Test controls", 25, "done"): 1,
-        }
+    shown = strip(views, "overview")
+    assert (shown["start"], round(shown["now"]), shown["step"]) == (START, START + 28 * HOUR, HOUR)
+    assert counts(shown) == {
+        ("API calls", 0, "done"): 2,
+        ("API calls", 2, "done"): 1,
+        ("API calls", 2, "failed"): 2,
+        ("API calls", 28, "done"): 2,
+        ("Inbound events", 2, "done"): 1,
+        ("Webhook attempts", 0, "failed"): 1,
+        ("Webhook attempts", 0, "done"): 1,
+        ("Webhook attempts", 28, "due"): 1,
+        ("Messages", 24, "done"): 1,
+        ("Messages", 45, "due"): 1,
+        ("Test controls", 0, "advanced"): 1,
+        ("Test controls", 2, "advanced"): 1,
+        ("Test controls", 25, "done"): 1,
+    }

@@ -201,6 +201,7 @@ def calibrate(url: _Url, api_key_env: _KeyVariable, output: _Output, phone: _Pho
     from followup_mockserver.lab.calibration_run import Run
 
     findings = []
+    # The tag keeps the objects of this run apart from those that an earlier one could not remove.
     run = Run(url, key, account, uuid.uuid4().hex[:8], phones)
     terminal.interrupt_on_signals()  # a cancelled CI job cleans up, too
     try:

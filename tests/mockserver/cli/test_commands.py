@@ -168,7 +168,7 @@ LISTEN = ("listen", "--forward-to", "http://127.0.0.1:9/hooks")
         (("serve", "--intake-required", "dni,shoeSize"), "--intake-required[1] must be a field of an intake request"),
         (("trigger", "appointment.canceled"), "'appointment.canceled' is not one of 'intake.requested', "),
         (("appointments", "add", "--patient", "{", "--start-at", "2030-01-01T12:00:00Z"), "--patient is not JSON"),
-        (("serve", "--port", "0", "--quiet", "--env-file", "/nowhere/mock.env"), "cannot write --env-file"),
+        (("serve", "--port", "0", "--quiet", "--env-file", "/"), "cannot write --env-file /: it is not a regular file"),
     ],
 )
 def test_what_goes_wrong_is_one_clear_line(arguments: tuple[str, ...], text: str) -> None:

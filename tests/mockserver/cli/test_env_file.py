@@ -2,26 +2,14 @@
 
 import os
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
-from support.shell import COMMAND_OF_MOCK
 from support.systems import may_write_everywhere, needs_fifos, needs_modes
 
 from followup.cli.output import write_private_file
 
 LINES = "FOLLOWUP_BASE_URL=http://127.0.0.1:4210\nFOLLOWUP_API_KEY=fu_test_mock\n"
-
-
-@needs_fifos
-def test_a_fifo_is_one_clear_line_and_no_hang(tmp_path: Path) -> None:
-    path = tmp_path / "fifo"
-    os.mkfifo(path)
-    command = [*COMMAND_OF_MOCK, "serve", "--port", "0", "--env-file", str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    expected = f"followup-mock: cannot write --env-file {path}: it is not a regular file\n"
-    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", expected)
 
 
 @needs_modes

@@ -39,6 +39,7 @@ def messages_of(tenant: Tenant) -> list[Occurrence]:
     ]
     pending = [of_timer(tenant, each) for each in tenant.scheduler.pending() if each.job.kind in MESSAGE_JOBS]
     records = [each for each in tenant.history.records if each.kind in MESSAGE_JOBS]
+    # Those that were sent are in the list above, which has their texts.
     others = (SENT.kind, Kind.APPOINTMENT_MOVED)
     unsent = {each.id for each in records if each.outcome is not None and each.outcome.kind not in others}
     not_sent = [*of_records(tenant, [each for each in records if each.id in unsent])]
