@@ -62,7 +62,7 @@ def forecast(tenant: Tenant, kind: str, about: str | None) -> Outcome | None:
     """
     about = about or ""
     if kind == "reminder" and (appointment := tenant.appointments.get(about)) is not None:
-        return reminders.obstacle_to_reminder(tenant, appointment)
+        return reminders.obstacle_to_patient(tenant, appointment)
     if kind == "post_visit" and (visit := tenant.visits.get(about)) is not None:
         return reminders.obstacle_to_patient(tenant, visit)
     if kind == "intake" and (intake := tenant.intake_requests.get(about)) is not None:

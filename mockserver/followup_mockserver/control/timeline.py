@@ -288,7 +288,6 @@ def is_job(occurrence: Occurrence | None) -> bool:
 _BRIEF = {
     Kind.RESCHEDULED: "{before} → {at}",
     Kind.APPOINTMENT_MOVED: "moved: the start is now {at}",
-    Kind.NOT_UPCOMING: "not sent: no longer upcoming",
     Kind.ALREADY_PAST: "not scheduled: already past",
     Kind.NOT_SUBSCRIBED: "not subscribed",
     Kind.ENDPOINT_DISABLED: "not sent: disabled",

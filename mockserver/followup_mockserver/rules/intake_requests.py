@@ -120,8 +120,6 @@ def ask(tenant: Tenant, job: Job) -> Outcome:
 
 def obstacle_to_question(tenant: Tenant, intake: IntakeRequest) -> Outcome | None:
     """Return the outcome of a message that cannot be sent as things stand; None if it can be sent."""
-    if intake.status != "new" or not intake.missing:
-        return Outcome(Kind.NOTHING_MISSING)
     patient = _patient_of(tenant, intake)
     if patient is not None and patient.opted_out:
         return OPTED_OUT

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from followup import Appointment, Patient, Visit
 from followup._for_mockserver import package_text, zone_of
-from followup_mockserver.rules.patients import UPCOMING, follows_appointment, patient_about
+from followup_mockserver.rules.patients import follows_appointment, patient_about
 from followup_mockserver.world.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.history import MESSAGE
@@ -41,21 +41,15 @@ keep_reminders: Callable[[Tenant, DomainEvent], None] = follows_appointment("rem
 
 def send_reminder(tenant: Tenant, job: Job) -> Outcome:
     """Remind the patient of an appointment. The text has the time in the organization's time zone."""
+    # It is upcoming: whatever ends it cancels its reminders.
     appointment = tenant.appointments.get(job.about)
     assert appointment is not None  # appointments are never removed
-    if (obstacle := obstacle_to_reminder(tenant, appointment)) is not None:
+    if (obstacle := obstacle_to_patient(tenant, appointment)) is not None:
         return obstacle
     texts, start = texts_of(tenant), appointment.start_at.astimezone(zone_of(tenant.organization.time_zone))
     day, time = start.strftime(texts["day"]), start.strftime(texts["time"])
     patient = patient_about(tenant, appointment)
     return write(tenant, patient, patient.phone, "reminder", appointment.id, day=day, time=time)
-
-
-def obstacle_to_reminder(tenant: Tenant, appointment: Appointment) -> Outcome | None:
-    """Return the outcome of a reminder that cannot be sent as things stand; None if it can be sent."""
-    if appointment.status not in UPCOMING:
-        return Outcome(Kind.NOT_UPCOMING)
-    return obstacle_to_patient(tenant, appointment)
 
 
 def schedule_post_visit(tenant: Tenant, event: DomainEvent) -> None:
