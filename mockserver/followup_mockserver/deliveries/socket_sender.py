@@ -13,20 +13,16 @@ import http.client
 import math
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from followup._for_mockserver import WEBHOOK_ATTEMPT_TIMEOUT, addresses_of, is_address, result_within
 from followup_mockserver.deliveries import AttemptResult, PreparedAttempt
 from followup_mockserver.world.outcomes import Kind, Outcome
-from followup_mockserver.world.schema.formats import WebhookUrl, is_loopback_address, parse_webhook_url
+from followup_mockserver.world.schema.formats import WebhookUrl, parse_webhook_url
 from followup_mockserver.world.state.clock import RealTime
 from followup_mockserver.world.state.records import LONGEST_RESPONSE_BODY, ReceiverResponse, joined_headers
-
-
-class NotALoopbackAddressError(OSError):
-    """Raised for a host of an http URL that is not this machine: only those may receive webhooks in clear text."""
 
 
 class TimedSocket(socket.socket):
@@ -70,35 +66,43 @@ def connect(url: WebhookUrl, ends: float) -> TimedSocket:
     """Connect to the first address of a URL's host that accepts the connection.
 
     Args:
-        url: the URL; the host of an http URL must be this machine.
+        url: the URL.
         ends: the instant of ``RealTime.monotonic`` by which there must be a connection.
 
     Raises:
-        OSError: the host is not this machine although it must be; the error of the last address.
+        OSError: the error of the last address.
     """
-    problem: OSError = NotALoopbackAddressError(f"{url.host} is not this machine")
-    found = _addresses_of(url, ends)
-    # By address and not by name: the resolver decides where ``localhost`` is (specification, section 8).
-    allowed = [each for each in found if url.scheme == "https" or is_loopback_address(each)]
-    for tried, address in enumerate(allowed):
-        connection = TimedSocket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    addresses = _addresses_of(url, ends)
+    problem = OSError()
+    for tried, address in enumerate(addresses):
         try:
             # Each address has its share of the time: one that hangs leaves some for the others.
-            connection.settimeout(time_left(ends) / (len(allowed) - tried))
-            connection.connect((address, url.port))
-            # The last segment of a large body does not wait for an acknowledgement.
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return _connected(address, url.port, time_left(ends) / (len(addresses) - tried))
         except OSError as error:
-            connection.close()
             problem = error
-        else:
-            return connection
     raise problem
 
 
-def _addresses_of(url: WebhookUrl, ends: float) -> list[str]:
+def _connected(address: str, port: int, seconds: float) -> TimedSocket:
+    connection = TimedSocket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+    try:
+        connection.settimeout(seconds)
+        connection.connect((address, port))
+        # The last segment of a large body does not wait for an acknowledgement.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _addresses_of(url: WebhookUrl, ends: float) -> Sequence[str]:
+    # A thread would cost more than the rest of an attempt on this machine, which needs no lookup.
+    if url.host == "localhost":
+        # RFC 6761. A webhook over http never leaves this machine, whatever a resolver says (specification, section 8).
+        return ("::1", "127.0.0.1")
     if is_address(url.host):
-        return [url.host]  # a thread would cost more than the rest of an attempt on this machine
+        return (url.host,)
     # The operating system can look for minutes, and cannot be interrupted: the attempt abandons the thread.
     return result_within(time_left(ends), lambda: addresses_of(url.host, url.port), "followup-mock-lookup")
 
@@ -116,7 +120,6 @@ _REASONS: Mapping[type[Exception], str] = {
     TimeoutError: "no connection in time",
     ssl.SSLCertVerificationError: "its TLS certificate is not trusted",
     ssl.SSLError: "the TLS handshake failed",
-    NotALoopbackAddressError: "http is for loopback addresses, and this host is not one",
     socket.gaierror: "the name of the host is unknown",
     ConnectionRefusedError: "the connection was refused",
     ConnectionError: "the connection was closed without a response",
