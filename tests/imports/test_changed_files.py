@@ -73,9 +73,10 @@ def test_progress_tells_the_rows_that_were_read_and_about_how_many_there_are(tmp
     Import.load(tmp_path / "map.toml").check(
         tmp_path / "patients.csv", on_progress=lambda rows, total: seen.append((rows, total))
     )
-    assert [rows for rows, _ in seen] == [1_000, 2_000, 3_000, 4_000, 5_000]
+    assert [rows for rows, _ in seen] == [1_000, 2_000, 3_000, 4_000, 5_000, 5_000]
     assert all(rows <= total for rows, total in seen)
-    assert 4_900 < seen[-1][1] < 5_100
+    assert 4_900 < seen[-2][1] < 5_100
+    assert seen[-1] == (5_000, 5_000)
 
 
 def test_what_is_no_file_is_an_error_of_one_line(tmp_path: Path) -> None:

@@ -244,6 +244,11 @@ def _progress(file: Path) -> Iterator[Callable[[int, int], object]]:
     try:
         with progress("rows") as bar:
             task = bar.add_task(visible(file.name), total=None)
-            yield lambda rows, total: bar.update(task, completed=rows, total=total)
+
+            def show(rows: int, total: int) -> None:
+                bar.tasks[0].total = total if rows < total else None  # which pulses, while the rows are compared
+                bar.update(task, completed=rows)
+
+            yield show
     finally:
         gc.unfreeze()

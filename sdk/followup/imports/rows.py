@@ -100,6 +100,8 @@ class Rows:
             self._seen.executemany(_INSERT, [(next(places), *_identity(*each)) for each in batch])
             content = pickle.dumps([_VALUES(row) for row, _ in batch], protocol=5)
             self._seen.execute("INSERT INTO batches VALUES (?)", (content,))
+        if on_progress and (count := next(places)):
+            on_progress(count, count)
         self._seen.executescript(_REPEATED)
         for column, judges in _JUDGES.items():
             self._find_shared(column, judges)
