@@ -86,11 +86,13 @@ def execute_many(connection: Connection, statement: Insert, rows: Iterable[Param
     compiled: Any = statement.compile(dialect=dialect, **options)
     binds = [(each, name) for each, name in compiled.bind_names.items() if not isinstance(each.type, sa.LargeBinary)]
     found = {name: each.type.dialect_impl(dialect).bind_processor(dialect) for each, name in binds}
-    conversions = [(name, convert) for name, convert in found.items() if convert is not None]
-    constants = compiled.params  # once, because it is computed each time
+    convert = {name: conversion for name, conversion in found.items() if conversion is not None}
+    constants = compiled.params  # once, because it is computed each time; None for what a row has
+    constants.update((name, each(constants[name])) for name, each in convert.items() if constants[name] is not None)
+    conversions = [(name, each) for name, each in convert.items() if constants[name] is None]
     complete = [{**constants, **each} for each in rows]
-    for each in complete:
-        each.update((name, convert(each[name])) for name, convert in conversions)
+    for each in complete if conversions else ():
+        each.update((name, conversion(each[name])) for name, conversion in conversions)
     values = operator.itemgetter(*compiled.positiontup) if compiled.positional else dict
     connection.exec_driver_sql(compiled.string, [*map(values, complete)])
 

@@ -278,7 +278,7 @@ class Comparison:
             event = recorded(event_id, data, text)
             self.spool.add("events", (event.id, event.subject, event.text))
             self._types[event_type] += 1
-        self.spool.add("changes", known)
+        self.spool.add_change(known)
 
     def _find_gone(self, first: date, last: date) -> None:
         """Find the known appointments that are ahead, on the days of the file, and not in it."""

@@ -4,6 +4,7 @@ It is on disk until it is recorded or shown, because a file of a million rows is
 appended to a temporary database of SQLite; what has to be looked up is sorted once, when all are there.
 """
 
+import marshal
 import pickle
 import sqlite3
 import tomllib
@@ -24,16 +25,15 @@ T = TypeVar("T")
 _AT_ONCE = 500
 """Rows that are in memory at once."""
 
-_SORTED = {"changes": Known._fields, "patients": ("patient", "lacks_phone", "lacks_document")}
-"""Tables that are sorted. The others have batches in the order in which they were added, which takes less time."""
-
-_TABLES = "".join(
-    (
-        "CREATE TABLE events (count, content); CREATE TABLE doubts (count, content);",
-        *(f"CREATE TABLE {name} ({', '.join(columns)});" for name, columns in _SORTED.items()),
-        "CREATE TABLE sent (patient PRIMARY KEY);",
-    )
-)
+# What needs no other order than that in which it was added is in batches; each column of a row would take time.
+_TABLES = """
+CREATE TABLE events (count, content);
+CREATE TABLE doubts (count, content);
+CREATE TABLE changes (key, content);
+CREATE TABLE patients (patient, lacks_phone, lacks_document);
+CREATE TABLE sent (patient PRIMARY KEY);
+"""
+_SORTED = {"changes": "INSERT INTO changes VALUES (?, ?)", "patients": "INSERT INTO patients VALUES (?, ?, ?)"}
 
 
 class Doubt(NamedTuple):
@@ -242,6 +242,10 @@ class Spool:
         if len(waiting) >= _AT_ONCE:
             self._write(table)
 
+    def add_change(self, known: Known) -> None:
+        """Append a change of the state."""
+        self.add("changes", (known.key, marshal.dumps(tuple(known))))
+
     def add_sent(self, patient: bytes) -> bool:
         """Note that an event about a patient is sent; return whether it is the first."""
         before = self._database.total_changes  # rowcount is -1 in a Turkish locale before Python 3.13
@@ -264,9 +268,9 @@ class Spool:
 
     def changes(self) -> Iterator[Sequence[Known]]:
         """Iterate over the changes of state, in batches, in the order in which a database keeps them."""
-        cursor: Any = self.rows("SELECT * FROM changes ORDER BY key")
+        cursor: Any = self.rows("SELECT content FROM changes ORDER BY key")
         while rows := cursor.fetchmany(_AT_ONCE):
-            yield [Known(*each) for each in rows]
+            yield [Known(*marshal.loads(content)) for (content,) in rows]  # noqa: S302 - our own
 
     def rows(self, query: str) -> Iterator[Sequence[Any]]:
         """Iterate over the rows of a query."""
@@ -281,9 +285,8 @@ class Spool:
 
     def _write(self, table: str) -> None:
         waiting = self._waiting[table]
-        if waiting and table in _SORTED:
-            values = ", ".join("?" * len(_SORTED[table]))
-            self._database.executemany(f"INSERT INTO {table} VALUES ({values})", waiting)  # noqa: S608 - constants
+        if table in _SORTED:
+            self._database.executemany(_SORTED[table], waiting)
         elif waiting:
             content = pickle.dumps([*map(tuple, waiting)], protocol=5)
             self._database.execute(f"INSERT INTO {table} VALUES (?, ?)", (len(waiting), content))  # noqa: S608

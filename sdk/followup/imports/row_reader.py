@@ -99,6 +99,7 @@ class RowReader:
         self._id, self._time = map.id_field, map.time_field
         fields = {name: Field(name, map, header, now) for name in map.columns}
         self.times: Field | None = fields.get(self._time)
+        self._columns = {name: map.column_of(name) for name in fields}
         self._fields = [(name, each.pick, each.seen.get, each.read) for name, each in fields.items()]
         self._statuses = map.columns["status"].values or _STATUSES if "status" in fields else None
         self._of_patient, self._of_doctor = (
@@ -209,7 +210,8 @@ class RowReader:
         """Return the value of a field; None if it is empty or invalid, which is a doubt."""
         _, value, code, detail = found[name]
         if code:
-            row.doubts.append(row.doubt(code, self._map, name, found[name].text, detail))
+            column = column_in(row.sheet, self._columns[name])
+            row.doubts.append(doubt(code, row.number, column, found[name].text, detail=detail))
         return value
 
     def _check_decoding(self, row: Row, cells: Sequence[Cell]) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -77,17 +77,15 @@ class State:
     """The state of an import about which nothing was recorded yet, as ``check`` assumes.
 
     Attributes:
+        hash: returns the salted hash of texts.
         runs: number of runs that have recorded anything.
     """
 
     def __init__(self, salt: bytes | None = None, runs: int = 0) -> None:
         self._salt = salt or secrets.token_bytes(32)
+        self.hash: Callable[..., bytes] = partial(salted_hash, self._salt)
         self._word_hash = lru_cache(_REMEMBERED)(lambda word: self.hash("name", word)[:_WORD])
         self.runs = runs
-
-    def hash(self, *parts: str) -> bytes:
-        """Return the salted hash of texts."""
-        return salted_hash(self._salt, *parts)
 
     def name_hash(self, name: str) -> bytes | None:
         """Return the short hashes of the words of a name; None if it has none."""
