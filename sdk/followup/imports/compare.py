@@ -138,6 +138,7 @@ class Comparison:
 
     def _decide(self, row: Row, new: Known, known: Known | None, owners: Collection[Known]) -> None:
         """Decide what a row means for its object: events, a doubt, or nothing."""
+        # Before all else, because what is known stays as it is until the row is resolved.
         if problem := self._problem(row, new, known, owners):
             self._reject([self._doubt(row, *problem)])
             return
@@ -273,6 +274,7 @@ class Comparison:
         """Record events with ids that the same run has again if it is repeated, and no other run."""
         for event_type, data in events:
             content = _in_json(data)
+            # With the number of the run, because the same change in a later run is another event.
             event_id = self._state.hash(str(self._state.runs), known.key.hex(), event_type, content).hex()
             text = f'{{"id":"{event_id}","type":"{event_type}","data":{content},{self._envelope}'
             event = recorded(event_id, data, text)
@@ -284,6 +286,7 @@ class Comparison:
         """Find the known appointments that are ahead, on the days of the file, and not in it."""
         cancels = self._map.missing == "cancel"
         detail = "it was cancelled" if cancels else 'nothing was sent. missing = "cancel" in the map cancels it'
+        # The day after the last one that Python knows cannot be expressed.
         start, end = (self._midnight(day) for day in (first, min(last, date.max - timedelta(1)) + timedelta(1)))
         for known in self._state.ahead(self._now, start, end):
             self.ahead += 1

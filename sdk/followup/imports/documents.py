@@ -94,7 +94,7 @@ def document_of(text: str, country: str) -> tuple[str, str | None]:
         total = sum(weight * int(digit) for weight, digit in zip(_CUIL_WEIGHTS, bare, strict=False))
         if not _CUIL.fullmatch(bare) or "01234567899"[-total % 11] != bare[-1]:
             raise DocumentError("it is not a CUIL of a person, or its check digit is wrong")
-        return bare[2:10].lstrip("0"), "dni_is_cuil"
+        return bare[2:10].lstrip("0"), "dni_is_cuil"  # its middle is the DNI, with zeros before a short one
     if country in _WITHOUT_ZEROS:
         bare = bare.lstrip("0")
     problem, is_valid = _FORMS.get(country, ("it has 4 to 20 letters and digits", _matches(_ANY.pattern)))

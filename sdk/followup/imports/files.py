@@ -132,7 +132,7 @@ class Table:
             sheet = part.source.name if len(self._parts) > 1 else ""
             order = None if part.names == self.header else [part.names.index(each) for each in self._shared(part)]
             wanted = self._headers or part.names
-            first = wanted[0].partition("#")[0]
+            first = wanted[0].partition("#")[0]  # to look closely only at rows that may be a header
             for number, record in enumerate(part.source.records(), 1):
                 if on_progress and not number % _PROGRESS_STEP:
                     on_progress(number, part.source.height_at(number))
@@ -213,7 +213,7 @@ class Table:
         """Return the sheets that are read."""
         by_name = {each.name: each for each in self._sources}
         sheets = (self._layout.sheet,) if self._layout.sheet else self._layout.sheets
-        wanted = sheets if "" not in by_name else ()
+        wanted = sheets if "" not in by_name else ()  # a text has one table, whose name is empty
         for name in wanted:
             if name != "*" and name not in by_name:
                 raise ConfigurationError(f"{self._path} has no sheet {name!r}; its sheets are {', '.join(by_name)}")

@@ -215,7 +215,7 @@ def _clock(values: Mapping[str, str], number: str) -> time:
 def _place(word: str, names: Sequence[Sequence[str]], shortest: int) -> list[int]:
     """Return which of the names, from 1, begin with a word."""
     bare = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFKD", word)).casefold().removesuffix("-feira")
-    if bare == "sept" or bare.startswith("seti"):
+    if bare == "sept" or bare.startswith("seti"):  # septiembre is also written setiembre
         return [9]
     found = [place for place, each in enumerate(names, 1) if any(name.startswith(bare) for name in each)]
     if len(bare) < shortest or not found:

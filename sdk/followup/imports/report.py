@@ -190,6 +190,7 @@ def temporary_database(script: str) -> sqlite3.Connection:
 
     Nobody else can open it, and it ends with the connection: so it needs no journal, and no waiting for the disk.
     """
+    # An empty name is a file of its own that SQLite removes at once; the cache is part of what an import may hold.
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False, factory=_TemporaryDatabase)
     settings = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16000;"
     database.executescript(f"{settings} {script}; BEGIN")
@@ -254,6 +255,7 @@ class Spool:
 
     def patients(self) -> tuple[int, int, int]:
         """Return the numbers of patients, of those without a phone, and of those without a document."""
+        # With min(), the other columns are those of the same row in SQLite.
         first = "SELECT lacks_phone, lacks_document, min(rowid) FROM patients GROUP BY patient"
         [numbers] = self.rows(f"SELECT count(*), total(lacks_phone), total(lacks_document) FROM ({first})")  # noqa: S608
         return int(numbers[0]), int(numbers[1]), int(numbers[2])

@@ -132,7 +132,7 @@ class RowReader:
         if status == "ignore" or self._is_none(found, cells):
             row.outcome = "ignored"
         elif problem is not None:
-            row.at = None
+            row.at = None  # its cells may be in other columns than they seem to be
             row.reject(row.doubt(problem[0], self._map, None, detail=problem[1]))
         else:
             self._fill(row, found, status)
@@ -173,6 +173,7 @@ class RowReader:
                 return True
         has_id = bool(found[self._id].text)
         says_who = any([found[each].text for each in self._says_who])  # noqa: C419 - a generator takes longer
+        # A total or a note has one value, in whichever column; a row with more of them lacks its id or its time.
         if has_id != says_who:
             return self._width > 1 and sum(map(bool, map(text_of, cells))) < 2
         return not has_id

@@ -21,6 +21,7 @@ from followup.imports.who import Person, any_share_wrongly, are_all_one, are_joi
 _AT_ONCE = 100
 """Rows that are in memory at once. Of more, Python's search for cyclic garbage would take long."""
 
+# Pairs grow with the square of the people, and a phone that so many share is no family's.
 _MOST_PEOPLE = 50
 
 _JUDGES: Final[Mapping[str, Mapping[str, Callable[[Sequence[Person]], bool]]]] = {
@@ -58,7 +59,6 @@ class Rows:
         self.table: Table = Table(file, map)
         self._seen = temporary_database(_SEEN)  # because a million rows would take too much memory
         self._times: Field | None = None
-        self._has_index = False
         try:
             self._read(on_progress)
         except BaseException:
@@ -67,6 +67,7 @@ class Rows:
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows, in the order of the file."""
+        # In the order of the rows, so that the few that have anything in common need no look-up for each row.
         judged = self._seen.execute(_JUDGED)
         following = judged.fetchone()
         batches = self._seen.execute("SELECT content FROM batches ORDER BY rowid")
@@ -81,9 +82,8 @@ class Rows:
 
     def has(self, external_id: str) -> bool:
         """Return whether a row that is not ignored has this id."""
-        if not self._has_index:
-            self._has_index = True
-            self._seen.execute("CREATE INDEX seen_id ON seen (id)")
+        # Not before, because a first run asks for none, and the index of a million rows takes a second.
+        self._seen.execute("CREATE INDEX IF NOT EXISTS seen_id ON seen (id)")
         return self._seen.execute("SELECT 1 FROM seen WHERE id = ?", (hash(external_id),)).fetchone() is not None
 
     def close(self) -> None:
@@ -160,6 +160,7 @@ def _identity(row: Row, content: Content) -> tuple[Any, ...]:
     """Return hashes of id and content of a row, its type, and what identifies its patient, with the hash of that."""
     if row.outcome == "ignored":
         return (None,) * 9
+    # Python's own hash is enough: it has 64 bits, and the database ends with the process.
     key = None if row.external_id is None else hash(row.external_id)
     patient = row.patient
     if not patient:
@@ -195,6 +196,7 @@ CREATE INDEX people_phone ON people (phone) WHERE phone IS NOT NULL;
 CREATE INDEX people_dni ON people (dni) WHERE dni IS NOT NULL;
 CREATE INDEX people_external_id ON people (external_id) WHERE external_id IS NOT NULL;
 """
+# People differ from each other, so two of them with the same are already a question.
 _GROUPS = "SELECT {column} FROM people WHERE {column} IS NOT NULL GROUP BY {column} HAVING COUNT(*) > 1"
 _PEOPLE = "SELECT phone, dni, external_id, name FROM people WHERE {column} = ? LIMIT ?"
 _SHARED = """

@@ -94,6 +94,7 @@ class State:
     def masked(self, key: bytes, number: bytes) -> bytes:
         """Mask the external id of the object with this key; masking it again returns it."""
         mask = b""
+        # The hash in counter mode: as many bytes as the number has, and others for each object.
         while len(mask) < len(number):
             mask += hashlib.blake2b(key + len(mask).to_bytes(8), key=self._salt, person=b"number").digest()
         return (int.from_bytes(number) ^ int.from_bytes(mask[: len(number)])).to_bytes(len(number))
@@ -158,6 +159,7 @@ class StoredState(State):
         is_ahead = (OBJECTS.c.status == BOOKED, at > milliseconds(now), at >= first, at < end)
         part = self._mine.where(*is_ahead, OBJECTS.c.number.is_not(None)).order_by(OBJECTS.c.key).limit(_AT_ONCE)
         last = b""
+        # By the last key and not by an offset, because each part is read in a transaction of its own.
         while found := self._found(part.where(OBJECTS.c.key > last)):
             yield from found
             last = found[-1].key
@@ -180,6 +182,7 @@ class StoredState(State):
 
     def _commit(self, events: Iterable[Sequence[Recorded]], changes: Iterable[Sequence[Known]]) -> bool:
         with self._database.transaction() as connection:
+            # The lock first: the second of two runs waits for it, and then finds that ``runs`` is another number.
             take_lock(connection, SCHEMA.lock_of(f"{self._outbox.name}:{self._name}"))
             limit_idle_time(connection, _LONGEST_PAUSE)
             mine = sa.update(IMPORTS).where(IMPORTS.c.id == self._id, IMPORTS.c.runs == self.runs)

@@ -69,6 +69,7 @@ def encoding_of(stream: BinaryIO) -> Encoding:
     if mark.startswith(_UTF_16):
         return Encoding("utf-16", replaces=True)
     stream.seek(0)
+    # So each invalid byte is one character, which cannot be encoded again, and is counted by that.
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     others = invalid = runs = twice = 0
     words: Counter[bytes] = Counter()
@@ -127,7 +128,7 @@ class File:
     def opened(self) -> Iterator[BinaryIO]:
         """Open it."""
         with self.path.open("rb") as stream:
-            self._check(os.fstat(stream.fileno()))
+            self._check(os.fstat(stream.fileno()))  # another file may have taken its name since it was looked at
             yield stream
             self._check(os.fstat(stream.fileno()))
             self._check(self.path.stat())
@@ -183,6 +184,7 @@ class CsvText:
         """Iterate over the rows, with the empty ones, from the first."""
         with self._file.opened() as stream:
             lines = itertools.islice(self._lines(stream), self._lines_before, None)
+            # Strict, because otherwise csv takes what stands after a closing quote into the cell without a word.
             reader = csv.reader(lines, delimiter=self._delimiter, strict=True)
             for number in itertools.count(1):
                 start = reader.line_num

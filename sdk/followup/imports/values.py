@@ -118,6 +118,7 @@ def checked(text: str, field: str) -> str:
     Raises:
         Invalid: it does not.
     """
+    # Most texts are printable, which is the faster question; what is not may be harmless, such as a no-break space.
     if not text.isprintable() and _CONTROL.search(text):
         raise Invalid("field_invalid", f"{field} has control characters")
     if "#" in text and _SPREADSHEET_ERROR.search(text):
@@ -147,6 +148,7 @@ def date_of(cells: Sequence[Cell], formats: Sequence[Format], field: str) -> str
     if found is None:
         expected = " or ".join(each.text for each in formats) or "YYYY-MM-DD"
         raise Invalid("field_invalid", f"{field} must be a date, {expected}")
+    # A day more, because it is tomorrow in other zones already.
     if found > datetime.now(UTC).date() + timedelta(days=1):
         raise Invalid("field_invalid", f"{field} is in the future")
     return found.isoformat()
@@ -250,6 +252,7 @@ def _in_utc(found: datetime, zone: ZoneInfo) -> tuple[datetime, datetime, bool]:
     before, after = first.utcoffset(), second.utcoffset()
     assert before is not None
     assert after is not None
+    # In a gap, zoneinfo has for fold=0 the offset before it; where a time occurs twice, the first of the two.
     if before < after:
         raise Invalid("time_nonexistent", zone.key)
     return first.astimezone(UTC), found, before > after

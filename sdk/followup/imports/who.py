@@ -98,6 +98,7 @@ def share_a_phone_wrongly(row: Person, owners: Sequence[Person], *, is_shared: b
 
 def are_all_one(people: Sequence[Person]) -> bool:
     """Return whether all who have the same phone can be one patient: each is linked to the others, and none differs."""
+    # Two who contradict each other are never one, even if a third one is linked to both.
     if any(_contradict(*pair) for pair in combinations(people, 2)):
         return False
     linked, left = [people[0]], list(people[1:])

@@ -44,6 +44,7 @@ class Sheet:
         """Iterate over the rows, with the empty ones, from the first."""
         if self._sheet is None:
             self._sheet = self._load(self.name)
+        # Rows begin with the first column that has a cell; places of merged cells and errors count from A.
         first = (self._sheet.start or (0, 0))[1]
         starts: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for (top, left), (bottom, _) in (*(self._sheet.merged_cell_ranges or ()), *self._seen.merged):
