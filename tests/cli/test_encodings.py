@@ -32,6 +32,7 @@ def test_what_a_command_prints_into_a_pipe_is_read_by_another(
 
 def test_text_in_a_pipe_has_all_characters(shell: Shell) -> None:
     assert "Clínica" in shell.run("doctor", **ASCII).stdout
+    assert r"Cl\xednica" in shell.run("doctor", PYTHONIOENCODING="ascii").stdout
 
 
 LINES = "".join(f'{{"id": "{each}", "type": "order.issued", "data": {{"name": "{NAME}"}}}}\n' for each in "12")

@@ -58,6 +58,7 @@ def test_a_failure_is_1_and_one_line(shell: Shell, arguments: tuple[str, ...], p
         (("patients", "list", "--limit", "many"), "'many' is not a valid int"),
         (("demo", "--nothing"), "No such option"),
         (("patients", "retrieve", "apt_1"), "followup: ID must be a string that begins with 'pat_'"),
+        (("patients", "retrieve", "pat_mQwC…XW19"), "without spaces, line breaks"),
         (("treatments", "retrieve", "T-1"), "ID must be a string that begins with 'trt_'"),
         (("treatments", "retrieve", "pat_1"), "ID must be a string that begins with 'trt_'"),
         (("patients", "update", "pat_1", "--full-name", "\udcff"), "--full-name is not valid Unicode: it contains a"),

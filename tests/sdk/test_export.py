@@ -72,15 +72,12 @@ def test_half_a_character_is_escaped_in_json(server: ScriptedServer) -> None:
     assert json.loads(text)["fullName"] == "\ud800 Ana"
 
 
-def nested(levels: int) -> Any:
-    return json.loads("[" * levels + "]" * levels)
-
-
 def test_an_error_whose_body_is_nested_too_deeply_to_be_pickled_has_its_text(server: ScriptedServer) -> None:
-    server.script = [reply(404, {"error": nested(800)})]
+    body = {"error": json.loads("[" * 800 + "]" * 800)}
+    server.script = [reply(404, body)]
     with FollowUp(api_key="k", base_url=server.url) as client, pytest.raises(NotFoundError) as caught:
         client.patients.retrieve("pat_1")
-    assert pickle.loads(pickle.dumps(caught.value)).body == caught.value.body == json.dumps({"error": nested(800)})
+    assert pickle.loads(pickle.dumps(caught.value)).body == caught.value.body == json.dumps(body)
 
 
 def test_no_repr_shows_personal_data(client: FollowUp, ana: Patient) -> None:
