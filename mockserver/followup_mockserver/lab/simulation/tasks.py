@@ -44,7 +44,7 @@ class Callback(asyncio.TimerHandle):
     ) -> None:
         self._context_to_run_in = context or copy_context()
         super().__init__(when, function, arguments, loop, self._context_to_run_in)
-        self.call = function, arguments
+        self.call: tuple[Any, Any] = function, arguments
         owner = getattr(function, "__self__", None)
         self.task: Task | None = owner if isinstance(owner, asyncio.Task) else None
         self._owner = loop
