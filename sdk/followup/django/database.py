@@ -110,7 +110,7 @@ def _check_is_readable(connection: Any) -> None:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             return
-        connection.close()
+        connection.connection.close()  # close() of Django closes no connection to a database in memory
         raise RuntimeError(
             "the transaction of this test has written to the tables of followup, which in memory nobody else can "
             "read: use TransactionTestCase, transactional_db or followup_django"
