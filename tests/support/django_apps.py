@@ -86,6 +86,8 @@ def using(alias: str, database: dict[str, Any], **values: Any) -> Iterator[Any]:
         connection.settings_dict.clear()
         connection.settings_dict.update(before)
         if is_new:
+            if connection.connection is not None:  # Django keeps one to a database in memory open
+                connection.connection.close()
             del connections[alias]
             del databases[alias]
 
