@@ -125,11 +125,8 @@ def _row(event: "DeadEvent | FailingEvent", time_name: str, time: datetime) -> d
 
 def _texts(value: Any) -> Iterator[str]:
     """Yield the texts and numbers in the data of an event."""
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _texts(item)
     elif value is not None:
         yield str(value)

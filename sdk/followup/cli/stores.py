@@ -133,6 +133,7 @@ def command(group: Application, kind: Kind, **settings: Any) -> Callable[[Callab
             with opened(kind, database, name, cipher) as store:
                 function(store, **values)
 
+        # Typer makes the options of a command from its signature.
         run.__signature__ = inspect.Signature([*own_parameters(function, 1), *selecting()])  # type: ignore[attr-defined]
         group.command(function.__name__.replace("_", "-"), **{"help": inspect.getdoc(function), **settings})(run)
         return function

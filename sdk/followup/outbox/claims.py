@@ -70,12 +70,14 @@ def claim(
     """
     name = unreadable.name
     leases.end_leases(connection, EVENTS, name, now, LONGEST_LEASE, ABANDONED)
+    # Asked again under the lock, because another relay may have claimed some of them since.
     still_free = select(EVENTS).where(EVENTS.c.seq.in_(found), _are_free(name, now, unreadable))
     rows = connection.execute(still_free.order_by(EVENTS.c.seq)).all()
     texts = {row.seq: text for row in rows if (text := unreadable.read(row, row.event)) is not None}
     rows = [row for row in rows if row.seq in texts]
     if not rows:
         return None
+    # Only now, so that no call is reserved for which there is no event.
     if wait := _reserve(connection, name, requests_per_minute, now):
         return wait / 1000
     token, ends_at = new_uuid().hex, now + leases.in_milliseconds(lease_seconds)

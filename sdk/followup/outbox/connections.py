@@ -123,6 +123,7 @@ def record_on(connection: object, recording: Recording) -> None:
 async def record_on_async(connection: object, recording: Recording) -> None:
     """Write on an asynchronous connection. It raises the same errors as ``record_on``."""
     if recording.comparison is not None and not recording.comparison.is_asked():
+        # In a thread, because it connects, and waits for that.
         await asyncio.to_thread(recording.comparison.ask)
     if isinstance(connection, async_scoped_session):
         connection = connection()
@@ -256,6 +257,7 @@ def _on_psycopg(connection: Any, recording: Recording) -> None:
     # In a pipeline, the result is there only after a sync, at the end of an inner pipeline.
     around = connection.pipeline if connection.info.pipeline_status else nullcontext
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+        # prepare=False as in ``unprepared``: a pooler may pass the next statement to another session.
         _on_cursor(cursor, POSTGRESQL.compiler, POSTGRESQL, recording, connection, around, prepare=False)
 
 

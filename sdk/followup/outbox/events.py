@@ -1,9 +1,6 @@
-"""An event of the outbox: the tables that store it, how it is checked and completed, and how it is recorded.
+"""An event of the outbox: the tables that store it, and how it is checked and completed.
 
 It gets its id, its time and its subject. Columns whose name ends in ``_at`` are milliseconds since the epoch.
-
-``store`` is a coroutine function that knows no connection (``_store.execution``); ``connections`` executes it in the
-caller's transaction.
 """
 
 import functools
@@ -26,12 +23,9 @@ from followup._core.codec.wire import format_timestamp
 from followup._core.redaction import redacted
 from followup._core.time import new_uuid
 from followup._store import schema
-from followup._store.cipher import Hash, RowCipher, unhashed
-from followup._store.database import Database
+from followup._store.cipher import Hash, RowCipher
 from followup._store.dialects import LONG_TEXT, Dialect, exact_text
-from followup._store.execution import Execution, advice_on, is_missing_table, savepoint
-from followup._store.leases import StoreTime
-from followup._store.places import schema_on
+from followup._store.execution import Execution
 from followup.resources.event_batches import EventInput, EventSourceInput
 
 SENT: Final = "sent"
@@ -144,6 +138,7 @@ def checked_event(event: object, subject: object, now: datetime) -> Recorded:
         raise ValueError(  # noqa: TRY004 - an invalid event is a ValueError, whatever is wrong with it
             f"event must be a dict with the keys of {NewEvent.__name__}, not {kind_of(event)}"
         )
+    # None means omitted, as in a call, but of a required key it is an error that names the key.
     given = {name: value for name, value in event.items() if value is not None or name in ("type", "data")}
     _check_required(given)
     if "id" not in given:
@@ -260,52 +255,6 @@ async def hash_subjects(execute: Execution, name: str, hashed: Hash) -> None:
         for seq, subject in rows:
             last = seq
             await execute(sa.update(EVENTS).where(EVENTS.c.seq == seq).values(subject=hashed(subject)))
-
-
-async def store(
-    execute: Execution, database: Database, cipher: RowCipher, event: Recorded, clock: StoreTime, *, check_version: bool
-) -> None:
-    """Store an event, unless its id is there already.
-
-    Args:
-        execute: executes a statement on the caller's connection.
-        database: the database of the outbox.
-        cipher: the cipher of the outbox.
-        event: the event.
-        clock: the clock of the outbox.
-        check_version: whether the version of the tables is checked too, and that they are not encrypted under a cipher
-            that the outbox lacks.
-
-    Raises:
-        ConfigurationError: the tables are missing, or have another version, or are encrypted under another cipher.
-    """
-    try:
-        async with savepoint(execute):
-            execute = execute.within(await schema_on(execute, database))
-            if check_version:
-                await _check_version(execute, database.shown)
-            # With a cipher, each time: a salt that this transaction has stored may roll back with it.
-            is_asked = cipher.is_on or check_version
-            hashed = await cipher.hash_on(execute, hash_subjects) if is_asked else unhashed
-            statement = insertion(cipher.name, execute.dialect, clock.sql(execute.dialect))
-            await execute(statement, columns_of(event, cipher, hashed))
-    except Exception as error:
-        if (advice := advice_on(error)) is not None:
-            error.add_note(advice)
-        if not check_version:  # it was right, but perhaps in another database than that of this connection
-            async with savepoint(execute):
-                await _check_version(execute, database.shown)
-        raise
-
-
-async def _check_version(execute: Execution, place: str) -> None:
-    try:
-        rows = await execute(SCHEMA.version_query)
-    except Exception as error:
-        if not is_missing_table(error):
-            raise
-        rows = []
-    SCHEMA.check_version(rows[0][0] if rows else None, place)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,6 +1,5 @@
 """The outbox: the public class."""
 
-import functools
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -12,8 +11,9 @@ from followup._core.api_rules import REQUESTS_PER_MINUTE
 from followup._core.call.options import checked_deadline
 from followup._core.errors import AuthenticationError, ConfigurationError, PermissionDeniedError
 from followup._core.tracebacks import clears_frames_of
-from followup._store.cipher import Cipher, UnreadableRows
-from followup._store.execution import execute_many
+from followup._store.cipher import Cipher, UnreadableRows, unhashed
+from followup._store.execution import Execution, advice_on, execute_many, is_missing_table, savepoint
+from followup._store.places import schema_on
 from followup.outbox.connections import (
     AsyncRecordingConnection,
     Recording,
@@ -21,7 +21,7 @@ from followup.outbox.connections import (
     record_on,
     record_on_async,
 )
-from followup.outbox.events import NewEvent, Recorded, checked_event, columns_of, insertion, store
+from followup.outbox.events import SCHEMA, NewEvent, Recorded, checked_event, columns_of, hash_subjects, insertion
 from followup.outbox.relay import Limits, Relay
 from followup.outbox.upkeep import DrainReport, RecordedEvents
 
@@ -129,11 +129,42 @@ class Outbox(RecordedEvents):
         return recorded.id
 
     def _storing(self, event: Recorded) -> Recording:
-        check = not self._has_recorded
-        storing = functools.partial(
-            store, database=self._database, cipher=self._cipher, event=event, clock=self._clock, check_version=check
-        )
-        return Recording(storing, self._comparison)
+        return Recording(lambda execute: self._store(execute, event), self._comparison)
+
+    async def _store(self, execute: Execution, event: Recorded) -> None:
+        """Store an event in the transaction of a caller, unless its id is there already.
+
+        Raises:
+            ConfigurationError: the tables are missing, or have another version, or are encrypted under another cipher.
+        """
+        # Once for each process: whoever changes the tables has to restart it.
+        checks_tables = not self._has_recorded
+        try:
+            async with savepoint(execute):
+                execute = execute.within(await schema_on(execute, self._database))
+                if checks_tables:
+                    await self._check_version_on(execute)
+                # With a cipher, each time: a salt that this transaction has stored may roll back with it.
+                is_asked = self._cipher.is_on or checks_tables
+                hashed = await self._cipher.hash_on(execute, hash_subjects) if is_asked else unhashed
+                statement = insertion(self.name, execute.dialect, self._clock.sql(execute.dialect))
+                await execute(statement, columns_of(event, self._cipher, hashed))
+        except Exception as error:
+            if (advice := advice_on(error)) is not None:
+                error.add_note(advice)
+            if not checks_tables:  # they were right, but perhaps in another database than that of this connection
+                async with savepoint(execute):
+                    await self._check_version_on(execute)
+            raise
+
+    async def _check_version_on(self, execute: Execution) -> None:
+        try:
+            rows = await execute(SCHEMA.version_query)
+        except Exception as error:
+            if not is_missing_table(error):
+                raise
+            rows = []
+        SCHEMA.check_version(rows[0][0] if rows else None, self._database.shown)
 
     def _record_all(self, connection: Connection, events: Sequence[Recorded]) -> None:
         """Store events as ``record`` does, on a connection of this outbox's own database whose tables were checked."""
@@ -165,6 +196,7 @@ class Outbox(RecordedEvents):
         self._check_tables()
         relay = self._relay(client)
         relay.work(report, seconds, threading.Event())
+        # At the end, so that an event which cannot be decrypted holds up no other.
         relay.unreadable.check()
         report.remaining = self._remaining()
         return report

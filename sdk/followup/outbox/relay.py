@@ -188,6 +188,7 @@ class Relay:
         name, token = self._store.name, claimed.lease_token
 
         def settle(connection: Connection, now: int) -> bool:
+            # Also if the lease has ended, because what the service did concerns all relays.
             claims.note_health(connection, name, now, settlement)
             return claims.settle(connection, self._store._cipher, now, token, settlement, holds=self._limits.holds)
 
