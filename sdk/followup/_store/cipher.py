@@ -103,6 +103,7 @@ class RowCipher:
             problem = f"raises {type(error).__name__}"
         if not isinstance(token, bytes):
             raise ConfigurationError(f"the encrypt method of the cipher {problem}")
+        # A token may be any bytes, and this column is of text.
         if isinstance(plain, str):
             return MARK + base64.b64encode(token).decode()
         return MARK.encode() + token
@@ -142,6 +143,7 @@ class RowCipher:
         if text is None:
             return None
         cut = text[:LONGEST_REASON].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+        # With a space before it, a reason that looks encrypted is not decrypted when it is read.
         return self.encrypt(as_ascii(f" {cut}" if cut.startswith(MARK) else cut))
 
     def reason_in(self, row: Any) -> str:
@@ -198,6 +200,7 @@ class RowCipher:
         # FOR UPDATE, because the snapshot of a caller's transaction may be older than the row of another process.
         rows = await execute(self.salt_query.with_for_update())
         hashed = self.hash_in(rows) or unhashed
+        # Of several processes, the one whose salt was stored does this.
         if rows[0][0] == new:
             await adopt(execute, self.name, hashed)
         return hashed

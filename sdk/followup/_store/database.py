@@ -134,6 +134,7 @@ class Database:
             self._process = os.getpid()
         engine = self._transactions if of_user else self._of_ours
         with engine.connect() as connection, ExitStack() as settings:
+            # The settings are undone after the transaction has ended, and before the connection goes back to the pool.
             driver: Any = connection.connection.driver_connection
             if self.dialect.is_server:
                 settings.enter_context(unprepared(driver))
@@ -285,6 +286,7 @@ def _engine_of(source: object) -> Engine:
     url = url.set(drivername=_DEFAULT_DRIVERS.get(url.drivername, url.drivername))
     dialect = dialect_of(url.get_backend_name())
     connect_args: dict[str, Any] = {}
+    # A server may have ended an idle connection, which SQLAlchemy replaces after a ping that fails.
     options: dict[str, Any] = {"pool_pre_ping": True, "pool_timeout": _POOL_TIMEOUT, "connect_args": connect_args}
     if url.get_driver_name() in ("psycopg", "psycopg2"):
         connect_args.update((name, each) for name, each in _LIBPQ_OPTIONS.items() if name not in url.query)

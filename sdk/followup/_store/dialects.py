@@ -100,7 +100,6 @@ class Dialect:
     restore: str | None = None
     repeatable: frozenset[int] = frozenset()
     done_before: frozenset[int] = frozenset()
-    units_in_a_second: int = 1000
     idle_limit_sql: str | None = None
     statement_limit_sql: str | None = None
 
@@ -115,6 +114,7 @@ class Dialect:
         if not isinstance(inserting, mysql.Insert):
             conditional: sa.Insert = inserting.values(**values).on_conflict_do_nothing(index_elements=[*key])
             return conditional
+        # Not INSERT IGNORE, which turns errors of the data into warnings, too.
         column = next(iter(key))
         unchanged: ColumnElement[Any] = column
         if table.autoincrement_column is not None:  # a row that has its number, but another key, is an error
@@ -166,13 +166,15 @@ class Dialect:
         return self._limit(self.statement_limit_sql, seconds)
 
     def _limit(self, sql: str | None, seconds: float) -> TextClause | None:
-        return None if sql is None else sa.text(sql.format(math.ceil(seconds * self.units_in_a_second)))
+        units = {"seconds": math.ceil(seconds), "milliseconds": math.ceil(seconds * 1000)}
+        return None if sql is None else sa.text(sql.format(**units))
 
 
 SQLITE: Final = Dialect(
     name="sqlite",
     title="SQLite",
     compiler=sqlite.dialect(paramstyle="pyformat"),
+    # 2440587.5 is the Julian day of the epoch. unixepoch('subsec') came with SQLite 3.42.
     now=sa.literal_column("CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)", sa.BigInteger),
     is_server=False,
     changed=sa.text("SELECT changes()"),  # RETURNING came with 3.35
@@ -190,6 +192,7 @@ POSTGRESQL: Final = Dialect(
     now=sa.literal_column("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", sa.BigInteger),
     is_server=True,
     insert=postgresql.insert,
+    # to_regclass() follows the search_path of the connection, and is null where that leads to no such table.
     find_schema=sa.text(
         "SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
         "WHERE c.oid = to_regclass('followup_schema')"
@@ -199,8 +202,8 @@ POSTGRESQL: Final = Dialect(
     # Its numbers belong to one database. It leaves no dead version of a row, over which all later claims would pass
     # while a long transaction is open.
     lock_of=lambda number: sa.text(f"SELECT pg_advisory_xact_lock({number})"),
-    idle_limit_sql="SET LOCAL idle_in_transaction_session_timeout = {}",
-    statement_limit_sql="SET LOCAL statement_timeout = {}",
+    idle_limit_sql="SET LOCAL idle_in_transaction_session_timeout = {milliseconds}",
+    statement_limit_sql="SET LOCAL statement_timeout = {milliseconds}",
 )
 
 _LOCKS = sa.table("followup_schema", sa.column("component"), sa.column("version"))
@@ -230,14 +233,16 @@ MYSQL: Final = Dialect(
         "WHERE table_schema = DATABASE() AND table_name = 'followup_schema'"
     ),
     read_only=sa.text("SELECT IF(CONCAT(@@global.read_only) IN ('0', 'OFF'), 'off', 'on')"),
+    # DYNAMIC, because a key of 255 characters has 1,020 bytes, and those of COMPACT end at 767.
     table_options=" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin ROW_FORMAT=DYNAMIC",
     repeatable=frozenset({1205, 1213}),  # a lock wait that took too long, and a deadlock
     done_before=frozenset({1060, 1061, 1091}),  # a column or index that is there, or that is not there to be dropped
     # Of the session, whose own ones are kept in variables meanwhile. Only MariaDB has one of idle transactions alone.
-    units_in_a_second=1,
-    idle_limit_sql="SET @followup_idle = IFNULL(@followup_idle, @@wait_timeout), SESSION wait_timeout = {}",
+    idle_limit_sql="SET @followup_idle = IFNULL(@followup_idle, @@wait_timeout), SESSION wait_timeout = {seconds}",
+    # MySQL limits the time of SELECTs only, so this limits the waits for locks.
     statement_limit_sql=(
-        "SET @followup_wait = IFNULL(@followup_wait, @@innodb_lock_wait_timeout), SESSION innodb_lock_wait_timeout = {}"
+        "SET @followup_wait = IFNULL(@followup_wait, @@innodb_lock_wait_timeout), "
+        "SESSION innodb_lock_wait_timeout = {seconds}"
     ),
     restore=(
         "SET SESSION wait_timeout = CAST(IFNULL(@followup_idle, @@wait_timeout) AS UNSIGNED), "

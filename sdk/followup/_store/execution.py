@@ -8,7 +8,6 @@ that never waits, so the coroutine runs to its end at once.
 """
 
 import operator
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import MappingProxyType
@@ -94,6 +93,7 @@ def execute_many(connection: Connection, statement: Insert, rows: Iterable[Param
     for each in complete if conversions else ():
         each.update((name, conversion(each[name])) for name, conversion in conversions)
     values = operator.itemgetter(*compiled.positiontup) if compiled.positional else dict
+    # A list lets the driver execute it for all rows at once.
     connection.exec_driver_sql(compiled.string, [*map(values, complete)])
 
 
@@ -119,6 +119,7 @@ async def savepoint(execute: Execution, *, is_kept: bool = True) -> AsyncIterato
     try:
         yield
     except Exception as error:
+        # ROLLBACK TO keeps the savepoint itself.
         try:
             await execute(_ROLL_BACK)
             await execute(_RELEASE)
@@ -209,6 +210,7 @@ def sqlstate_of(error: BaseException) -> str | None:
 def number_of(error: BaseException) -> int | None:
     """Return the number of an error of MySQL; None if it is another error."""
     cause = _cause_of(error)
+    # The drivers of MySQL raise (number, text), and so does the system.
     number = cause.args[0] if len(cause.args) > 1 and not isinstance(cause, OSError) else None
     return number if isinstance(number, int) else None
 
@@ -226,20 +228,15 @@ def is_useless(error: BaseException) -> bool:
 
 def is_missing_table(error: BaseException) -> bool:
     """Return whether a statement failed because its table does not exist, and for no other reason."""
+    # SQLite has one code for all errors in SQL, so that only its text tells.
     is_known = sqlstate_of(error) == "42P01" or number_of(error) == _NO_SUCH_TABLE
     return is_known or "no such table" in str(_cause_of(error))
 
 
 def kind_of_error(error: BaseException) -> str:
     """Return the type of an error, with its number or SQLSTATE if it has one; none of it ever has data."""
-    kind, state, number = type(error).__name__, sqlstate_of(error), number_of(error)
-    if number is not None:
-        return f"{kind} ({number})"
-    if state is None:
-        return kind
-    # Drivers have a class for each SQLSTATE, such as UndefinedTable.
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(_cause_of(error)).__name__).lower()
-    return f"{kind} ({state} {name})"
+    kind, code = type(error).__name__, number_of(error) or sqlstate_of(error)
+    return kind if code is None else f"{kind} ({code})"
 
 
 def reason_of(error: Exception) -> str:

@@ -98,6 +98,7 @@ has lost the network. SQLite cannot do so; there, the process has to be ended.""
 FIRST_WAIT = 0.5
 """Seconds, at most, from the first failure of a row to its next attempt. It doubles with each failure."""
 
+# 2.0 ** 1024 would be an OverflowError.
 _MAX_DOUBLINGS = 30
 
 POLL_SECONDS = 0.5
@@ -164,6 +165,7 @@ def take_lock(connection: Connection, name: str) -> None:
     limit_idle_time(connection, FROZEN_HOLDER_SECONDS)
     dialect = dialect_of(connection.dialect.name)
     connection.execute(dialect.lock(name, schema_of(connection)))
+    # In SQLite the lock has begun a transaction, unless each statement commits by itself.
     driver: Any = connection.connection.driver_connection
     if not dialect.is_server and not driver.in_transaction:
         raise ConfigurationError("database is an Engine in autocommit mode, in which no transaction rolls back")

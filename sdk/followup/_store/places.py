@@ -25,6 +25,7 @@ _SERVER = text(
     "SELECT current_database(), current_setting('port'), host(inet_server_addr()), CASE WHEN NOT pg_is_in_recovery() "
     "THEN CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS BIGINT) END"
 )
+# MySQL has server_uuid, MariaDB server_uid.
 _VARIABLES = text(
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN "
     "('server_uuid', 'server_uid', 'hostname', 'port', 'datadir', 'group_replication_group_name')"
@@ -51,6 +52,7 @@ class Place:
     def is_same(self, other: "Place") -> bool:
         """Return whether both are one database; two in memory are not known to be."""
         if self.server == other.server == (None, None):
+            # The other one may be a link to this one, and may be gone by now.
             with suppress(OSError):
                 return bool(self.name) and (self.name == other.name or Path(self.name).samefile(other.name))
             return False

@@ -72,6 +72,7 @@ def _execute(driver: Any, statement: str, clock: StoreTime) -> bool:
             if not rows or not rows[0][0]:  # a checkpoint says so whether it was busy
                 return True
         except sqlite3.OperationalError as error:
+            # The low byte, because SQLITE_BUSY has kinds, such as SQLITE_BUSY_SNAPSHOT.
             if not left or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
         if left:
@@ -152,6 +153,7 @@ class StoredRows(Store):
             raise ConfigurationError("reencrypt needs a cipher: pass cipher=... to its constructor")
         with self._checked_transaction() as connection:
             last: int = connection.execute(select(func.max(self._events.c.seq))).scalar_one() or 0
+        # All of them once before the first is changed, so that one which cannot be decrypted changes nothing.
         for rows in _batches(self, last):
             _changes(self, rows)
         count = 0
@@ -196,6 +198,7 @@ class StoredRows(Store):
         """Change all events of this name for which the conditions are true, few at once; return how many these are."""
         of_name = (self._events.c.name == self.name, *conditions)
         with self._checked_transaction() as connection:
+            # An array, because there may be millions of them.
             found = array("q", connection.execute(select(self._events.c.seq).where(*of_name)).scalars())
         changing = changing.where(*of_name)  # again: another process may have changed them since
         return self._in_steps(found, lambda part: changing.where(self._events.c.seq.in_(part)))

@@ -117,6 +117,7 @@ def _alone(connection: sa.Connection, dialect: Dialect) -> Iterator[None]:
             connection.exec_driver_sql(f"SELECT RELEASE_LOCK({_CREATION})")
 
 
+# 64 characters at most, the longest name of such a lock.
 _CREATION = "CONCAT('followup ', LEFT(DATABASE(), 55))"
 
 
@@ -236,4 +237,5 @@ class Schema:
         for table in (VERSIONS, *self.tables):
             yield from dialect.create(table)
         version = dialect.insert_if_absent(VERSIONS, component=self.component, version=self.version)
+        # With its values in it, because SQL in a file has no parameters.
         yield str(version.compile(dialect=dialect.compiler, compile_kwargs={"literal_binds": True})).strip()

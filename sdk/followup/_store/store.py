@@ -91,6 +91,7 @@ class Store:
                 self._database.find_tables(connection)
                 self._schema.check(connection)
                 hashed = self._cipher.hash_in(connection.execute(self._cipher.salt_query).all())
+            # In another transaction, because one of SQLite that has read cannot always write.
             if hashed is None:
                 with self._database.transaction(longest_wait) as connection:
                     hashed = run(self._cipher.hash_on(executing(connection), self._adopt))
@@ -160,6 +161,7 @@ class Store:
                 wait = retry_wait(failures, _LONGEST_PAUSE) / 1000
                 logger = logging.getLogger(f"followup.{self._schema.component}")
                 logger.error("%s: nothing is done for %.1f s: %s", self.name, wait, reason_of(error))  # noqa: TRY400 - the traceback may show data
+            # Before the wait, so that a command which has nothing left to do ends at once.
             yield
             if not stop.is_set():
                 clock.wait(wait, stop)

@@ -44,6 +44,7 @@ class DjangoDatabase(Database):
         engine = sa.create_engine(
             sa.URL.create(driver, host=place["HOST"] or None, database=name),
             creator=partial(_open, alias),
+            # As many as there are threads, each closed when it comes back, unless a worker runs.
             poolclass=QueuePool,
             max_overflow=-1,
             pool_pre_ping=True,
@@ -91,10 +92,12 @@ def _is_in_memory(connection: Any) -> bool:
 def _open(alias: str) -> Any:
     """Return a new connection of the driver, as Django opens it with the settings of now, in no autocommit mode."""
     check_of_tests(alias)
+    # A copy, because Django's own belongs to a thread, and may be in a transaction of the user's.
     connection = connections[alias].copy()
     connection.settings_dict["OPTIONS"].pop("pool", None)  # it would have to go back
     try:
         connection.ensure_connection()  # which tests that may not use a database let fail
+        # As SQLAlchemy expects it of a driver; Django commits each statement by default.
         connection.set_autocommit(False)
     except Error as error:
         raise (error.__cause__ or error) from None

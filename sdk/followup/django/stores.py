@@ -52,6 +52,7 @@ class DjangoStore(Late, Store):
         return made
 
     def __setattr__(self, name: str, value: object) -> None:
+        # Set on this object, it would outlive one that is made anew with other settings.
         setattr(self._current(), name, value)
 
     def create_tables(self) -> NoReturn:
@@ -152,6 +153,7 @@ class DjangoOutbox(DjangoStore, Outbox):
 
     def _ids_of(self, connection: Any) -> collections.deque[str]:
         """Return the ids of what was recorded in the transaction of a connection, some of it perhaps undone since."""
+        # A transaction has no name; its outermost block stands for it.
         outermost, remembered = connection.atomic_blocks[0], self.__dict__["_remembered"]
         if remembered.get(connection, (None,))[0] is not outermost:
             remembered[connection] = outermost, collections.deque(maxlen=_MOST_REMEMBERED)

@@ -49,6 +49,7 @@ class WSGIApp:
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if len(body) > MAX_BODY else self._receive(body, headers)
 
 
+# An object, because Starlette takes a function at a Route for an endpoint of its own.
 class ASGIApp:
     """An ASGI application that passes requests to an inbox, in a thread, so that the event loop goes on."""
 

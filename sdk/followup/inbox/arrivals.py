@@ -203,6 +203,7 @@ def _read(
 def _arrival(delivery: "followup.WebhookDelivery") -> Arrival | None:
     try:
         event = decode(WebhookEvent, delivery.payload)
+        # Not the bytes that were signed, which the list does not have.
         return checked_arrival(event, json.dumps(delivery.payload).encode())
     except (WireError, followup.WebhookSignatureError) as error:
         logger.error("delivery %s is not stored, and read again next time: %s", delivery.id, error)  # noqa: TRY400 - the traceback would show the payload

@@ -100,6 +100,7 @@ def claim_next(
         is_stale=bool(connection.execute(select(newer_is_done)).scalar_one()),
     )
     lease = {"lease_token": claim.token, "lease_ends_at": now + leases.in_milliseconds(timeout)}
+    # Without a condition on the state, because the lock is held since the row was read.
     claiming = update(EVENTS).where(EVENTS.c.seq == claim.seq)
     connection.execute(claiming.values(state=IN_FLIGHT, attempts=claim.attempt, **lease))
     return claim, died
@@ -202,6 +203,7 @@ def mark_failed(connection: Connection, claim: Claim, clock: StoreTime, error: s
 
 
 def _is_due(name: str, now: leases.Now) -> ColumnElement[bool]:
+    # Of an event that was erased or purged, only the id is left.
     waits = and_(EVENTS.c.state == WAITING, EVENTS.c.body.is_not(None))
     return and_(EVENTS.c.name == name, waits, leases.is_due(EVENTS.c, now, LONGEST_WAIT))
 

@@ -57,6 +57,7 @@ class HandlerTransaction:
         self.sessions: list[Session] = []  # that may be on this connection, until the handler has returned
         self._lost: set[str] = set()
         if dialect_of(connection.dialect.name) is MYSQL:
+            # It is gone once something has committed, as each DDL of MySQL does without a word.
             connection.exec_driver_sql("SAVEPOINT followup_handler")
         event.listen(connection, "commit", self._note_commit)
         event.listen(connection, "savepoint", _begin_before_savepoint)
@@ -73,13 +74,10 @@ class HandlerTransaction:
             self._failure = None
 
     def check(self, error: Exception | None = None) -> None:
-        """Check, after the handler has returned, that its transaction is the one that the inbox commits.
-
-        Args:
-            error: what the handler raised. Then it only must have committed nothing, so that it can be called again.
+        """Check, after the handler, that it has ended nothing, and has left nothing that nobody writes.
 
         Raises:
-            HandlerError: the handler has ended it, or has left something that nobody writes.
+            HandlerError: it has. After an error of the handler, it only must have committed nothing.
         """
         if self._is_committed or self._has_ended_unnoticed(error):
             raise TransactionEndedError(_ENDED) from error
@@ -295,35 +293,22 @@ SYNCHRONOUS = "handlers are synchronous functions"
 
 @attrs.frozen
 class Registration:
-    """A handler.
-
-    Attributes:
-        function: the function of the user.
-        has_own_transaction: whether it opens its transaction itself.
-    """
+    """A function of the user, and whether it opens its transaction itself."""
 
     function: Callable[[Received], object]
     has_own_transaction: bool
 
 
 class Handlers:
-    """The handlers of an inbox.
-
-    Attributes:
-        watched: returns the function to call for a handler; a simulation watches the runs of each.
-    """
+    """The handlers of an inbox."""
 
     def __init__(self) -> None:
+        # A simulation replaces it, and sees the runs of each handler.
         self.watched: Callable[[Callable[[Received], object]], Callable[[Received], object]] = lambda function: function
         self._by_type: dict[str, Registration] = {}
 
     def add(self, handler: Handler, types: tuple[str, ...], transaction: TransactionKind) -> None:
-        """Add the handler of these types of events; ``OTHERWISE`` is all that have none.
-
-        Raises:
-            ValueError: a type has a handler already; or the kind of transaction does not exist.
-            TypeError: the handler is not a function that can be called directly.
-        """
+        """Add the handler of these types of events; ``OTHERWISE`` is all that have none."""
         registration = _registration(handler, transaction)
         for each in types:
             if each in self._by_type:
@@ -336,11 +321,7 @@ class Handlers:
 
 
 def checked_types(types: tuple[object, ...]) -> tuple[str, ...]:
-    """Check the types of events that a handler is for.
-
-    Raises:
-        ValueError: there is none, or one that does not exist.
-    """
+    """Return the types of events that a handler is for, if there are any and each of them exists."""
     if not types or callable(types[0]):
         raise ValueError('on() needs event types, such as @inbox.on("appointment.created"); or use otherwise')
     for each in types:

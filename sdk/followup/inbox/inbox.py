@@ -135,8 +135,10 @@ class Inbox(ReceivedEvents):
 
         def work() -> None:
             with self._checked_transaction(LONGEST_WAIT_OF_RECEIVE) as connection:
+                # Without inline(), SQLAlchemy lets PostgreSQL return the number of the row, which nobody needs.
                 connection.execute(insertion(self._cipher, self._clock, self._database.dialect, arrival).inline())
 
+        # SQLite has no server that could fall silent, and its waits for locks are limited.
         if not self._database.dialect.is_server:
             work()
             return

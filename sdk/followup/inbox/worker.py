@@ -96,6 +96,7 @@ class Worker:
     def _handle_next(self, report: DrainReport) -> bool:
         """Handle one event; return whether there was anything to do."""
         name = self._store.name
+        # Without the lock, so that an idle worker writes nothing, and waits for nobody.
         with self._database.transaction() as connection:
             now = self._clock.sql(self._database.dialect)
             if not claims.is_work_due(connection, name, now, self._timeout, self.unreadable):
@@ -152,6 +153,7 @@ class Worker:
                     transaction.check(error)
                     raise
                 transaction.check()
+            # Before the mark: an event whose work has not run must not be done.
             check_result(result)
             if not claims.mark_done(connection, claim, self._clock, self._database.schema):
                 raise LeaseEndedError(claims.ABANDONED)
@@ -183,6 +185,7 @@ class Worker:
             clear_frames(error)
             if not self._database.dialect.is_server:
                 gc.collect(1)  # a connection of sqlite3 refers to itself
+        # What the log says if the database fails now: the reason of the handler must not get lost.
         outcome = "this cannot be recorded now"
         try:
             state, outcome = self._mark_failed(claim, error, may_be_done=may_be_done)
@@ -242,6 +245,7 @@ def _logged_traceback(error: BaseException) -> str:
     """Return the traceback of an error and of what led to it, without any text, source code or local variables."""
     parts: list[str] = []
     current: BaseException | None = error
+    # Causes may form a circle.
     while current is not None and len(parts) < _LARGEST_CHAIN:
         parts.append("\n".join([_HEADER, *_calls(traceback.walk_tb(current.__traceback__)), _type(current)]))
         context = None if current.__suppress_context__ else current.__context__
