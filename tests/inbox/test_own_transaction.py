@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
-from support.connections import Open, each_kind, sqlite3_of
+from support.connections import Open, each_kind
 from support.databases import engine_of
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
@@ -101,18 +101,6 @@ def test_done_after_the_lease_is_an_error(inbox: Desk, clock: ManualTime, databa
     assert (inbox.status().done, inbox.written()) == (1, ["whd_1"])
 
 
-def test_done_in_autocommit_is_an_error(inbox: Desk, sqlite_url: str) -> None:
-    @inbox.otherwise(transaction="own")
-    def handle(received: Received) -> None:
-        with sqlite3_of(sqlite_url, isolation_level=None) as connection:
-            received.done(connection)
-
-    inbox.deliver("whd_1")
-    with pytest.raises(ValueError, match="connection is in autocommit mode"):
-        inbox.drain(raise_exceptions=True)
-    assert inbox.status().waiting == 1
-
-
 @pytest.mark.on_all
 @pytest.mark.parametrize("has_an_inbox", [False, True])
 def test_done_in_another_database_is_an_error(
@@ -133,20 +121,6 @@ def test_done_in_another_database_is_an_error(
     with pytest.raises(ValueError, match="connection is not to the database of the inbox"):
         inbox.drain(raise_exceptions=True)
     assert inbox.status().waiting == 1
-
-
-def test_done_in_another_postgresql_database_is_an_error(inbox: Desk, postgresql_url: str) -> None:
-    """It has no tables; or the inbox is in SQLite."""
-    other = engine_of(postgresql_url.replace("/postgres?", "/template1?"))
-
-    @inbox.otherwise(transaction="own")
-    def handle(received: Received) -> None:
-        with other.begin() as connection:
-            received.done(connection)
-
-    inbox.deliver("whd_1")
-    with pytest.raises(ValueError, match="connection is not to the database of the inbox"):
-        inbox.drain(raise_exceptions=True)
 
 
 @pytest.mark.on_all

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from support.databases import engine_of, texts
-from support.systems import KILLED
 from support.webhook_events import SECRET, body_of, headers_of
 
 from followup import ConfigurationError
@@ -38,12 +37,6 @@ def test_a_body_may_be_text(inbox: Desk, database_url: str) -> None:
     body = body_of("whd_1")
     assert inbox.receive(body.decode(), headers_of(body)) == 204
     assert stored(database_url) == [("whd_1", body)]
-
-
-@pytest.mark.on_all
-def test_a_repeated_delivery_is_204_and_stored_once(inbox: Desk, database_url: str) -> None:
-    assert [inbox.deliver("whd_1"), inbox.deliver("whd_1")] == [204, 204]
-    assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
 
 
 @pytest.mark.on_all
@@ -142,24 +135,6 @@ def test_a_rejection_is_logged_with_its_reason_and_no_data(inbox: Desk, caplog: 
     assert record.levelname == "WARNING"
     assert record.getMessage().startswith("webhook rejected: signature is invalid")
     assert "Núñez" not in caplog.text
-
-
-@pytest.mark.on_all
-def test_a_killed_process_has_stored_what_it_acknowledged(database_url: str, inbox: Desk) -> None:
-    """The process kills itself as soon as it has the 204."""
-    code = (
-        "import os, sys\n"
-        "from support.systems import KILL\n"
-        "from support.webhook_events import SECRET, body_of, headers_of\n"
-        "from followup.inbox import Inbox\n"
-        "body = body_of('whd_1')\n"
-        "assert Inbox(sys.argv[1], secret=SECRET).receive(body, headers_of(body)) == 204\n"
-        "os.kill(os.getpid(), KILL)\n"
-    )
-    folder = Path(__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", code, database_url], cwd=folder, check=False, capture_output=True)
-    assert done.returncode == KILLED, done.stderr
-    assert [event_id for event_id, _ in stored(database_url)] == ["whd_1"]
 
 
 @pytest.mark.parametrize(

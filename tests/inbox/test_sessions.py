@@ -9,7 +9,7 @@ from operator import methodcaller
 import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, scoped_session, sessionmaker
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, sessionmaker
 from support.databases import engine_of
 from support.times import ManualTime
 
@@ -321,25 +321,6 @@ def test_it_holds_for_every_kind_of_session(inbox: Desk, open_session: Open, clo
     clock.advance(1)
     assert inbox.drain().done == 1
     assert inbox.written() == ["whd_0", "lost"]
-
-
-def test_it_holds_for_a_scoped_session_that_outlives_the_handler(inbox: Desk, clock: ManualTime) -> None:
-    sessions = scoped_session(sessionmaker())
-
-    @inbox.on("appointment.created")
-    def handle(received: Received) -> None:
-        sessions.configure(bind=received.connection)
-        add(sessions())
-        if received.attempt == 2:
-            sessions.flush()
-        if received.attempt == 1:
-            sessions.remove()
-
-    inbox.deliver("whd_1")
-    assert inbox.drain().failed == 1
-    clock.advance(1)
-    assert inbox.drain().done == 1
-    sessions.remove()
 
 
 def test_sessions_on_other_connections_are_the_handlers_own_business(inbox: Desk, database_url: str) -> None:

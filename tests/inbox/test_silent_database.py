@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import create_engine, text
-from support.databases import engine_of, with_psycopg
+from sqlalchemy import text
+from support.databases import engine_of
 from support.proxies import SilentProxy, silent_proxy
 from support.webhook_events import SECRET, body_of, headers_of
 
@@ -74,18 +74,6 @@ def test_it_is_503_before_anything_was_ever_stored(proxy: SilentProxy) -> None:
     assert received(inbox, "whd_1") == 204
     end_abandoned_work()
     inbox.close()
-
-
-def test_it_holds_for_an_engine_of_the_user(proxy: SilentProxy) -> None:
-    engine = create_engine(with_psycopg(proxy.url))
-    inbox = Inbox(engine, secret=SECRET)
-    assert received(inbox, "whd_1") == 204
-    proxy.forwards.clear()
-    assert received(inbox, "whd_2", limit=0.5) == 503
-    proxy.forwards.set()
-    assert received(inbox, "whd_2") == 204
-    end_abandoned_work()
-    engine.dispose()
 
 
 def test_an_unexpected_error_is_raised_in_the_thread_of_the_caller(

@@ -2,7 +2,6 @@
 
 import threading
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -153,29 +152,6 @@ def test_run_handles_what_arrives_and_waits_meanwhile(inbox: Desk, clock: Manual
     inbox.run(stop)
     assert inbox.written() == ["whd_1"], "the event in flight is finished, no other is begun"
     assert clock.waits == [0.5]
-
-
-def test_run_goes_on_after_an_outage_of_the_database(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
-    """The file cannot be opened at first; the third wait creates its folder."""
-    path = sqlite_url.removeprefix("sqlite:///")
-    inbox = Inbox(f"sqlite:///{path}.folder/clinic.db", secret=SECRET)
-    stop = threading.Event()
-
-    class Outage(ManualTime):
-        def wait(self, seconds: float, stop: threading.Event | None) -> None:
-            super().wait(seconds, stop)
-            assert stop is not None
-            if len(self.waits) == 3:
-                Path(f"{path}.folder").mkdir()
-                inbox.create_tables()
-            elif len(self.waits) == 4:
-                stop.set()
-
-    clock = inbox._clock = Outage()
-    inbox.run(stop)
-    for wait, longest in zip(clock.waits, [0.5, 1.0, 2.0, 0.5], strict=True):
-        assert 0.75 * longest <= wait <= longest
-    assert f"nothing is done for {clock.waits[2]:.1f} s: OperationalError: unable to open" in caplog.text
 
 
 def test_run_goes_on_whatever_settling_raises(inbox: Desk, clock: ManualTime, caplog: pytest.LogCaptureFixture) -> None:

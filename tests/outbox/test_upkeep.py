@@ -141,17 +141,6 @@ def test_an_event_in_flight_sent_or_unknown_cannot_be_given_up(failing: Desk, en
         assert str(caught.value) == f"no dead or waiting event has the id '{event_id}'{state}"
 
 
-def test_failing_lists_the_events_of_a_call_that_failed_as_a_whole(outbox: Desk, service: Service) -> None:
-    outbox.add("e1")
-    service.script = [hang_up]
-    outbox.drain(service.client)
-    assert [(each.id, each.attempts, "no response" in each.error) for each in outbox.failing()] == [("e1", 1, True)]
-    service.script = [batch(processed)]
-    service.clock.seconds += 600
-    assert outbox.drain(service.client).sent == 1
-    assert outbox.failing() == []
-
-
 def test_the_repr_of_a_dead_event_shows_no_personal_data(outbox: Desk, engine: Engine, service: Service) -> None:
     with engine.begin() as connection:
         outbox.record(connection, inbound.patient_upserted(id="e1", patient={"phone": "+54 9 11 5555-0000"}))

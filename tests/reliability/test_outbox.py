@@ -244,23 +244,3 @@ def test_every_appointment_ends_at_its_last_time(database_url: str, report: Repo
         f"{len(found)} histories of {APPOINTMENTS} appointments, {CHANGES + LAST_KILLS} kills each, "
         f"{time.perf_counter() - began:.0f} s: every time right"
     )
-
-
-@pytest.mark.skipif(SCALE == 1, reason="takes more than two minutes; nox -s reliability runs it")
-def test_four_relays_stay_within_the_rate_and_use_it(outbox: Outbox, database_url: str, report: Report) -> None:
-    rate, seconds = 600, 150
-    with engine_of(database_url).begin() as connection:
-        for number in range(rate * seconds // 60 + 200):  # each of them takes a call of its own
-            outbox.record(connection, inbound.order_issued(patient={}, order={"number": number}), "one subject")
-    with MockServer(rate_limit=0) as server:
-        relays = Relays(database_url, server, rate=rate)
-        try:
-            time.sleep(seconds)
-        finally:
-            relays.stop()
-        times = [each.at.timestamp() for each in server.requests if each.operation == "events.create"]
-    times.sort()
-    windows = [sum(first <= each < first + 60 for each in times) for first in times if first <= times[-1] - 60]
-    report(f"{len(times)} calls; at most {max(windows)} and at least {min(windows)} in 60 s, of {rate} allowed")
-    assert max(windows) <= rate
-    assert min(windows) >= 0.85 * rate, "after a burst, they are a tenth slower than the rate"

@@ -3,10 +3,9 @@
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 from support.databases import engine_of
@@ -32,13 +31,6 @@ NOTHING = Schema("outbox", 1, [])
 def test_a_url_without_a_driver_means_the_one_of_the_extra(scheme: str, name: str, driver: str) -> None:
     database = Database(f"{scheme}://me@db.example/clinic")
     assert (database.dialect.name, database.engine.dialect.driver) == (name, driver)
-
-
-def test_a_url_object_and_an_engine_are_taken(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'clinic.db'}"
-    engine = create_engine(url)
-    assert Database(make_url(url)).dialect.name == "sqlite"
-    assert Database(engine).engine is engine
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 from support.databases import with_psycopg
-from support.forks import in_a_child
-from support.stores import receive, record
+from support.stores import receive
 from support.systems import needs_modes
 from support.times import ManualTime
 from support.webhook_events import SECRET, body_of, headers_of
@@ -201,20 +200,3 @@ def test_others_than_owner_and_group_cannot_open_a_new_file(path: Path) -> None:
     finally:
         os.umask(before)
     assert path.stat().st_mode & 0o777 == 0o660
-
-
-def test_connections_of_a_users_engine_are_not_shared_with_a_forked_process(path: Path, client: FollowUp) -> None:
-    engine = create_engine(f"sqlite:///{path}")  # its pool keeps connections open
-    outbox, inbox = created(engine)
-    inbox.on("appointment.created")(lambda _: None)
-    assert receive(inbox, "whd_parent") == 204
-
-    def child() -> int:
-        assert receive(inbox, "whd_child") == 204
-        return inbox.drain().done
-
-    assert in_a_child(child) == 2
-    assert (inbox.status().done, inbox.status().waiting) == (2, 0)
-    record(outbox, engine, "e1")
-    assert outbox.drain(client).sent == 1
-    engine.dispose()

@@ -86,15 +86,6 @@ def test_creating_adds_a_table_that_is_missing(database: Database) -> None:
             connection.execute(table.insert(), [{"id": 3}])
 
 
-def test_two_components_share_a_database(database: Database) -> None:
-    other = Schema("inbox", 7, [])
-    SCHEMA.create(database)
-    other.create(database)
-    with database.transaction() as connection:
-        SCHEMA.check(connection)
-        other.check(connection)
-
-
 @pytest.mark.parametrize(
     ("found", "advice"),
     [
