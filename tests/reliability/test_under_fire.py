@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from followup import FollowUpError
 from followup._core.call import retries
 from followup_mockserver import MockServer
 
@@ -94,20 +93,4 @@ def test_exactly_once_from_tasks(failing: MockServer, report: Report) -> None:
         return made
 
     assert sorted(asyncio.run(run())) == sorted(expected)
-    check(failing, expected, began, report)
-
-
-def test_a_caller_resumes_with_the_key_of_the_error(failing: MockServer, report: Report) -> None:
-    began = time.perf_counter()
-    expected = [f"t{number}" for number in range(CALLS // 4)]
-    with failing.client(max_retries=0, timeout=TIMEOUT) as client:
-        for name in expected:
-            key = None
-            while True:
-                try:
-                    client.treatments.create(patient=PATIENT, name=name, idempotency_key=key)  # type: ignore[arg-type]
-                except FollowUpError as error:
-                    key = error.idempotency_key  # type: ignore[attr-defined]
-                else:
-                    break
     check(failing, expected, began, report)

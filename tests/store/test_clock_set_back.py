@@ -1,6 +1,7 @@
 """The clock of the database is set back: nothing waits until it has caught up."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -28,6 +29,11 @@ def clock(outbox: Outbox, inbox: Inbox) -> ManualTime:
 def server() -> Iterator[MockServer]:
     with MockServer(rate_limit=0) as server:
         yield server
+
+
+def value(engine: Engine, query: str) -> Any:
+    with engine.connect() as connection:
+        return connection.exec_driver_sql(query).scalar_one()
 
 
 def test_an_event_that_waits_for_its_retry_is_sent(
@@ -73,6 +79,20 @@ def test_an_event_whose_relay_was_killed_is_sent_after_one_lease(
         assert outbox.drain(client).sent == 0
         clock.advance(1)
         assert outbox.drain(client).sent == 1
+
+
+def test_a_lease_that_is_not_too_long_is_not_changed(
+    outbox: Outbox, engine: Engine, clock: ManualTime, server: MockServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(outbox, engine, "e1", "e2")
+    claim_and_die(outbox, monkeypatch)
+    lease = "SELECT max(lease_ends_at) - 1800000000000 FROM followup_outbox"
+    assert value(engine, lease) == 30_000
+    clock.advance(3)
+    record(outbox, engine, "e3")
+    with server.client() as client:
+        outbox.drain(client)
+    assert value(engine, lease) == 30_000
 
 
 def test_a_webhook_that_waits_for_its_retry_is_handled(inbox: Inbox, clock: ManualTime) -> None:

@@ -15,7 +15,6 @@ from support.webhook_events import SECRET
 from followup import EventInput, FollowUp, inbound
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
-from followup_mockserver import MockService
 
 NAME = "Ana Núñez — 日本 😀"
 
@@ -33,12 +32,6 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
             connection.exec_driver_sql(f"ALTER DATABASE {name} SET client_encoding = '{setting}'")
         yield server_url().replace("/postgres?", f"/{name}?")
         connection.exec_driver_sql(f"DROP DATABASE {name} (FORCE)")
-
-
-@pytest.fixture
-def client() -> Iterator[FollowUp]:
-    with MockService(rate_limit=0) as service, service.client() as client:
-        yield client
 
 
 def event(id: str, external_id: str = "T-1") -> EventInput:

@@ -14,7 +14,6 @@ from support.webhook_events import SECRET
 from followup import FollowUp, FollowUpError
 from followup.inbox import Inbox
 from followup.outbox import Outbox
-from followup_mockserver import MockService
 
 OPEN = 3
 """Connections that are open when the server becomes read-only."""
@@ -57,12 +56,6 @@ def fail_over(store: Outbox | Inbox) -> None:
         for _ in range(OPEN):
             stack.enter_context(engine.connect())
     event.remove(engine, "connect", become_read_only)
-
-
-@pytest.fixture
-def client() -> Iterator[FollowUp]:
-    with MockService(rate_limit=0) as service, service.client() as client:
-        yield client
 
 
 def test_the_next_webhook_is_stored(stores: tuple[Outbox, Inbox], caplog: pytest.LogCaptureFixture) -> None:

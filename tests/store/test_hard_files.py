@@ -3,7 +3,7 @@
 import logging
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from support.webhook_events import SECRET, body_of, headers_of
 from followup import ConfigurationError, FollowUp, PatientInput, inbound
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
-from followup_mockserver import MockService
 
 PATIENT: PatientInput = {"full_name": "Ana Núñez", "phone": "+5491155550000"}
 
@@ -28,12 +27,6 @@ PATIENT: PatientInput = {"full_name": "Ana Núñez", "phone": "+5491155550000"}
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "clinic.db"
-
-
-@pytest.fixture
-def client() -> Iterator[FollowUp]:
-    with MockService(rate_limit=0) as service, service.client() as client:
-        yield client
 
 
 def stores(database: Any) -> tuple[Outbox, Inbox]:

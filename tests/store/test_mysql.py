@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from pathlib import Path
@@ -32,7 +31,6 @@ from followup._store.leases import StoreTime
 from followup.imports import Import
 from followup.inbox import Inbox, Received
 from followup.outbox import Outbox
-from followup_mockserver import MockService
 
 pytestmark = pytest.mark.parametrize("database_url", ["mysql"], indirect=True)
 
@@ -51,12 +49,6 @@ def waits(engine: Engine) -> bool:
 
 def order(id: str) -> EventInput:
     return inbound.order_issued(id=id, patient={"full_name": "Ana 'Núñez' \\ \"😀\""}, order={})
-
-
-@pytest.fixture
-def client() -> Iterator[FollowUp]:
-    with MockService(rate_limit=0) as service, service.client() as client:
-        yield client
 
 
 @pytest.fixture

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, select, text
-from support.databases import engine_of
 from support.stores import receive, record
 
 from followup import FollowUp, inbound
-from followup._for_mockserver import Time, reproducible_randomness, virtual_time
+from followup._for_mockserver import Time, virtual_time
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 from followup_mockserver import MockService
@@ -129,35 +128,3 @@ def test_no_statement_reads_the_clock_of_the_database(
     assert not [each for each in statements if any(clock in each.lower() for clock in clocks)]
     everything()
     assert [each for each in statements if any(clock in each.lower() for clock in clocks)]
-
-
-def test_the_same_seed_gives_the_same_rows(sqlite_url: str) -> None:
-    def play(seed: int) -> list[Any]:
-        engine = engine_of(sqlite_url)
-        with engine.begin() as connection:
-            for table in ("followup_outbox", "followup_outbox_rates"):
-                connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
-        outbox = Outbox(sqlite_url)
-        outbox.create_tables()
-        with (
-            MockService(start_time="2026-09-28T12:00:00Z", rate_limit=0, seed=seed) as service,
-            service.client() as client,
-            virtual_time(None, lambda _: service._time_of(service.api_key)),
-            reproducible_randomness(seed),
-        ):
-            for number in range(3):
-                record(outbox, engine, {"type": "order.issued", "data": {"number": number}})
-            service.add_fault(operation="events.create", kind="status", status=500, times=3, skip=1)
-            for _ in range(4):
-                record(outbox, engine, {"type": "order.issued", "data": {}})
-                outbox.drain(client)
-                service.advance(seconds=0.4)
-            client.patients.create(phone="+5491155550000")
-            keys = [each.idempotency_key for each in service.requests]
-            assert None not in keys
-        outbox.close()
-        return [*rows(engine, "followup_outbox", "event_id", "event", "due_at", "attempts", "finished_at"), keys]
-
-    first = play(7)
-    assert play(7) == first
-    assert play(8) != first
