@@ -132,7 +132,6 @@ ASYNCHRONOUS = """
     import pytest
     import pytest_asyncio
 
-    from followup import AsyncFollowUp
     from followup_mockserver import MockService
 
     URL = "https://clinic.example/hooks"
@@ -190,11 +189,6 @@ ASYNCHRONOUS = """
 
     async def test_has_an_unused_fault(followup_service):
         followup_service.add_fault(operation="patients.create", kind="status")
-
-    async def test_fails(followup_env):
-        async with AsyncFollowUp() as client:
-            await client.account.retrieve()
-        assert False
 """
 
 
@@ -210,6 +204,5 @@ def test_asynchronous_tests(pytester: pytest.Pytester, mark: str, fixture: str, 
     pytester.makeini(f"[pytest]\n{options}filterwarnings = error")
     pytester.makepyfile(ASYNCHRONOUS.replace("MARK", mark).replace("FIXTURE", fixture))
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", plugin)
-    result.assert_outcomes(passed=2, failed=2)
-    for shown in ("1 fault was never used:", "200 account.retrieve  GET /v1/account"):
-        assert shown in result.stdout.str()
+    result.assert_outcomes(passed=2, failed=1)
+    assert "1 fault was never used:" in result.stdout.str()
