@@ -137,6 +137,7 @@ def end_leases(connection: Connection, events: Table, name: str, now: int, longe
 
     Leases that end too late go on for as long as any lease lasts: the work may still be in flight.
     """
+    # The attempt stays counted, because it may have taken effect.
     claimed = update(events).where(events.c.name == name, events.c.state == IN_FLIGHT)
     ended = claimed.where(events.c.lease_ends_at <= now)
     connection.execute(ended.values(state=WAITING, due_at=now, error=reason, **RELEASED))

@@ -132,6 +132,7 @@ class Comparison:
 
     def ask(self) -> Place | None:
         """Return the place of the store, which is asked once; None if it cannot be reached now."""
+        # Once, and not again after a failure: each record would wait for a server that does not respond.
         if self._own is None and not self._is_unknown:
             try:
                 self._own = self._asked()

@@ -47,6 +47,7 @@ def _command(function: Callable[..., None]) -> None:
             function(found, criteria, **values)
 
     options = [keyword(each, Annotated[str | None, _criterion(text)], None) for each, text in _CRITERIA.items()]
+    # Typer makes the options of a command from its signature.
     run.__signature__ = inspect.Signature([*options, *own_parameters(function, 2), *stores.selecting()])  # type: ignore[attr-defined]
     commands.command(function.__name__, help=inspect.getdoc(function))(run)
 

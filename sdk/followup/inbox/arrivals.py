@@ -132,6 +132,7 @@ def catch_up(
     endpoint = _only_endpoint(client) if webhook_endpoint is None else webhook_endpoint
     if webhook_endpoint is not None:
         client.webhook_endpoints.retrieve(webhook_endpoint)
+    # The cursor is a time of the service, whose clock may be that of a mock.
     service_clock = time_of(client, inbox._clock)
     with inbox._checked_transaction() as connection:
         cursor = _cursor(connection, inbox.name, endpoint, service_clock.milliseconds(connection))
