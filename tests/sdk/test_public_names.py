@@ -122,21 +122,16 @@ def annotated(name: str) -> Iterator[tuple[str, Any]]:
     module = importlib.import_module(name)
     for public in getattr(module, "__all__", None) or [each for each in dir(module) if not each.startswith("_")]:
         value = getattr(module, public)
-        value = (
-            getattr(value, "__wrapped__", value)
-            if inspect.isroutine(value) is False and not inspect.isclass(value)
-            else value
-        )
+        if not inspect.isroutine(value):
+            value = getattr(value, "__wrapped__", value)  # of a fixture
         if not str(getattr(value, "__module__", "")).startswith("followup"):
             continue
         if inspect.isfunction(value) or inspect.isclass(value):
             yield f"{name}.{public}", value
-        if inspect.isclass(value):
-            for each in dir(value):
-                member = inspect.getattr_static(value, each)
-                member = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-                if inspect.isfunction(member) and (each == "__init__" or not each.startswith("_")):
-                    yield f"{name}.{public}.{each}", member
+        for each, member in inspect.getmembers_static(value) if inspect.isclass(value) else []:
+            found = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            if inspect.isfunction(found) and (each == "__init__" or not each.startswith("_")):
+                yield f"{name}.{public}.{each}", found
 
 
 @pytest.mark.parametrize("module", PUBLIC_MODULES)
