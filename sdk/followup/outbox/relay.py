@@ -121,10 +121,10 @@ class Relay:
                     return
             began = self.clock.monotonic()
             claimed = self._claim(found)
-            if isinstance(claimed, float):
-                self.clock.wait(claimed if left is None else min(claimed, left), stop)
-            elif claimed is not None:  # otherwise leases have ended, or other relays have these events
+            if isinstance(claimed, verdicts.Claim):
                 self._send(claimed, report, began, left)
+            elif claimed is not None:  # otherwise leases have ended, or other relays have these events
+                self.clock.wait(claimed if left is None else min(claimed, left), stop)
 
     def _claim(self, found: Sequence[int]) -> verdicts.Claim | float | None:
         def claim(connection: Connection, now: int) -> verdicts.Claim | float | None:
