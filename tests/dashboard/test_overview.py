@@ -114,3 +114,17 @@ class TestProblems:
         assert "0 delivered 2 pending" in views.text("overview")
         service.advance(minutes=5)
         assert [*panels(views)] == ["Latest calls 3"]
+
+    def test_the_last_error_of_an_endpoint_is_that_of_its_own_time(
+        self, views: Views, client: FollowUp, service: MockService
+    ) -> None:
+        responses = iter([204, 503, 400])
+        service.mount(HOOKS, lambda _: httpx.Response(next(responses)))
+        client.webhook_endpoints.create(url=HOOKS, enabled_events=["*"])
+        for phone in (ANA["phone"], "+5491155550002"):
+            client.patients.create(phone=phone)
+            service.advance(seconds=1)
+        service.resend(service.deliveries[-1].id)  # of a delivery that has succeeded, so its failure does not count
+        (endpoint,) = panels(views)["Endpoints with problems 1"]
+        assert endpoint.endswith("503 Service Unavailable")
+        assert views.column("webhook_endpoints", "last error") == ["503 Service Unavailable"]

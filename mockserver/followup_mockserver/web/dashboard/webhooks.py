@@ -76,9 +76,12 @@ def last_result(tenant: Tenant, delivery: WebhookDelivery) -> str | None:
 
 
 def last_failure(tenant: Tenant, endpoint: WebhookEndpoint) -> str | None:
-    """Return the result of the last attempt to an endpoint that failed; None if the mock has none any more."""
-    made = (each for each in reversed(all_attempts(tenant)) if each.webhook_endpoint == endpoint.id)
-    return next((result_of(each) for each in made if each.error is not None), None)
+    """Return the result of the attempt that is the last error of an endpoint; None if it has no last error."""
+    if (error := endpoint.last_error) is None:
+        return None
+    # Not simply the last one that failed, which may be a manual retry that the endpoint does not count.
+    made = (each for each in tenant.attempts if each.webhook_endpoint == endpoint.id and each.at == error.at)
+    return next((result_of(each) for each in made if each.error == error.message), error.message)
 
 
 def _reason(response: ReceiverResponse) -> str | None:
