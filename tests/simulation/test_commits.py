@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import aiosqlite
 import django.db.backends.sqlite3.base
@@ -24,6 +26,7 @@ from support.databases import engine_of
 from support.integrations.stores import Stores
 
 from followup import FollowUp
+from followup_mockserver.lab.simulation.drivers import _commits
 from followup_mockserver.lab.simulation.history import Book, CrashAtCommit, seed_of
 from followup_mockserver.lab.simulation.promises import time_of
 from followup_mockserver.simulation import Booking, Clinic, Crash, simulate
@@ -55,6 +58,11 @@ def begin(url: str) -> None:
 def autocommit(url: str) -> None:
     with of_sqlite(url, isolation_level=None) as connection:
         connection.execute(f"-- alone\n{INSERT}")
+
+
+def positional(url: str) -> None:
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"), 0, 0, None, False)) as connection:
+        connection.execute(INSERT)
 
 
 def script(url: str) -> None:
@@ -116,7 +124,7 @@ def psycopg_autocommit(url: str) -> None:
 
 
 BOTH = [engine_begin, session_commit, django_atomic, django_autocommit]
-SQLITE = [leave, commit, begin, autocommit, script, end_of_transactions]
+SQLITE = [leave, commit, begin, autocommit, positional, script, end_of_transactions]
 POSTGRESQL = [psycopg_leave, psycopg_transaction, psycopg_autocommit, psycopg_asynchronous]
 
 
@@ -162,6 +170,14 @@ def test_a_crash_before_a_commit_undoes_it_and_one_after_it_does_not(insert: Any
     simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(0), Book(0, 0))))
     with pytest.raises(AssertionError, match=r"\n2\. The clinic crashed after it committed \((clinic|postgres|mysql)"):
         simulate(clinic, examples=1, seed=seed_of((CrashAtCommit(1), Book(0, 0))))
+
+
+@pytest.mark.parametrize(("statement", "is_commit"), [("SELECT ", False), ("INSERT INTO bookings VALUES (", True)])
+def test_a_template_string_for_psycopg_is_read(statement: str, is_commit: bool) -> None:
+    template = SimpleNamespace(strings=(statement, ")"))  # Python has template strings from 3.14 on
+    state = {"info.transaction_status.name": "IDLE", "autocommit": True, "pgconn.pipeline_status": 0}
+    connection = mock.Mock(**state)
+    assert _commits(connection, template) is is_commit
 
 
 def test_an_engine_and_a_session_that_survive_a_restart_have_no_connection_of_the_crashed_process(

@@ -150,13 +150,17 @@ def leave_thread() -> None:
     vars(threading.current_thread()).pop(_OWNER, None)
 
 
-def opening(
-    connect: Callable[..., sqlite3.Connection], *values: Any, factory: Any = sqlite3.Connection, **named: Any
-) -> sqlite3.Connection:
+_POSITIONAL = ("timeout", "detect_types", "isolation_level", "check_same_thread", "factory", "cached_statements", "uri")
+"""The parameters of ``sqlite3.connect`` after the database, which are positional, too, before Python 3.15."""
+
+
+def opening(connect: Callable[..., sqlite3.Connection], *values: Any, **named: Any) -> sqlite3.Connection:
     """Open a connection as ``sqlite3.connect`` does; one of a clinic reports its commits."""
     if databases_of_thread() is None:
-        return connect(*values, factory=factory, **named)
-    return connect(*values, factory=_observed(_ObservedConnection, factory), **named)
+        return connect(*values, **named)
+    named |= zip(_POSITIONAL, values[1:], strict=False)
+    factory = _observed(_ObservedConnection, named.pop("factory", sqlite3.Connection))
+    return connect(*values[:1], factory=factory, **named)
 
 
 @functools.cache
@@ -170,14 +174,14 @@ def _observed(observed: type, factory: Any) -> Any:
 class _ObservedConnection(sqlite3.Connection):
     """A connection of sqlite3. The end of its process can close it from another thread, so it checks threads itself."""
 
-    def __init__(self, database: Any, *values: Any, check_same_thread: bool = True, **named: Any) -> None:
+    def __init__(self, database: Any, *, check_same_thread: bool = True, **named: Any) -> None:
         databases = databases_of_thread()
         assert databases is not None
         self._databases = databases
         self._name = PureWindowsPath(os.fsdecode(database).partition("?")[0]).name  # it knows both separators
         self._thread = threading.get_ident() if check_same_thread else None
         databases.process.check()
-        super().__init__(database, *values, **named | {"check_same_thread": False})
+        super().__init__(database, check_same_thread=False, **named)
         databases.connections[self] = _close_sqlite
 
     def __setattr__(self, name: str, value: Any) -> None:

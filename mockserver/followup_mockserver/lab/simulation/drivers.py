@@ -112,7 +112,7 @@ async def _running_in_thread(run_sync: Any, func: Any, *args: Any, **options: An
     loop = running_loop()  # None in an event loop of trio
     if not isinstance(loop, SimulatedLoop):
         return await run_sync(func, *args, **options)
-    # anyio's own threads pass results on through names of its event loops, so those of asyncio are used instead.
+    # The loop waits for the futures that it has made; anyio makes those of its own threads without it.
     async with options.get("limiter") or anyio.to_thread.current_default_thread_limiter():
         with anyio.CancelScope(shield=not options.get("abandon_on_cancel")):
             run: Any = contextvars.copy_context().run
@@ -208,6 +208,8 @@ def _commits(connection: Any, query: Any) -> bool:
 def _text(query: Any, connection: Any) -> str:
     if hasattr(query, "as_string"):
         return str(query.as_string(connection))
+    if hasattr(query, "strings"):  # a template string of Python 3.14
+        return "?".join(query.strings)
     return query.decode(errors="replace") if isinstance(query, bytes) else str(query)
 
 
