@@ -114,7 +114,7 @@ def event_of(type: sdk.EventType, patient: tuple[str, ...] = ()) -> SearchStrate
     Args:
         type: the type.
         patient: fields of the patient, of which an event has at least one; then a new organization can process it,
-            because all other objects that it refers to exist. None: the objects need not exist.
+            because all other objects that it refers to exist. Empty: the objects need not exist.
     """
     build: Callable[..., EventInput] = getattr(inbound, type.replace(".", "_"))
     declared = inspect.unwrap(build)

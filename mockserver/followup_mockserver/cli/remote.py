@@ -121,7 +121,7 @@ class Remote:
         from followup_mockserver.web.control_routes import PREFIX
 
         try:
-            # No proxy of the environment: it is for the network, and the mock is on this machine.
+            # No proxy of the environment: it leads out of the network that the mock is in, mostly that of this machine.
             headers = {**self._headers, **request.pop("headers", {})}
             response = httpx.request(
                 method, self._url + PREFIX + path, headers=headers, timeout=TIMEOUT, trust_env=False, **request

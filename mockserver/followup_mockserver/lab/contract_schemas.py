@@ -101,7 +101,7 @@ class Schemas:
         found = functools.reduce(_merged, parts)
         if "unevaluatedProperties" in schema:
             found = {"additionalProperties": schema["unevaluatedProperties"], **found}
-        # OpenAPI 3.0, in which an enum need not list the null that this allows.
+        # OpenAPI 3.0. An enum would have to list the null that this allows, but documents often omit it there.
         if schema.get("nullable") is True and "type" in found:
             found = {**found, "type": found["type"] | {"null"}}
         return found
@@ -137,7 +137,7 @@ class Schemas:
             elif key in LOWER + UPPER:
                 if isinstance(value, bool) or not isinstance(value, int | float):
                     raise DocumentError(f"{at}: {key} must be a number")
-                # A minimum of nothing is none.
+                # A minimum length of 0 restricts nothing.
                 form |= {key: value} if value or key not in ("minLength", "minItems", "minProperties") else {}
             elif key in ("items", "additionalProperties") and value not in (True, {}):
                 form[key] = value

@@ -57,7 +57,7 @@ Span = tuple[datetime, datetime]
 
 def span_in(query: Mapping[str, str]) -> Span | None:
     """Return the span of time that the user has selected, without its end; None if there is no valid one."""
-    # Eleven digits reach the year 5138; twelve are beyond the last datetime.
+    # Eleven digits reach the year 5138; twelve can be beyond the last datetime.
     found = re.fullmatch(r"(\d{1,11})\.\.(\d{1,11})", query.get("time", ""), re.ASCII)
     if found is None:
         return None
