@@ -20,7 +20,7 @@ from followup._core.operations import declarations_of, group_name
 from followup._core.package_data import package_data, package_text, zone_of
 from followup._core.redaction import redacted, visible
 from followup._core.results import FrozenValue, Model, Value
-from followup._core.threads import NoThreadError, addresses_of, is_address, result_within, run_in_thread, stop_signals
+from followup._core.threads import addresses_of, is_address, result_within, run_in_thread, start_thread, stop_signals
 from followup._core.time import REAL_TIME, Time, reproducible_randomness, virtual_time
 from followup._core.tracebacks import clear_frames, clears_frames_of
 from followup._version import IS_RELEASED, installation

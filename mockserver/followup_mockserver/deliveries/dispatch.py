@@ -286,7 +286,9 @@ class Dispatcher:
             if mount is not None:
                 return await self._call_async(mount, prepared)
             if self._network:
-                return await asyncio.to_thread(self._sender.send, prepared)
+                # In a daemon thread: ``asyncio.run`` waits for those of ``to_thread``, also after a cancellation.
+                sending = sdk.start_thread(lambda: self._sender.send(prepared), "followup-mock-attempt")
+                return await asyncio.wrap_future(sending)
             return self._nothing_mounted(prepared.url)
         except BaseException as error:  # noqa: BLE001
             return _interrupted(error)

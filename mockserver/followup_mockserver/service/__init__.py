@@ -1,5 +1,6 @@
 """The mock as a whole: ``MockService`` in memory, and ``Mock``, which assembles the parts of either kind of mock."""
 
+import asyncio
 import functools
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack, cast
 from urllib.parse import urlsplit
@@ -295,6 +296,8 @@ class InProcessTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Return the application's response."""
         await request.aread()
-        # In the thread of the event loop: an operation does not block it, since delays advance the mock's clock, and a
-        # thread would make it half as slow again.
+        # The control API may block the event loop, for a receiver or in a long poll. An operation of the API does not,
+        # since delays advance the mock's clock; a thread would make it half as slow again.
+        if request.url.path.startswith("/_mock"):
+            return await asyncio.to_thread(call_wsgi, self._app, request)
         return call_wsgi(self._app, request)

@@ -119,6 +119,20 @@ class TestSockets:
         finally:
             answered.set()
 
+    def test_a_cancelled_attempt_does_not_hold_up_the_end_of_the_event_loop(self) -> None:
+        async def run(url: str) -> None:
+            async with MockService(allow_http_webhooks=True, allow_network=True) as service:
+                client = service.async_client()
+                await client.webhook_endpoints.create(url=url, enabled_events=["*"])
+                await client.patients.create(phone="+5491155550000")
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(service.advance_async(), LIMIT)
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            began = time.monotonic()
+            asyncio.run(run(f"http://127.0.0.1:{listener.getsockname()[1]}/"))
+            assert time.monotonic() - began < 8, "it did not wait for the 10 s of the receiver"
+
     def test_section_6_2_neither_has_a_port_that_does_not_respond(self, service: ImpatientService) -> None:
         with unresponsive("127.0.0.2") as port:
             assert_too_late(delivered(service, f"http://127.0.0.2:{port}/"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -83,3 +84,21 @@ def test_an_error_of_the_application_is_raised_and_its_response_is_closed(send: 
     with pytest.raises(ZeroDivisionError):
         send(app, "GET", "/")
     assert closed == [True]
+
+
+def test_a_long_poll_of_the_control_api_does_not_block_the_event_loop() -> None:
+    other_call = threading.Event()
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if environ["PATH_INFO"] == "/_mock/messages":
+            assert other_call.wait(60)
+        else:
+            other_call.set()
+        return echo(environ, start_response)
+
+    async def run() -> list[int]:
+        async with httpx.AsyncClient(transport=InProcessTransport(app), base_url=BASE) as client:
+            calls = asyncio.gather(client.get("/_mock/messages"), client.get("/v1/account"))
+            return [each.status_code for each in await calls]
+
+    assert asyncio.run(run()) == [200, 200]
