@@ -120,6 +120,8 @@ def ask(tenant: Tenant, job: Job) -> Outcome:
 
 def obstacle_to_question(tenant: Tenant, intake: IntakeRequest) -> Outcome | None:
     """Return the outcome of a message that cannot be sent as things stand; None if it can be sent."""
+    if intake.status != "new":  # in a snapshot that was edited; the rules cancel the message
+        return Outcome(Kind.CLOSED)
     patient = _patient_of(tenant, intake)
     if patient is not None and patient.opted_out:
         return OPTED_OUT

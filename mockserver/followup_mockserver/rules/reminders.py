@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from followup import Appointment, Patient, Visit
 from followup._for_mockserver import package_text, zone_of
-from followup_mockserver.rules.patients import follows_appointment, patient_about
+from followup_mockserver.rules.patients import UPCOMING, follows_appointment, patient_about
 from followup_mockserver.world.outcomes import Kind, Outcome, other
 from followup_mockserver.world.state.clock import Job
 from followup_mockserver.world.state.history import MESSAGE
@@ -41,7 +41,6 @@ keep_reminders: Callable[[Tenant, DomainEvent], None] = follows_appointment("rem
 
 def send_reminder(tenant: Tenant, job: Job) -> Outcome:
     """Remind the patient of an appointment. The text has the time in the organization's time zone."""
-    # It is upcoming: whatever ends it cancels its reminders.
     appointment = tenant.appointments.get(job.about)
     assert appointment is not None  # appointments are never removed
     if (obstacle := obstacle_to_patient(tenant, appointment)) is not None:
@@ -70,6 +69,9 @@ def send_post_visit(tenant: Tenant, job: Job) -> Outcome:
 
 def obstacle_to_patient(tenant: Tenant, about: Appointment | Visit) -> Outcome | None:
     """Return the outcome of a message to the patient of an object that cannot be sent; None if it can be sent."""
+    # What ends it cancels its reminders, but in a snapshot that was edited it may have ended all the same.
+    if isinstance(about, Appointment) and about.status not in UPCOMING:
+        return Outcome(Kind.CLOSED)
     patient = patient_about(tenant, about)
     if patient.opted_out:
         return OPTED_OUT

@@ -38,6 +38,7 @@ class Kind(Enum):
     SENT = "succeeded", "sent"
     ENDED = "", "ended"
     ALREADY_PAST = "muted", "not scheduled", "{hours:g} h before the start was already past"
+    CLOSED = "muted", "not sent", "the appointment or intake request is closed"
     OPTED_OUT = "muted", "not sent", "the patient has opted out"
     NO_PHONE = "muted", "not sent", "no phone number is known"
     APPOINTMENT_CANCELLED = "muted", "cancelled", "the appointment was cancelled"

@@ -1,12 +1,13 @@
 """What is wrong with a snapshot is an error that names the place, and contains no value."""
 
 import copy
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.rich_mock import rich_mock
+from support.rich_mock import NOON, rich_mock
 
 from followup_mockserver import MockService
 from followup_mockserver.world.state.snapshots import MAX_BYTES
@@ -123,3 +124,27 @@ def test_errors_contain_no_values() -> None:
     with pytest.raises(ValueError, match="dni") as raised:
         MockService.load(broken(put("patients", 0, "dni", value=["30123456"])))
     assert "30123456" not in str(raised.value)
+
+
+def test_no_message_is_written_about_what_an_editor_of_the_file_has_closed() -> None:
+    numbers = itertools.count(1_000)
+
+    def close(organization: Any) -> None:
+        for each in organization["appointments"]:
+            each["status"] = "cancelled"
+        for each in organization["intakeRequests"]:
+            each["status"] = "discarded"
+            job = {"at": NOON, "kind": "intake", "about": each["id"], "number": next(numbers)}
+            organization["jobs"].append(job)
+
+    service = MockService.load(broken(close))
+    before = len(service.messages)
+    assert {"reminder", "intake"} <= {each.kind for each in service.jobs}
+    service.advance(days=5)
+    assert {each.kind for each in service.messages[before:]} == {"post_visit"}
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    service = MockService.load(broken(put("webhookDeliveries", 0, "attempts", value=2.0)))
+    with service.client() as client:
+        assert {each.attempts for each in client.webhook_deliveries.list(limit=100)} >= {2}

@@ -24,7 +24,7 @@ _LARGEST_NUMBER = 1e300
 of its own."""
 
 LARGEST_INTEGER = 2**53
-"""The bound of whole numbers without a bound of their own: every JSON implementation can represent them."""
+"""The bound of numbers that count something in a snapshot: every JSON implementation can represent them."""
 
 Scalar = tuple[validation.Schema, Callable[[Any], Any] | None]
 """The schema of a type, and the conversion of its values; None: they are the same in JSON and in Python."""

@@ -92,6 +92,7 @@ class _SavedShapes(Shapes):
     scalars = {  # noqa: RUF012 - as in the base class
         **Shapes.scalars,
         str: ({"type": "string"}, None),
+        int: ({"type": "integer"}, int),  # a response with 2.0 instead of 2 would break clients
         datetime: ({"type": "string", "format": TIMESTAMP, "pattern": YEARS}, _instant_of),
         timedelta: (
             {"type": "number", "minimum": 0, "maximum": _LONGEST_ADVANCE},
