@@ -1,5 +1,6 @@
 """What every operation shares: keys, scopes, lines, rate, versions, idempotency, pages, parsing (sections 4 to 9)."""
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -45,6 +46,11 @@ class TestParsing:
         response = api.request("POST", "/v1/patients", content=content, headers={"Content-Type": "application/json"})
         assert response.status_code == 400
         assert set(response.json()["error"]) == {"type", "code", "message", "param"}
+
+    @pytest.mark.parametrize(("levels", "status"), [(32, 200), (33, 400)])
+    def test_a_body_has_at_most_32_levels(self, api: Api, levels: int, status: int) -> None:
+        inner = json.loads("[" * (levels - 3) + "{}, 1" + "]" * (levels - 3))  # in two objects, and with one inside
+        assert api.post("/v1/events", {"id": "e1", "type": "order.issued", "data": {"x": inner}}).status_code == status
 
     def test_a_body_over_the_limit_is_not_looked_at_without_a_key(self, api: Api) -> None:
         response = api.request("POST", "/v1/patients", key=None, content=b"x" * 1_048_577)

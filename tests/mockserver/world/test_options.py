@@ -11,6 +11,7 @@ import httpx
 import pytest
 from support.http import Api, problem
 
+from followup import RateLimitError
 from followup_mockserver import MockService
 from followup_mockserver.service import InProcessTransport
 
@@ -159,6 +160,16 @@ def test_each_option_in_the_file_takes_effect(settings: Path) -> None:
         assert each.clock.frozen
         assert each.clock.now.isoformat() == "2026-09-28T12:00:00+00:00"
         behaves_as_asked(each, each.api_key)
+
+
+def test_the_file_may_set_the_rate_limit_and_may_be_empty(settings: Path, tmp_path: Path) -> None:
+    client = MockService(settings=settings).client(max_retries=0)
+    for _ in range(7):
+        client.account.retrieve()
+    with pytest.raises(RateLimitError):
+        client.account.retrieve()
+    (empty := tmp_path / "empty.toml").touch()
+    assert MockService(settings=empty).client().patients.create(phone="11 4123-4567").phone == "+541141234567"
 
 
 def test_the_path_may_be_text_and_a_passed_option_takes_precedence(settings: Path) -> None:

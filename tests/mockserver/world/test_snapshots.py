@@ -134,6 +134,10 @@ class TestClock:
         assert service.clock.frozen
         assert service.clock.now == datetime(2100, 1, 1, tzinfo=UTC)
 
+    def test_start_time_before_the_snapshot_is_rejected(self, service: MockService) -> None:
+        with pytest.raises(ValueError, match=r"start_time must be the time of the snapshot, 2026-09-28T12:00:00"):
+            MockService.load(service.save(), start_time="2026-09-28T11:59:59Z")
+
 
 class TestLoad:
     def test_takes_data_text_bytes_and_a_path(self, service: MockService, tmp_path: Path) -> None:
