@@ -27,7 +27,7 @@ def claim_idempotency_key(exchange: Exchange) -> None:
     key = request.headers.get("idempotency-key")
     if not request.operation.declaration.idempotent:
         return
-    # NUL separates them, because neither method nor path can contain it.
+    # NUL separates them: a path that contains it leads to no object, and to no response that is replayed.
     source = b"\0".join((request.operation.method.encode(), request.path.encode(), request.body or b""))
     fingerprint = exchange.fingerprint = hashlib.sha256(source).hexdigest()
     if key is None:

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 
 import attrs
 
-# The patterns come before ``fromisoformat``, which from Python 3.11 on also takes 20260928, weeks and ordinal days.
+# The patterns come before ``fromisoformat``, which from Python 3.11 on also takes 20260928 and 2026-W40-1.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
@@ -122,7 +122,7 @@ def parse_webhook_url(text: str) -> WebhookUrl:
         raise ValueError("not a port")
     if host.startswith("["):
         host = str(ipaddress.IPv6Address(host[1:-1]))
-    # That localhost is this machine is only certain once it is resolved: the sender checks the address again.
+    # The sender takes localhost for this machine too, whatever a resolver says.
     if scheme == "http" and host != "localhost" and not is_loopback_address(host):
         raise ValueError("http is for loopback addresses")
     return WebhookUrl(scheme, host, port, target if target.startswith("/") else f"/{target}")
