@@ -3,12 +3,13 @@
 import inspect
 import json
 import pickle
+import socket
 from typing import Any
 
 import pytest
 from support.drivers import Driver
-from support.responses import error
-from support.server import ScriptedServer, reply
+from support.responses import error, patient
+from support.server import Action, Received, ScriptedServer, reply
 
 import followup
 from followup import APIStatusError, EventBatchError, FollowUp, FollowUpError, InvalidRequestError, ResponseDecodeError
@@ -172,6 +173,23 @@ def test_every_part_of_an_error_is_shown_redacted_and_without_control_characters
         assert getattr(found, part) == long
     elif part == "Request-Id":
         assert found.headers["request-id"] == found.request_id == headers[part]
+
+
+@pytest.mark.parametrize(("value", "text"), [(b"Cl\xc3\xadnica", "Clínica"), (b"Cl\xednica", "Cl\ufffdnica")])
+def test_a_header_may_have_any_bytes(server: ScriptedServer, driver: Driver, value: bytes, text: str) -> None:
+    def respond(status: int, body: dict[str, Any]) -> Action:
+        content = json.dumps(body).encode()
+        lines = f"HTTP/1.1 {status} X\r\nContent-Length: {len(content)}\r\nRequest-Id: ".encode()
+
+        def act(connection: socket.socket, _: Received) -> bool:
+            connection.sendall(lines + value + b"\r\n\r\n" + content)
+            return True
+
+        return act
+
+    server.script = [respond(404, error()), respond(200, patient())]
+    assert failure(server, driver, APIStatusError, retrieve).headers["request-id"] == text
+    assert driver.call(server.url, retrieve).last_response.headers["request-id"] == text
 
 
 @pytest.mark.usefixtures("hang_guard")

@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    import httpx
+
     from followup._core import api_rules as rules
     from followup._core.redaction import SentValues
 else:
     rules, typing = Late("followup._core.api_rules"), Late("typing")
+    httpx = Late("httpx")  # the mock and the commands read the declarations, and need no HTTP client
 
 
 class FollowUpError(Exception):
@@ -172,15 +175,12 @@ class APIStatusError(FollowUpError):
         note: str = "",
         **call: typing.Any,
     ) -> None:
-        # Imported late: the mock and the commands read the declarations, and need no HTTP client.
-        import httpx
-
-        from followup._core.redaction import SentValues
+        from followup._core.redaction import SentValues  # late: verifying a webhook does not need it
 
         # No text yet: it needs the attributes that are set below.
         super().__init__(**{"was_sent": "yes", **call})
         self.status_code: int = status_code
-        self.headers: httpx.Headers = httpx.Headers(headers)
+        self.headers: httpx.Headers = headers_from(headers or {})
         self.body = body
         self.type: str | None
         self.code: str | None
@@ -267,6 +267,14 @@ def status_error_class(status_code: int, body: Any) -> type[APIStatusError]:
     if status_code >= 500:
         return InternalServerError
     return _BY_STATUS.get(status_code, APIStatusError)
+
+
+def headers_from(headers: Mapping[str, str]) -> httpx.Headers:
+    """Return the headers of a response in a mapping that ignores case. A value may be any text."""
+    if isinstance(headers, httpx.Headers):
+        return httpx.Headers(headers)
+    # As bytes: httpx takes text for ASCII, and a proxy's header may have other characters.
+    return httpx.Headers([(name.encode(), value.encode()) for name, value in headers.items()])
 
 
 def parse_retry_after(value: str | None, now: datetime | None = None) -> float | None:

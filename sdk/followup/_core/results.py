@@ -8,6 +8,7 @@ import attrs
 
 from followup._core.codec.kinds import ABSENT_IF_NONE, NOT_IN_JSON
 from followup._core.codec.wire import short
+from followup._core.errors import headers_from
 from followup._core.plain import Late
 from followup._core.tracebacks import clears_frames
 
@@ -133,7 +134,7 @@ class ResponseInfo(FrozenValue):
     @property
     def headers(self) -> "httpx.Headers":
         """The headers of the response; their case does not matter."""
-        return httpx.Headers(self._headers)
+        return headers_from(self._headers)
 
 
 NO_RESPONSE = ResponseInfo(status_code=0, headers={}, request_id=None)
