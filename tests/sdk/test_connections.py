@@ -170,6 +170,10 @@ def test_a_request_that_httpx_cannot_make_is_an_error_of_ours(server: ScriptedSe
         driver.call(server.url, lambda client: client.patients.list(phone="1" * 70_000), http_client=own)
     assert (caught.value.was_sent, caught.value.attempts) == ("no", 1)
     assert caught.value.__context__ is None
+    own.cookies.set("theirs", "ñ")  # as a server may have set it
+    with pytest.raises(APIConnectionError, match=r"cannot be sent .*UnencodableHeader") as caught:
+        driver.call(server.url, lambda client: client.patients.retrieve("pat_1"), http_client=own)
+    assert (caught.value.was_sent, caught.value.attempts, caught.value.__context__) == ("no", 1, None)
     assert server.received == []
 
 

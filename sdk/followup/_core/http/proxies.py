@@ -73,7 +73,8 @@ class Route:
 
     def request(self, step: Send) -> httpcore.Request:
         """Return the request of an attempt."""
-        # ASCII: key, version and program are checked when a client is created, idempotency keys in each call.
+        # ASCII: key, version and program are checked when a client is created, idempotency keys in each call, and a
+        # trace context has no other characters (W3C Trace Context, sections 3.2 and 3.3).
         headers = [(name.encode("ascii"), value.encode("ascii")) for name, value in step.headers.items()]
         # A POST without a body has a length too, which some servers ask for with a 411 (RFC 9110, section 8.6).
         if step.content is not None or step.method in _WITH_BODY:

@@ -25,6 +25,10 @@ Own = httpx.Client | httpx.AsyncClient | httpx.BaseTransport | httpx.AsyncBaseTr
 """What an attempt goes through: a client or a transport of httpx, or a transport of its own on this route."""
 
 
+class UnencodableHeader(httpx.UnsupportedProtocol):
+    """A header is not ASCII: a cookie that a server has set in a user's client."""
+
+
 def _transport_options(route: Route) -> dict[str, Any]:
     """Return the options of a transport of httpx that sends requests on the same route."""
     # Without TLS an empty context: httpx would load the certificates for each of these transports.
@@ -82,14 +86,17 @@ def _prepared(own: Own, step: Send, whole: float | None, method: str) -> Callabl
         )
         return functools.partial(getattr(own, method), request)
     parts = own.timeout.as_dict() if step.timeouts is None else step.timeouts
-    request = own.build_request(
-        step.method,
-        step.url,
-        params=httpx.URL(step.url).params if own.params else None,  # those of a user's client would replace ours
-        headers=step.headers,
-        content=step.content,
-        extensions={"timeout": _at_most(parts, whole)},
-    )
+    try:
+        request = own.build_request(
+            step.method,
+            step.url,
+            params=httpx.URL(step.url).params if own.params else None,  # those of a user's client would replace ours
+            headers=step.headers,
+            content=step.content,
+            extensions={"timeout": _at_most(parts, whole)},
+        )
+    except UnicodeEncodeError:  # here, since one of a user's hook is the user's, and may come after the request
+        raise UnencodableHeader("") from None
     # A redirect would take the key and a patient's data to another server, and `auth` would replace the key.
     return functools.partial(own.send, request, stream=True, auth=None, follow_redirects=False)
 
