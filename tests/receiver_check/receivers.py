@@ -118,6 +118,11 @@ class CrashesWithoutSignature(Receiver):
         return super().receive(body, headers) if "x-service-signature" in headers else 500
 
 
+class RedirectsForged(Receiver):
+    def receive(self, body: bytes, headers: Mapping[str, str]) -> int:
+        return 204 if super().receive(body, headers) == 204 else 302
+
+
 class NeverDeduplicates(Receiver):
     def is_new(self, database: sqlite3.Connection, event: Any) -> bool:
         return True
@@ -218,6 +223,17 @@ class IgnoresForged(Receiver):
         if status == 401:
             self.released.wait(30)
         return status
+
+
+class UniqueAppointments(Receiver):
+    """Keeps appointments under the clinic's own ids, and patients under their phones."""
+
+    def work(self, database: sqlite3.Connection, event: Any) -> None:
+        super().work(database, event)
+        for table, key in (("patient", "phone"), ("appointment", "externalId")):
+            database.execute(f"CREATE TABLE IF NOT EXISTS {table} (id TEXT PRIMARY KEY, key TEXT UNIQUE)")
+            values = (event["data"][table]["id"], event["data"][table][key])
+            database.execute(f"INSERT INTO {table} VALUES (?, ?) ON CONFLICT (id) DO NOTHING", values)
 
 
 class LimitsTheRate(Receiver):

@@ -22,6 +22,7 @@ FAULTS = {
     receivers.AcceptsThePast: {"old_timestamp"},
     receivers.IgnoresCase: {"uppercase_hex"},
     receivers.CrashesWithoutSignature: {"missing_signature"},
+    receivers.RedirectsForged: FORGED,
     receivers.NeverDeduplicates: {"repeated", "fifty_at_once"},
     receivers.LooksBeforeItInserts: {"fifty_at_once"},
     receivers.ConflictsWithRepetitions: {"repeated", "fifty_at_once"},
@@ -98,6 +99,6 @@ def test_work_that_is_done_again_a_moment_later_is_seen(check: Check) -> None:
 
 def test_a_database_that_was_checked_before_is_no_obstacle(check: Check, tmp_path: Path) -> None:
     for number in (1, 2):
-        assert check(receivers.Receiver).count("PASS") == 15
+        assert check(receivers.UniqueAppointments).count("PASS") == 15
         # Other events than before: those would be repetitions, and have no effect.
-        assert len(receivers.Receiver(tmp_path / "clinic.db").handled()) == number * 10
+        assert len(receivers.UniqueAppointments(tmp_path / "clinic.db").handled()) == number * 10

@@ -113,6 +113,11 @@ def test_what_the_service_writes_is_read_back_to_the_millisecond(instant: dateti
     assert timedelta() <= instant - parse_timestamp(text) < timedelta(milliseconds=1)
 
 
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.000-14:00"])
+def test_a_time_that_utc_cannot_express_is_written_as_it_came(text: str) -> None:
+    assert format_timestamp(parse_timestamp(text)) == text
+
+
 @pytest.mark.parametrize(
     ("text", "zone"),
     [
