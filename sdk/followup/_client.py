@@ -217,7 +217,7 @@ class _Client(Generic[HttpClient, AnyConnections]):
         for name, value in vars(self).items():
             if not isinstance(inspect.getattr_static(type(self), name, None), (lazy, functools.cached_property)):
                 setattr(derived, name, value)
-        # It owns nothing: a closed client of a request must not take the connections from all others.
+        # It owns nothing: whoever closes it must not close the connections of the client that it is derived from.
         derived._set_up(attrs.evolve(self._options, **changes), self._connections, owns_connections=False)
         return derived
 

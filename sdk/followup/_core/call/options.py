@@ -174,7 +174,7 @@ def checked_base_url(url: str) -> str:
         host = parts.hostname or ""
         has_host = re.fullmatch(_HOST_AND_PORT, parts.netloc.rpartition("@")[2]) is not None
         valid = parts.scheme in ("http", "https") and has_host and parts.port != 0
-        # Systems take 127.1 and 2130706433 for addresses, but not all of them do: digits have to be a whole address.
+        # Not every system takes 127.1 or 2130706433 for an address: digits have to be a whole one.
         if ":" in host or host.replace(".", "").isdigit():
             ipaddress.ip_address(host)
     except ValueError:
