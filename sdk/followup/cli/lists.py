@@ -157,7 +157,8 @@ class Output:
         # The csv module ends lines with CRLF, as RFC 4180 says; a text stream of Windows would add another CR.
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # type: ignore[union-attr]
         names, shown = self.listing.fields, visible if sys.stdout.isatty() else str
-        records = csv.writer(SimpleNamespace(write=functools.partial(write_line, end="")))  # a reader may stop early
+        output: Any = SimpleNamespace(write=functools.partial(write_line, end=""))  # a reader may stop early
+        records = csv.writer(output)
         records.writerow(names)
         return lambda row: records.writerow([shown(_cell(row.get(name))) for name in names])
 
