@@ -22,7 +22,7 @@ from followup.django.models import make_tables
 from followup.outbox import Outbox
 from followup_mockserver import MockServer
 
-from .conftest import EVENT
+from .conftest import EVENT, deliver
 
 RIGHT = {"DATABASE": "default", "WEBHOOK_SECRET": "whsec_test"}
 UNSUPPORTED = "django.db.backends.dummy"
@@ -158,7 +158,7 @@ def test_a_test_never_uses_the_database_of_the_project(connection: Any, monkeypa
     monkeypatch.setitem(place, "TEST", {**place["TEST"], "NAME": "test.db"})
     setup_test_environment()
     try:
-        for use in (lambda: outbox.record(EVENT), outbox.status):
+        for use in (lambda: outbox.record(EVENT), outbox.status, lambda: deliver("whd_1")):
             with (
                 transaction.atomic(using="sqlite"),
                 pytest.raises(ImproperlyConfigured, match=r"a test would use .*clinic\.db, .*, and not test\.db"),

@@ -209,7 +209,9 @@ class DjangoInbox(DjangoStore, Inbox):
             super()._store_in_time(arrival)
             return
 
-        # A test of TestCase, or a view with ATOMIC_REQUESTS, which responds after the commit.
+        # A test of TestCase, or a view of the user's with ATOMIC_REQUESTS, which responds after the commit.
+        check_of_tests(connection.alias)
+
         async def write(execute: Execution) -> None:
             async with savepoint(execute):
                 ours = execute.within(await schema_on(execute, self._database))
