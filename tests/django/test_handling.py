@@ -77,6 +77,20 @@ def test_a_killed_worker_has_done_all_or_nothing(connection: Any, moment: str) -
     assert inbox.status().done == 1
 
 
+def test_a_handler_whose_lease_has_passed_is_rolled_back(connection: Any) -> None:
+    clock = inbox._clock = ManualTime()
+
+    @inbox.otherwise
+    def handle(received: Received) -> None:
+        write(connection, received.event.id)
+        clock.advance(30)
+
+    deliver("whd_1")
+    with pytest.raises(ValueError, match="took longer than handler_timeout"):
+        inbox.drain(raise_exceptions=True)
+    assert written(connection) == []
+
+
 def test_what_has_not_run_is_never_done(connection: Any) -> None:
     async def late() -> None: ...
 

@@ -180,6 +180,23 @@ def test_run_goes_on_whatever_settling_raises(inbox: Desk, clock: ManualTime, ca
     assert "Ana" not in caplog.text
 
 
+def test_run_waits_longer_after_each_failure_in_a_row(inbox: Desk, clock: ManualTime) -> None:
+    stop = threading.Event()
+    fails = [True, True, True, False, True]
+
+    def connect(_: Any) -> None:
+        if not fails:
+            stop.set()
+        elif fails.pop(0):
+            raise OSError
+
+    inbox.status()  # finds the tables, so that each round connects once
+    event.listen(inbox._database.engine, "engine_connect", connect)
+    inbox.run(stop)
+    for wait, longest in zip(clock.waits, [0.5, 1.0, 2.0, 0.5, 0.5], strict=True):
+        assert 0.75 * longest <= wait <= longest
+
+
 def test_what_is_no_error_ends_run(inbox: Desk) -> None:
     def interrupt(_: Received) -> None:
         raise KeyboardInterrupt

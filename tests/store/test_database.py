@@ -108,8 +108,10 @@ def test_an_engine_of_sqlite_in_autocommit_mode_is_a_configuration_error(sqlite_
     [("postgresql", "SELECT pg_backend_pid()"), ("mysql", "SELECT CONNECTION_ID()")],
     indirect=["database_url"],
 )
-def test_a_connection_is_not_shared_with_a_forked_process(database_url: str, query: str) -> None:
-    database = Database(database_url)
+@pytest.mark.parametrize("is_of_the_user", [False, True])
+def test_a_connection_is_not_shared_with_a_forked_process(database_url: str, query: str, is_of_the_user: bool) -> None:
+    engine = create_engine(engine_of(database_url).url)
+    database = Database(engine if is_of_the_user else database_url)
 
     def backend() -> int:
         with database.transaction() as connection:
@@ -120,6 +122,7 @@ def test_a_connection_is_not_shared_with_a_forked_process(database_url: str, que
     assert in_a_child(backend) != ours
     assert backend() == ours
     database.close()
+    engine.dispose()
 
 
 def test_the_clock_is_that_of_the_database_in_milliseconds(database_url: str) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event, select, text
 from support.stores import receive, record
 
 from followup import FollowUp, inbound
-from followup._for_mockserver import Time, virtual_time
+from followup._for_mockserver import Time, reproducible_randomness, virtual_time
 from followup.inbox import Inbox
 from followup.outbox import Outbox
 from followup_mockserver import MockService
@@ -128,3 +128,22 @@ def test_no_statement_reads_the_clock_of_the_database(
     assert not [each for each in statements if any(clock in each.lower() for clock in clocks)]
     everything()
     assert [each for each in statements if any(clock in each.lower() for clock in clocks)]
+
+
+def test_the_same_seed_gives_the_same_ids_and_waits(
+    outbox: Outbox, engine: Engine, service: MockService, client: FollowUp
+) -> None:
+    def play(seed: int) -> list[Any]:
+        outbox.clear()
+        service.reset()
+        with virtual_time(None, lambda _: service._time_of(service.api_key)), reproducible_randomness(seed):
+            record(outbox, engine, {"type": "order.issued", "data": {}})
+            service.add_fault(operation="events.create", kind="status", status=500)
+            outbox.drain(client)
+            client.patients.create(phone="+5491155550000")
+        keys = [each.idempotency_key for each in service.requests]
+        return [rows(engine, "followup_outbox", "event_id", "event", "due_at"), keys]
+
+    first = play(7)
+    assert play(7) == first
+    assert play(8) != first
