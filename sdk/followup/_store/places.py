@@ -1,4 +1,4 @@
-"""Which database a connection is to, compared with that of a store.
+"""Which database a connection is to, compared with that of a store, and in which schema the tables are.
 
 What is recorded in another database than that of the relay is never sent. URLs cannot be compared: one database has
 many, by links, sockets, poolers and host names. So both databases are asked.

@@ -26,7 +26,7 @@ outbox: DjangoOutbox = DjangoOutbox()
 inbox: DjangoInbox = DjangoInbox()
 
 
-# The signature authenticates the sender. With ATOMIC_REQUESTS, the event would only be stored after the response.
+# The signature authenticates the sender. With ATOMIC_REQUESTS, a wait for a lock could outlast that for the response.
 @non_atomic_requests
 @csrf_exempt
 @require_POST

@@ -65,7 +65,7 @@ class WorkCommand(FollowUpCommand):
                 _exit()
             stop.set()
 
-        # A daemon, so that a command which ends by itself does not wait for a signal.
+        # A daemon, so that an interrupt before the try block below ends the process.
         threading.Thread(target=watch, name="followup-end", daemon=True).start()
         before = {}
         if threading.current_thread() is threading.main_thread():  # no other may do so
