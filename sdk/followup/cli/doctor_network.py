@@ -61,7 +61,7 @@ _MISTAKES = (
     (rf"{BASE_URL}=.*/v1(/.*)?", "contains /v1, which is appended to it", "End the value before /v1."),
     (rf"{API_KEY}=(?i:bearer).*", 'begins with "Bearer"', "Set it to the key alone."),
     (rf"{API_KEY}=whsec_.*", "is the secret of a webhook endpoint (whsec_...)", f"Set {SECRET_VARIABLE} to it."),
-    (rf"{SECRET_VARIABLE}=(?!whsec_[^,]*(,whsec_[^,]*)*$).*", "is no secret of an endpoint", "It begins with whsec_."),
+    (rf"{SECRET_VARIABLE}=(?!whsec_[^,]*(,whsec_[^,]*)*$).*", "is no secret of an endpoint", "Set one (whsec_...)."),
 )
 """Patterns of variables that nobody wanted, what is wrong with each, and what to do about it."""
 
