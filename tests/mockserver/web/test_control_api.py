@@ -208,6 +208,13 @@ def test_reset_of_one_organization_keeps_the_others(api: Api, client: FollowUp, 
     assert api.get("/v1/patients", key=key).status_code == 401
 
 
+def test_webhook_faults_that_wait_are_listed_and_removed(api: Api) -> None:
+    added = api.post("/_mock/deliveries/disturb", {"kind": "late", "optional": True}).json()
+    assert api.get("/_mock/deliveries/disturb").json() == {"data": [added]}
+    assert api.delete("/_mock/deliveries/disturb").json() == {"status": "ok"}
+    assert api.get("/_mock/deliveries/disturb").json() == {"data": []}
+
+
 def test_unknown_paths_and_methods(api: Api) -> None:
     assert problem(api.get("/_mock/nothing"))[0] == 404
     assert problem(api.delete("/_mock/clock"))[0] == 405

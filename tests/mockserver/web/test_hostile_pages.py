@@ -25,6 +25,7 @@ FOREIGN: list[dict[str, str]] = [
     {"Host": "localhost/evil.example"},
     {"Host": ""},
     {"Origin": "https://evil.example"},
+    {"Origin": "http://127.0.0.1:3000"},
     {"Origin": "null"},
     {"Origin": ""},
     {"Origin": "http://[::1"},
