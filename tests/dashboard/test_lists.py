@@ -16,6 +16,16 @@ START = "2026-10-01T12:30:00Z"
 
 
 class TestNames:
+    def test_rows_name_what_they_are_about(self, client: FollowUp, views: Views) -> None:
+        doctor = next(iter(client.doctors.list()))
+        client.appointments.create(patient=ANA_DIAZ, start_at=START, doctor=doctor.id)  # type: ignore[arg-type]
+        ana = {"phone": ANA_DIAZ["phone"], "fullName": "Ana Díaz"}
+        client.events.create({"id": "e1", "type": "patient.upserted", "data": {"patient": ana}})
+        (row,) = views.rows("appointments")
+        assert (row["patient"], row["doctor"], row["start"]) == ("Ana Díaz", doctor.full_name, "2026-10-01 12:30:00Z")
+        assert views.link("appointments", doctor.full_name) == f"doctors/{doctor.id}"
+        assert views.column("events", "about") == ["Ana Díaz"]
+
     def test_a_column_without_any_value_is_not_shown(self, client: FollowUp, views: Views) -> None:
         client.visits.create(patient={"phone": "+5491155550001"}, visited_at="2026-09-28T11:00:00Z")
         assert [*views.rows("visits")[0]] == ["patient", "visited", "external id", "created", "id"]
