@@ -177,6 +177,11 @@ class TestSockets:
         with listening(Inbox()) as url:
             assert delivered(service, url.replace("127.0.0.1", "localhost")).status == "succeeded"
 
+    @pytest.mark.parametrize("host", ["localhost", "[::1]"])
+    def test_a_receiver_may_listen_on_ipv6_alone(self, service: ImpatientService, host: str) -> None:
+        with MockServer(host="::1") as receiver:
+            assert delivered(service, f"http://{host}:{httpx.URL(receiver.url).port}/").last_status_code == 404
+
 
 def sent(url: str, *, body: bytes) -> AttemptResult:
     """What came of one attempt with a body that is larger than any webhook's."""

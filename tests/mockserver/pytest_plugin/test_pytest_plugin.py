@@ -71,8 +71,6 @@ def test_the_plugin_imports_nothing_until_a_fixture_is_used(pytester: pytest.Pyt
             assert not {"followup._client", "flask", "httpx", "followup_mockserver.service"} & set(sys.modules)
         """,
         "-p",
-        "no:schemathesis",
-        "-p",
         "no:respx",
     )
     result.assert_outcomes(passed=1)
@@ -119,7 +117,7 @@ def test_options_of_the_fixtures_can_be_overridden(pytester: pytest.Pytester) ->
 )
 def test_a_missing_extra_is_named(pytester: pytest.Pytester, fixture: str, missing: str, command: str) -> None:
     pytester.makeconftest(f"import sys; sys.modules[{missing!r}] = None")
-    result = run(pytester, f"def test_it({fixture}): pass", "-p", "no:respx", "-p", "no:schemathesis")
+    result = run(pytester, f"def test_it({fixture}): pass", "-p", "no:respx")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"*{missing}*{command}*"])
 
