@@ -1,6 +1,7 @@
 """Files as programs and people damage them: what a person sees is sent, or the row or the file has a doubt."""
 
 import os
+import tracemalloc
 from datetime import date, time
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,15 @@ def test_a_date_that_may_be_exchanged_beside_a_text_that_is_no_date_of_the_map(t
     workbook.save(tmp_path / "made.xlsx")
     expected = ["row 2 time_format Fecha + Hora", "row 3 date_mixed Fecha + Hora", "2 rows, 2 rejected, 0 ignored"]
     assert found(tmp_path, (tmp_path / "made.xlsx").read_bytes(), name="turnos.xlsx") == expected
+
+
+def test_long_cells_are_not_kept_in_memory(tmp_path: Path) -> None:
+    found(tmp_path, table(*(with_(ONE, Turno=str(number), Celular=f"{number:05}" * 2_000) for number in range(1_000))))
+    used = []
+    tracemalloc.start()
+    try:
+        job = Import.load(tmp_path / "map.toml")
+        job.check(tmp_path / "turnos.csv", on_progress=lambda *_: used.append(tracemalloc.get_traced_memory()[0] >> 20))
+    finally:
+        tracemalloc.stop()
+    assert max(used) < 5

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet, MultiFernet
-from sqlalchemy import event
+from sqlalchemy import create_engine, event
 from support.databases import TAKES_LOCK, engine_of
 from support.exports import MORNING, codes, export, import_of, row, types
 
@@ -426,6 +426,15 @@ def test_a_run_that_commits_just_before_another_one(database_url: str, outbox: O
     assert types(report) == [f"appointment.rescheduled T-{number}" for number in range(5)]
     assert outbox.status().waiting == 10
     assert len({event["id"] for each in (inner[0], report) for event in each.events}) == 10
+
+
+def test_a_run_leaves_the_connections_of_an_engine_as_they_were(outbox: Outbox, tmp_path: Path):
+    engine = create_engine(f"sqlite:///{tmp_path}/clinic.db", pool_size=1, max_overflow=0)
+    event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA cache_size = -4321"))
+    assert len(import_of(tmp_path).run(export(tmp_path, [row(1)]), engine).events) == 1
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA cache_size").scalar_one() == -4321
+    engine.dispose()
 
 
 def test_a_run_repeated_after_its_database_was_restored_has_the_same_ids(outbox: Outbox, tmp_path: Path):

@@ -32,6 +32,9 @@ _AS_WRITTEN = ("external_id", "status", *TIMES)
 _MOST, _MOST_SLOW = 5_000, 50_000
 """Cells of a field whose meaning is remembered; of phones and times, which take longest to read, more."""
 
+_LONGEST_REMEMBERED = 200
+"""Characters of a text whose meaning is remembered, because thousands of long ones would take much memory."""
+
 _LONGEST_EMPTY: Final = max(map(len, EMPTY))
 _DATE = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")
 
@@ -91,7 +94,7 @@ class Field:
     def read(self, picked: Any) -> Found:
         """Return what its cells mean. Only the first are remembered: in a column of numbers, none come again."""
         found = self._read((picked,) if len(self.positions) == 1 else picked)
-        if len(self.seen) < self._most:
+        if len(self.seen) < self._most and len(found.text) <= _LONGEST_REMEMBERED:
             self.seen[picked] = found
         return found
 

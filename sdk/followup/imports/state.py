@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
@@ -188,16 +189,26 @@ class StoredState(State):
             mine = sa.update(IMPORTS).where(IMPORTS.c.id == self._id, IMPORTS.c.runs == self.runs)
             if connection.execute(mine.values(runs=self.runs + 1)).rowcount == 0:
                 return False
-            if not self._database.dialect.is_server:  # its cache of 2 MB is less than the indexes of a large file
-                connection.exec_driver_sql("PRAGMA cache_size = -32000")
-            for batch in events:
-                self._outbox._record_all(connection, batch)
-            upsert = self._database.dialect.upsert(OBJECTS, *(name for name in Known._fields if name != "key"))
-            names = OBJECTS.c.keys()
-            for each in changes:
-                rows = (zip(names, (self._id, *known), strict=True) for known in each)
-                execute_many(connection, upsert, map(dict, rows))
+            with nullcontext() if self._database.dialect.is_server else _large_cache(connection):
+                for batch in events:
+                    self._outbox._record_all(connection, batch)
+                upsert = self._database.dialect.upsert(OBJECTS, *(name for name in Known._fields if name != "key"))
+                names = OBJECTS.c.keys()
+                for each in changes:
+                    rows = (zip(names, (self._id, *known), strict=True) for known in each)
+                    execute_many(connection, upsert, map(dict, rows))
         return True
+
+
+@contextmanager
+def _large_cache(connection: sa.Connection) -> Iterator[None]:
+    """Give SQLite more cache than its 2 MB, which is less than the indexes of a large file."""
+    before = connection.exec_driver_sql("PRAGMA cache_size").scalar_one()
+    connection.exec_driver_sql("PRAGMA cache_size = -32000")
+    try:
+        yield
+    finally:  # the connection may be one of the user's own pool
+        connection.exec_driver_sql(f"PRAGMA cache_size = {before}")
 
 
 def milliseconds(at: datetime) -> int:
