@@ -88,6 +88,7 @@ class Shown:
         columns = self.job.map.columns
         open_fields = {self.job.map.id_field, "start_at", "visited_at", "status"} & columns.keys()
         personal = {header for field in columns.keys() - open_fields for header in columns[field].headers}
+        # A column that a personal field has, too, is masked.
         self._open = {
             self.job.map.column_of(each) for each in open_fields if personal.isdisjoint(columns[each].headers)
         }

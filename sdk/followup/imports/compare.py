@@ -92,6 +92,7 @@ class Comparison:
 
     def _compare(self, rows: Sequence[Row]) -> None:
         self._count["rows"] += len(rows)
+        # Of ignored and rejected rows, too: the file says of these days which appointments there are.
         days = [row.at.local for row in rows if row.at is not None]
         if days:
             first, last = self._span or (date.max, date.min)
@@ -127,6 +128,7 @@ class Comparison:
         phone, external_id, dni = (
             state.hash(name, patient[name]) if name in patient else None for name in ("phone", "external_id", "dni")
         )
+        # Without the phone, because no event changes it.
         others = [f"{name}={patient[name]}" for name in sorted(patient) if name != "phone"]
         hashed = state.hash("patient", *others) if patient else None
         name = state.name_hash(patient["full_name"]) if "full_name" in patient else None

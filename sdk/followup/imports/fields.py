@@ -109,7 +109,7 @@ class Field:
         text = text_of(parts[0]) if len(parts) == 1 else " ".join(map(text_of, parts))
         if len(text) <= _LONGEST_EMPTY and text.casefold() in self._empty:
             text = ""
-        if not text and self._name not in TIMES:
+        if not text and self._name not in TIMES:  # an empty time is a doubt
             return _NOTHING
         try:
             check_length(text, self._name)

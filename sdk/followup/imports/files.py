@@ -179,7 +179,7 @@ class Table:
             self._check_kind(start)  # before the letters of what is no text are judged
             encoding = layout.encoding or self._found_encoding(stream, accepts_doubtful)
             text = start.decode(encoding, "replace").lstrip("\ufeff \t\r\n").encode("utf-8", "replace")
-            self._check_kind(text)
+            self._check_kind(text)  # again, because a mark or UTF-16 may have hidden it
             stream.seek(0)
             if _HTML.match(text):
                 return [Page(self._path, stream, encoding)]

@@ -58,8 +58,8 @@ _PATTERNS: Final[Mapping[str, str]] = {
     "z": r"(?P<{name}>Z|[+-]\d\d:?\d\d)",
     "%": "%",
 }
-_LAST_OF_CENTURY = 69
-"""A year of two digits up to this one is after 2000, as for ``strptime``."""
+_FIRST_OF_LAST_CENTURY = 69
+"""The first year of two digits that is before 2000, as for ``strptime``."""
 
 _HALF_DAY_IN_WORDS = re.compile(r"(?<![^\W\d_])[ap]\.?\s*m(?![^\W\d_])", re.IGNORECASE)
 
@@ -116,7 +116,7 @@ class Format:
                 continue
             if piece not in _PATTERNS:
                 raise FormatError(f"{_needs(has_time=has_time)}; %{piece} is not understood")
-            if piece == "p":
+            if piece == "p":  # people write 10:30am without a space, too
                 pattern = pattern.removesuffix(r"\s+") + (r"\s*" if pattern.endswith(r"\s+") else "")
             name = f"{piece}{used.count(piece)}"
             used += piece
@@ -194,7 +194,7 @@ def _day(values: Mapping[str, str], number: str) -> date | None:
         year = int(values[f"Y{number}"])
     else:
         year = int(values[f"y{number}"])
-        year += 2000 if year < _LAST_OF_CENTURY else 1900
+        year += 2000 if year < _FIRST_OF_LAST_CENTURY else 1900
     word = values.get(f"b{number}") or values.get(f"B{number}")
     month = _place(word, _MONTHS, 3)[0] if word else int(values[f"m{number}"])
     day = date(year, month, int(values[f"d{number}"]))

@@ -203,6 +203,7 @@ class _Reader:
         if name == "country" and text not in phonenumbers.SUPPORTED_REGIONS:
             self._fail(name, "must be the ISO 3166 code of a country in upper case, such as AR")
         try:
+            # Codecs such as base64 and rot13 read no text.
             if name == "encoding" and not codecs.lookup(text)._is_text_encoding:
                 raise LookupError  # noqa: TRY301 - as that of an unknown one
             return zone_of(text) if name == "zone" else text

@@ -77,6 +77,7 @@ def _day_of(text: str, form: str) -> date | None:
 
 def _folded(text: str) -> str:
     """Return the words of a text without accents, case and punctuation."""
+    # A word begins with each capital, as in startAt.
     text = unicodedata.normalize("NFKD", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text))
     return " ".join(re.sub(r"[\W_]+", " ", re.sub("[\u0300-\u036f]", "", text)).casefold().split())
 
@@ -90,6 +91,7 @@ def language_of(headers: Iterable[str]) -> str:
 
 def _quoted(text: str) -> str:
     """Return a text as a string of TOML."""
+    # TOML forbids this control character, too, which JSON leaves as it is.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

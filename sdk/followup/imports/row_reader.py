@@ -113,6 +113,7 @@ class RowReader:
         says_who = (self._time,) if self._time else _IDENTITY[:2]
         self._says_who = [each for each in says_who if each in fields]
         self._ignored = [(header.index(each), map.ignore[each]) for each in map.ignore]
+        # Rows with one id are one if they differ in these cells alone.
         of_doctor = [each for name, _ in self._of_doctor for each in fields[name].positions]
         varying = {*of_doctor, *(fields["type"].positions if "type" in fields else ())}
         self._pick_doctor = picking(of_doctor)

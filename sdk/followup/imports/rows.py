@@ -109,6 +109,7 @@ class Rows:
 
     def _find_shared(self, column: str, judges: Mapping[str, Callable[[Sequence[Person]], bool]]) -> None:
         """Mark different people who have the same; more than so many are not looked at one by one."""
+        # All keys at once, because the marks go into the table that they are read from.
         for (key,) in self._seen.execute(_GROUPS.format(column=column)).fetchall():
             found = self._seen.execute(_PEOPLE.format(column=column), (key, _MOST_PEOPLE + 1)).fetchall()
             people = [Person(phone, dni, number, words_of(name)) for phone, dni, number, name in found]
@@ -158,7 +159,7 @@ class Rows:
 
 def _identity(row: Row, content: Content) -> tuple[Any, ...]:
     """Return hashes of id and content of a row, its type, and what identifies its patient, with the hash of that."""
-    if row.outcome == "ignored":
+    if row.outcome == "ignored":  # which has its place, and nothing in common with others
         return (None,) * 9
     # Python's own hash is enough: it has 64 bits, and the database ends with the process.
     key = None if row.external_id is None else hash(row.external_id)

@@ -90,6 +90,7 @@ class State:
 
     def name_hash(self, name: str) -> bytes | None:
         """Return the short hashes of the words of a name; None if it has none."""
+        # Sorted, because the order of a set of texts is another one in each process.
         return b"".join(sorted(map(self._word_hash, words_of(name)))) or None
 
     def masked(self, key: bytes, number: bytes) -> bytes:
@@ -130,7 +131,7 @@ class StoredState(State):
         new = {"outbox": outbox.name, "name": name, "salt": outbox._cipher.encrypt(secrets.token_bytes(32)), "runs": 0}
         with self._database.transaction() as connection:
             found = connection.execute(sa.select(IMPORTS).where(*mine)).first()
-            if found is None:
+            if found is None:  # another run may insert it at the same time
                 connection.execute(self._database.dialect.insert_if_absent(IMPORTS, **new))
                 found = connection.execute(sa.select(IMPORTS).where(*mine)).one()
         super().__init__(outbox._cipher.decrypt(found.salt, name), found.runs)

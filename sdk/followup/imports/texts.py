@@ -131,7 +131,7 @@ class File:
             self._check(os.fstat(stream.fileno()))  # another file may have taken its name since it was looked at
             yield stream
             self._check(os.fstat(stream.fileno()))
-            self._check(self.path.stat())
+            self._check(self.path.stat())  # an export may put a new file in its place
 
     def _check(self, information: os.stat_result) -> None:
         if _version(information) != self._version:
@@ -341,4 +341,5 @@ class _PageParser(HTMLParser):
 
 
 def _span(text: str | None) -> int:
+    # A page may name any number, and all these cells would be made.
     return min(int(text), 1_000) if text and text.isdecimal() else 1

@@ -202,6 +202,7 @@ def instant_of(cells: Sequence[Cell], formats: Sequence[Format], zone: ZoneInfo,
         raise Invalid("time_format", "in the years 2 to 9998") from None
     if instant.year not in _YEARS:
         raise Invalid("time_format", "in the years 2 to 9998")
+    # Otherwise, day and month exchanged make no date, or the same one.
     may_be_mixed = any(each.day <= 12 and each.day != each.month for each in dates)
     return At(instant, local, is_ambiguous, found.is_midnight, not dates, may_be_mixed)
 

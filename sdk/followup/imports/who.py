@@ -63,6 +63,7 @@ def is_recorded_as(row: Person, known: Person) -> Verdict:
 
 def is_another(row: Person, known: Person) -> bool:
     """Return whether the service has another patient for an object than a row has."""
+    # One phone is no proof here, because the service makes one patient of all who have it.
     is_named_otherwise = _have_other_names(row, known) and not _share_an_identity(row, known)
     return is_named_otherwise or is_recorded_as(row, known) != "same"
 

@@ -265,7 +265,7 @@ def _look_at_tables(archive: zipfile.ZipFile, path: object) -> dict[str, Seen]:
                 row += repeated
                 if is_filled and (row > _MOST_ROWS or row * widest > _MOST_CELLS):
                     _fail(path, f"is too large for a workbook, with {row:,} rows: {_AS_CSV}")
-                element.clear()
+                element.clear()  # iterparse keeps all that it has read
     return found
 
 

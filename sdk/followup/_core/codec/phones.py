@@ -89,7 +89,7 @@ def _forms(code: int) -> "re.Pattern[str] | None":
     import phonenumbers
 
     regions = phonenumbers.region_codes_for_country_code(code)
-    if len(regions) != 1:
+    if len(regions) != 1:  # as of +1 and +7
         return None
     metadata = phonenumbers.PhoneMetadata.metadata_for_region_or_calling_code(code, regions[0])
     kinds = (getattr(metadata, each) for each in ("general_desc", "fixed_line", *_OTHERS))
