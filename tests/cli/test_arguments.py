@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from support.responses import page, patient
+from support.server import ScriptedServer, reply
 from support.shell import Shell
 
 from followup_mockserver import MockServer
@@ -94,6 +96,14 @@ class TestObjects:
             result = shell.run("patients", "update", str(typed), "--full-name", "Ana")
             assert (result.returncode, result.stderr) == (1, f"followup: {problem}\n")
         assert not any("PATCH" in each.method for each in server.requests)
+
+    def test_nobody_elses_object_is_changed_where_a_service_ignores_a_filter(self, shell: Shell) -> None:
+        with ScriptedServer() as service:
+            service.script = [reply(200, page(patient(externalId="H-2")))]
+            update = ("patients", "update", "H-1", "--full-name", "Ana")
+            problem = shell.error(*update, FOLLOWUP_BASE_URL=service.url)
+            assert "none of the patients has this external id" in problem
+            assert [each.method for each in service.received] == ["GET"]
 
     def test_a_file_is_read(self, shell: Shell) -> None:
         (shell.directory / "patient.json").write_text('{"phone": "+5491155550000", "fullName": "Ana"}')
