@@ -319,6 +319,19 @@ def test_more_rows_than_are_in_memory_at_once(outbox: Outbox, tmp_path: Path):
     assert (report.gone, len(report.doubts), outbox.status().waiting) == (1099, 1099, 2199)
 
 
+def test_another_patient_has_a_phone_that_is_the_second_one_of_somebody(tmp_path: Path):
+    rows = [row(1, hc="1"), row(2, hc="1", phone="+5491120000002"), row(3, hc="2", phone="+5491120000002")]
+    assert codes(import_of(tmp_path).check(export(tmp_path, rows))) == [(3, "phone_shared"), (4, "phone_shared")]
+
+
+@pytest.mark.parametrize(("count", "is_shared"), [(50, False), (51, True)])
+def test_one_phone_of_so_many_is_nobodys(tmp_path: Path, count: int, is_shared: bool):
+    names = ["Ana Gómez", *(f"Ana Gómez {number}" for number in range(1, count))]
+    rows = [row(place, full_name=name, phone=PHONE, dni="", external_id="") for place, name in enumerate(names)]
+    found = codes(import_of(tmp_path).check(export(tmp_path, rows)))
+    assert found == [(place + 2, "phone_shared") for place in range(count) if is_shared]
+
+
 def test_events_say_which_import_they_are_from_and_carry_the_patient(outbox: Outbox, tmp_path: Path):
     file = export(tmp_path, [{**row(1), "type": "Control"}])
     [event] = import_of(tmp_path, name="consultorio").run(file, outbox).events
