@@ -5,6 +5,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -212,6 +213,27 @@ class TestFlaskAndDjango:
         service.mount(URL, receive)
         service.advance()
         assert service.deliveries[0].last_error == "HTTP status 503."
+
+    def test_services_in_several_threads_each_get_their_own_exception(self) -> None:
+        def run(number: int) -> None:
+            class Mine(Exception):
+                pass
+
+            def work() -> None:
+                time.sleep(0.001)
+                raise Mine(number)
+
+            # The same seed gives all of them the same ids, secrets and signatures.
+            with MockService(start_time=NOON, seed=1) as service, service.client() as client:
+                client.webhook_endpoints.create(url=URL, enabled_events=["*"])
+                service.mount(URL, flask_app(work))
+                for patient in range(3):
+                    client.patients.create(phone=f"+549115555000{patient}")
+                    with pytest.raises(Mine, match=f"^{number}"):
+                        service.advance()
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(run, range(8))) == [None] * 8
 
 
 class TestFastAPI:

@@ -13,7 +13,11 @@ _LOADED = (followup_mockserver.pytest_plugin.coverage, MockServer, MockService)
 """Loaded here, because pytester unloads what a run in this process has loaded, and the next run loads it again."""
 
 CALLS = """
+    import socket
+
+    import httpx
     import pytest
+    from support.waiting import wait_for
 
     from followup import FollowUpError
 
@@ -112,6 +116,15 @@ def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytes
         with followup_server.client(max_retries=0) as client:
             ignoring(client.visits.list)
 
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_a_client_that_leaves(followup_server, when):
+        followup_server.add_fault(operation="visits.list", kind="delay", when=when, seconds=1)
+        request = f"GET /v1/visits HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer {followup_server.api_key}"
+        # A client with a short time limit could give up before it has sent anything.
+        with socket.create_connection(("127.0.0.1", httpx.URL(followup_server.url).port)) as connection:
+            connection.sendall(f"{request}\\r\\n\\r\\n".encode())
+        wait_for(lambda: followup_server.requests)  # the mock handles a late request in any case
+
     def test_a_short_delay_is_an_answer(followup_service, followup_server):
         for mock in (followup_service, followup_server):
             mock.add_fault(operation="doctors.list", kind="delay", seconds=0.01)
@@ -119,10 +132,10 @@ def test_a_response_that_is_lost_cut_or_late_is_no_answer(pytester: pytest.Pytes
                 client.doctors.list().first()
     """,
     )
-    result.assert_outcomes(passed=11)
+    result.assert_outcomes(passed=13)
     assert met(pytester) == {
         "patients.list": {"no_answer": 6},
-        "visits.list": {"no_answer": 4},
+        "visits.list": {"no_answer": 6},
         "doctors.list": {"success": 2},
     }
 
