@@ -27,13 +27,14 @@ Action = Callable[[socket.socket, Received], bool]
 """Responds to a request on a socket, and returns whether the connection stays open."""
 
 
-def reply(status: int = 200, body: Any = None, headers: Mapping[str, str] | None = None) -> Action:
-    """Respond with JSON, or with bytes unchanged."""
+def reply(status: int = 200, body: Any = None, headers: Mapping[str, str | Callable[[], str]] | None = None) -> Action:
+    """Respond with JSON, or with bytes unchanged. A header may be a function, which is called for each response."""
     content = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
-    lines = {"Content-Type": "application/json", "Content-Length": str(len(content)), **(headers or {})}
+    lines: dict[str, str | Callable[[], str]] = {"Content-Type": "application/json", **(headers or {})}
+    lines.setdefault("Content-Length", str(len(content)))
 
     def act(connection: socket.socket, _: Received) -> bool:
-        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        head = "".join(f"{name}: {value() if callable(value) else value}\r\n" for name, value in lines.items())
         connection.sendall(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + content)
         return True
 

@@ -1,6 +1,6 @@
 """A service that responds to the requests of ``followup doctor`` as the specification says, or otherwise where told."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -44,9 +44,12 @@ def contract(*without: str) -> dict[str, Any]:
     return {"openapi": "3.1.0", "info": {"title": "Service", "version": "2026-09-28"}, "paths": paths}
 
 
-def headers(*, offset: float = 0, version: str | None = "2026-09-28") -> dict[str, str]:
-    """Return the headers of a response: the time, so many seconds off, and the version."""
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=offset), usegmt=True)
+def headers(*, offset: float = 0, version: str | None = "2026-09-28") -> dict[str, str | Callable[[], str]]:
+    """Return the headers of a response: the time of the response, so many seconds off, and the version."""
+
+    def date() -> str:
+        return format_datetime(datetime.now(UTC) + timedelta(seconds=offset), usegmt=True)
+
     return {"Date": date, "Request-Id": "req_1"} | ({} if version is None else {"Service-Version": version})
 
 
