@@ -1,7 +1,8 @@
 """The options of a mock, the settings of an organization with its API keys, and the file that has options.
 
 The options are those of ``followup-mock serve``, ``MockServer`` and ``MockService``. A settings file is TOML, with
-options in the table ``settings``; ``followup-mock calibrate`` writes it (specification, sections 2 and 5).
+options in the table ``settings``; ``followup-mock calibrate`` writes it (specification, sections 2 and 5). Which option
+follows which open point of the specification is in ``docs/open-points.md``.
 """
 
 import functools
