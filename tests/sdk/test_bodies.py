@@ -239,3 +239,20 @@ class TestTransportsOfTheUsersOwn:
             return
         with pytest.raises(APIStatusError, match=text):
             driver.call(server.url, retrieve, http_client=own)
+
+    def test_an_error_of_the_hook_itself_comes_back_as_it_is(self, server: ScriptedServer, driver: Driver) -> None:
+        class RejectedError(httpx.HTTPError):
+            """An error of the user, below the base of all errors of httpx."""
+
+        def hook(_: httpx.Response) -> None:
+            raise RejectedError("by the clinic")
+
+        async def ahook(_: httpx.Response) -> None:
+            raise RejectedError("by the clinic")
+
+        server.script = [reply(200, patient())]
+        hooks = {"response": [hook if driver.name == "sync" else ahook]}
+        own: Any = (httpx.Client if driver.name == "sync" else httpx.AsyncClient)(event_hooks=hooks)
+        with pytest.raises(RejectedError):
+            driver.call(server.url, retrieve, http_client=own)
+        assert len(server.received) == 1

@@ -21,8 +21,14 @@ _KINDS: Final = {
     "RemoteProtocolError": Broken,
     "ReadError": Broken,
     "WriteError": Broken,
+    # The bases of all others. Not HTTPError, of which an event hook may raise a class of its own.
+    "NetworkError": Lost,
+    "ProtocolError": Lost,
+    "ConnectionNotAvailable": Lost,
+    "RequestError": Lost,
+    "StreamError": Lost,
 }
-"""The kinds of failure, by the name of the class that is nearest to the exception's own; any other is ``Lost``."""
+"""The kinds of failure, by the name of the class that is nearest to the exception's own."""
 
 
 def outcome_of(failure: Exception, *, has_sent: bool = True, timer: asyncio.Timeout | None = None) -> NoResponse:
@@ -40,9 +46,9 @@ def outcome_of(failure: Exception, *, has_sent: bool = True, timer: asyncio.Time
         return TimedOut("ReadTimeout") if has_sent else NotSent("ConnectTimeout", timed_out=True)
     # By module as well: an event hook of the user may raise an error of the same name, and gets it back as it is.
     names = [each.__name__ for each in type(failure).__mro__ if each.__module__.startswith(("httpx", "httpcore"))]
-    if not names:
+    kind = next((_KINDS[name] for name in names if name in _KINDS), None)
+    if kind is None:
         raise failure
-    kind = next((_KINDS[name] for name in names if name in _KINDS), Lost)
     # Whatever broke before the first byte was written, the service has not received the request.
     if not has_sent and kind is not NotSendable:
         kind = NotSendable if "LocalProtocolError" in names else NotSent
