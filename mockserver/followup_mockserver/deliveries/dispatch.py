@@ -324,7 +324,7 @@ class Dispatcher:
         finishing = self._event_loop.submit(lambda: call.finish(pending))
         try:
             while not finishing.done():
-                # ``finish`` gives up half a second after that instant; if it does not, the receiver blocks the loop.
+                # ``finish`` ends half a second after that instant; if it does not, the receiver blocks the loop.
                 left = call.gives_up_at + 2 * CANCELLATION_TIMEOUT - RealTime.monotonic()
                 if left <= 0:
                     return

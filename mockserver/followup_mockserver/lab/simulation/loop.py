@@ -97,7 +97,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._check = check
         self._thread = threading.get_ident()
 
-        # It is raised by _step(), too: the code that called what is refused may have caught it.
+        # It is raised by _step(), too: the code that called what is not simulated may have caught it.
         self._refused: NotSimulated | None = None
         self._handles: list[Callback] = []
         self._repeated: list[tuple[Any, Any]] = []
@@ -109,7 +109,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._posts: queue.SimpleQueue[tuple[str, Callback, tuple[Any, ...]]] = queue.SimpleQueue()
         # The futures whose results come from threads, in the order of the work, each with its result once it is there.
         self._owed: dict[object, Callback | None] = {}
-        # The connections of aiosqlite that are open, each with a thread that ends only when it is told to.
+        # The connections of aiosqlite that are open, each with a thread that ends only when the connection is closed.
         self._connections: dict[int, Any] = {}
         self._is_submitting = False
         self._threads: Executor | None = None
